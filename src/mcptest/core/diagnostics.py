@@ -1,0 +1,85 @@
+"""A place in a file plus a sentence, and how to print them.
+
+One renderer for all of them, so that terminal, JUnit and pytest say the same words.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Severity = Literal["error", "warning"]
+
+__all__ = ["CODES", "Diagnostic", "render_diagnostic"]
+
+# Stable: a code is never given another meaning. docs/errors.md has a section for each.
+CODES = {
+    "F001": "file cannot be read",
+    "F002": "not valid YAML or JSON",
+    "F003": "key written twice",
+    "F004": "YAML that is refused",
+    "F005": "wrong kind of document",
+    "F006": "unknown key",
+    "F007": "missing key",
+    "F008": "wrong type",
+    "F009": "value out of range",
+    "F010": "not supported by this version",
+    "F011": "expectation that checks nothing",
+    "F012": "unknown matcher",
+    "F013": "wrong matcher parameter",
+    "F014": "misplaced directive",
+    "F015": "bad regular expression",
+    "F016": "environment variable not set",
+    "W001": "slip that is accepted",
+}
+
+
+class Diagnostic(Record):
+    """One mistake: what, where, and what to do about it. Lines and columns count from 1."""
+
+    code: str
+    file: str
+    message: str
+    line: int = 0
+    column: int = 0
+    help: str = ""
+    source: str = ""
+    width: int = 1
+    severity: Severity = "error"
+
+
+def render_diagnostic(diagnostic: Diagnostic) -> str:
+    """The diagnostic as a person reads it: sentence, place, source line with a caret, help."""
+    lines = [f"{diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}"]
+    gutter = " " * len(str(diagnostic.line))
+    place = visible(diagnostic.file)
+    if diagnostic.line:
+        place += f":{diagnostic.line}:{diagnostic.column}"
+    lines.append(f"{gutter}--> {place}")
+    if diagnostic.line and diagnostic.source:
+        lines += _excerpt(diagnostic, gutter)
+    if diagnostic.help:
+        lines.append(f"{gutter} = help: {visible(diagnostic.help)}")
+    return "\n".join(lines)
+
+
+# Longer source lines are cut around the caret: nobody reads a caret 300 columns out.
+_EXCERPT_COLUMNS = 100
+
+
+def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
+    column = diagnostic.column - 1
+    start = max(0, column - _EXCERPT_COLUMNS // 2) if column > _EXCERPT_COLUMNS * 3 // 4 else 0
+    shown = diagnostic.source[start : start + _EXCERPT_COLUMNS]
+    lead = "…" if start else ""
+    before = visible(shown[: column - start])
+    caret = "^" * max(1, min(diagnostic.width, len(shown) - (column - start)))
+    return [
+        f"{gutter} |",
+        f"{diagnostic.line} | {lead}{visible(shown)}",
+        f"{gutter} | {' ' * len(lead + before)}{caret}",
+    ]

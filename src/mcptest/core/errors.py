@@ -1,0 +1,69 @@
+"""Every exception this package raises on purpose.
+
+* McptestError
+  - UsageError             the caller asked for something impossible
+  - FormatError            files cannot be understood; carries every diagnostic
+  - NothingSelectedError   a glob or a filter that matches nothing
+  - InterruptedRunError    a signal asked us to stop
+  - ServerError            the server under test could not be driven; has a `kind`
+
+A failed expectation is not here: it is data (`mcptest.core.outcome.Mismatch`).
+Anything else that is raised is a fault of ours and reaches the top of the CLI.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import Fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.core.diagnostics import Diagnostic
+
+__all__ = [
+    "FormatError",
+    "InterruptedRunError",
+    "McptestError",
+    "NothingSelectedError",
+    "ServerError",
+    "UsageError",
+]
+
+
+class McptestError(Exception):
+    """The root of the tree: a broken world, never a failed expectation."""
+
+
+class UsageError(McptestError):
+    """The command line, or a call of ours, asks for something impossible."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+
+
+class FormatError(McptestError):
+    """One or more files cannot be understood."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
+        count = len(diagnostics)
+        super().__init__(f"{count} mistake{'s' if count != 1 else ''} in the files given")
+        self.diagnostics = tuple(diagnostics)
+
+
+class NothingSelectedError(McptestError):
+    """Nothing to run: an empty run is never a success."""
+
+
+class InterruptedRunError(McptestError):
+    """A signal asked the run to stop."""
+
+
+class ServerError(McptestError):
+    """The server under test could not be driven; `fault` says how and shows the evidence."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault

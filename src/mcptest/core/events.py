@@ -1,0 +1,71 @@
+"""What happened during a run, in the past tense. Runners emit, reporters read."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import CaseResult, Fault, Finding, Summary
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.core.diagnostics import Diagnostic
+
+    Listener = Callable[["Event"], None]
+
+__all__ = [
+    "CaseFinished",
+    "CaseStarted",
+    "Event",
+    "RunFinished",
+    "RunStarted",
+    "SuiteFinished",
+    "SuiteStarted",
+]
+
+
+class Event(Record):
+    """The root of all events."""
+
+
+class RunStarted(Event):
+    """`total` cases in `suites` suites were selected and are about to run."""
+
+    started_at: str
+    server: str
+    suites: int
+    total: int
+    warnings: tuple[Diagnostic, ...] = ()
+
+
+class SuiteStarted(Event):
+    name: str
+    file: str
+    format: str
+    server: str
+    total: int
+
+
+class CaseStarted(Event):
+    name: str
+    line: int
+
+
+class CaseFinished(Event):
+    result: CaseResult
+
+
+class SuiteFinished(Event):
+    name: str
+    file: str
+
+
+class RunFinished(Event):
+    """The run is over. `fault` is set when no test could run at all."""
+
+    summary: Summary
+    duration_s: float
+    findings: tuple[Finding, ...] = ()
+    fault: Fault | None = None
+    interrupted: bool = False
+    bailed: bool = False

@@ -1,0 +1,102 @@
+"""What came out: mismatches, faults, findings, and the result of one case."""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Status = Literal["passed", "failed", "error", "skipped"]
+    Effect = Literal["definite", "indefinite"]
+
+__all__ = ["ABSENT", "CaseResult", "Evidence", "Fault", "Finding", "Mismatch", "Summary"]
+
+
+class _Absent:
+    """Stands where a JSON value could be and none is; null is a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+
+ABSENT = _Absent()
+
+
+class Mismatch(Record):
+    """One expectation that was not met, and why.
+
+    `expected` is what the file says there (a pattern as its text), `actual` what
+    arrived; either is ABSENT when that side has nothing at the path.
+    """
+
+    path: str
+    expected: object
+    actual: object
+    message: str
+    hint: str = ""
+
+
+class Evidence(Record):
+    """What the server left behind when something broke, ready to be shown."""
+
+    command: tuple[str, ...] = ()
+    cwd: str = ""
+    exit_status: str = ""
+    stderr_tail: str = ""
+    stdout_tail: str = ""
+
+
+class Fault(Record):
+    """How the world broke. `kind` is a stable word, `message` a sentence for a person.
+
+    `effect` is "indefinite" when the call may have had its effect all the same.
+    """
+
+    kind: str
+    message: str
+    hint: str = ""
+    effect: Effect = "definite"
+    evidence: Evidence = Evidence()
+
+
+class Finding(Record):
+    """Something the server did that breaks a rule without breaking a test."""
+
+    kind: str
+    server: str
+    message: str
+    quote: str = ""
+    count: int = 1
+
+
+class CaseResult(Record):
+    """The verdict on one case, with its reasons."""
+
+    name: str
+    status: Status
+    line: int
+    duration_s: float = 0.0
+    mismatches: tuple[Mismatch, ...] = ()
+    fault: Fault | None = None
+    reason: str = ""
+    expected: object = ABSENT
+    actual: object = ABSENT
+    notes: tuple[str, ...] = ()
+    stderr: str = ""
+
+
+class Summary(Record):
+    """How many cases ended how."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.errors + self.skipped

@@ -1,0 +1,80 @@
+"""Frozen value classes that cost nothing to import.
+
+`dataclasses` pulls in `inspect` and compiles every class with `exec`; on the way
+to a run of one test that is more than the rest of this package together (the
+figures are in docs/decisions/0001-start-up.md). A `Record` gives the part of it
+that we use: named fields, keyword-only construction, equality by type and value,
+no assignment afterwards. Type checkers see a frozen dataclass.
+"""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, dataclass_transform
+else:
+
+    def dataclass_transform(**_options):
+        return lambda cls: cls
+
+
+__all__ = ["Record"]
+
+_set = object.__setattr__
+
+
+class _RecordType(type):
+    """Turns the annotations of a class body into slots, defaults and a signature."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _RecordType:
+        annotations = body.get("__annotations__", {})
+        own = tuple(field for field in annotations if not field.startswith("_"))
+        defaults = {field: body.pop(field) for field in own if field in body}
+        body.setdefault("__slots__", own)
+        cls = super().__new__(mcs, name, bases, body)
+        inherited = getattr(cls, "_fields", ())
+        cls._fields = (*inherited, *own)
+        cls._defaults = {**getattr(cls, "_defaults", {}), **defaults}
+        return cls
+
+    _fields: tuple[str, ...]
+    _defaults: dict[str, Any]
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Record(metaclass=_RecordType):
+    """A value: fields by keyword, compared by type and content, never changed."""
+
+    __slots__ = ()
+
+    def __init__(self, **given: Any) -> None:
+        cls = type(self)
+        for field in cls._fields:
+            if field in given:
+                _set(self, field, given.pop(field))
+            elif field in cls._defaults:
+                _set(self, field, cls._defaults[field])
+            else:
+                raise TypeError(f"{cls.__name__} needs {field!r}")
+        if given:
+            raise TypeError(f"{cls.__name__} has no field {sorted(given)[0]!r}")
+
+    def but(self, **changes: Any) -> Any:
+        """A copy with some fields changed."""
+        fields = {field: getattr(self, field) for field in type(self)._fields}
+        return type(self)(**(fields | changes))
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be set")
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, field) == getattr(other, field) for field in type(self)._fields)
+
+    def __hash__(self) -> int:
+        return hash((type(self), *(getattr(self, field) for field in type(self)._fields)))
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self)._fields)
+        return f"{type(self).__name__}({shown})"

@@ -1,0 +1,56 @@
+"""Make text from outside safe to show: nothing a server sends reaches a terminal raw.
+
+Control characters, escapes, bidirectional overrides and other invisible marks
+are written as the escapes a JSON author knows; printable text stays as it is.
+"""
+
+from __future__ import annotations
+
+__all__ = ["quoted_bytes", "shorten", "visible"]
+
+_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
+
+# Printable by Unicode's account, but they change how their neighbours look: variation
+# selectors and the combining grapheme joiner.
+_STEALTHY = frozenset([0x034F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+
+
+def visible(text: str, *, keep_newlines: bool = False) -> str:
+    """`text` with every character that cannot be seen written as an escape."""
+    if text.isprintable() and text.isascii():
+        return text
+    return "".join(
+        char if (keep_newlines and char == "\n") or is_plain(char) else escaped(char)
+        for char in text
+    )
+
+
+def is_plain(char: str) -> bool:
+    return char == " " or (char.isprintable() and ord(char) not in _STEALTHY)
+
+
+def escaped(char: str) -> str:
+    code = ord(char)
+    if char in _NAMED:
+        return _NAMED[char]
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def quoted_bytes(raw: bytes, limit: int = 200) -> str:
+    """Bytes from outside as one quoted, escaped line, cut to `limit` bytes.
+
+    Valid UTF-8 is shown as text; every other byte as ``\\xNN``.
+    """
+    shown = raw[:limit].decode("utf-8", "backslashreplace")
+    rest = len(raw) - limit
+    tail = f" … ({rest:,} more bytes)" if rest > 0 else ""
+    return f'"{visible(shown)}"{tail}'
+
+
+def shorten(text: str, limit: int) -> str:
+    """`text` cut in the middle to at most `limit` characters, saying how much is gone."""
+    if len(text) <= limit:
+        return text
+    mark = f" …{len(text) - limit:,} more… "
+    keep = max(limit - len(mark), 8)
+    return text[: keep * 2 // 3] + mark + text[len(text) - keep // 3 :]

@@ -1,0 +1,1 @@
+"""Turn the text of a suite file into a plan."""

@@ -1,0 +1,1 @@
+"""Decide whether a value meets an expectation, and say why not."""

@@ -1,0 +1,1 @@
+"""Turn the events of a run into terminal text, JSON and JUnit XML."""

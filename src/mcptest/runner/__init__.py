@@ -1,0 +1,1 @@
+"""Find suites, drive servers and emit the events of a run."""

@@ -1,0 +1,1 @@
+"""The only package that opens a process, a pipe or a socket."""
