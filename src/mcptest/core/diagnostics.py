@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     Severity = Literal["error", "warning"]
 
-__all__ = ["CODES", "Diagnostic", "render_diagnostic"]
+__all__ = ["CODES", "Complaint", "Diagnostic", "render_diagnostic"]
 
 # Stable: a code is never given another meaning. docs/errors.md has a section for each.
 CODES = {
@@ -34,8 +34,25 @@ CODES = {
     "F014": "misplaced directive",
     "F015": "bad regular expression",
     "F016": "environment variable not set",
+    "F017": "expectation that cannot hold",
     "W001": "slip that is accepted",
 }
+
+
+class Complaint(Record):
+    """A mistake, by the place of the value in its document; not yet a place in the file.
+
+    `on_key` points at the key instead of the value; `offset` and `width` into its text.
+    """
+
+    code: str
+    message: str
+    help: str = ""
+    steps: tuple[str | int, ...] = ()
+    on_key: bool = False
+    offset: int = 0
+    width: int = 0
+    severity: Severity = "error"
 
 
 class Diagnostic(Record):

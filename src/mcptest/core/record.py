@@ -11,7 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any, dataclass_transform
+    from typing import Any, Self, dataclass_transform
 else:
 
     def dataclass_transform(**_options):
@@ -59,7 +59,7 @@ class Record(metaclass=_RecordType):
         if given:
             raise TypeError(f"{cls.__name__} has no field {sorted(given)[0]!r}")
 
-    def but(self, **changes: Any) -> Any:
+    def but(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
         fields = {field: getattr(self, field) for field in type(self)._fields}
         return type(self)(**(fields | changes))

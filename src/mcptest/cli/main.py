@@ -1,0 +1,135 @@
+"""Pick the command, and turn whatever it raises into words and an exit status."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from mcptest import __version__
+from mcptest.cli.failure import report_failure
+from mcptest.cli.options import parse_arguments, render_help
+from mcptest.cli.output import prepare_streams
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.cli.options import Command
+
+__all__ = ["conductor", "main"]
+
+# Name, module and one line each; a module is imported only when its command is wanted.
+COMMANDS = {
+    "run": "run test files against a server",
+    "validate": "load test files and report every mistake, without starting anything",
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The `mcptest` command."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    return _guarded(words, _run_mcptest)
+
+
+def conductor(argv: Sequence[str] | None = None) -> int:
+    """The `conductor` command: `mcptest run` under the name its format was born with."""
+    words = sys.argv[1:] if argv is None else list(argv)
+    return _guarded(words, _run_conductor)
+
+
+def _run_mcptest(words: list[str]) -> int:
+    if not words or words[0] in ("-h", "--help", "help"):
+        sys.stdout.write(_overview())
+        return ExitCode.PASSED if words else ExitCode.BAD_INPUT
+    if words[0] in ("-V", "--version"):
+        sys.stdout.write(f"mcptest {__version__}\n")
+        return ExitCode.PASSED
+    name, *rest = words
+    if name not in COMMANDS:
+        meant = closest(name, COMMANDS)
+        question = f"; did you mean {meant!r}?" if meant else ""
+        raise UsageError(f"there is no command {visible(name)!r}{question}", "try mcptest --help")
+    return _dispatch(_command(name), rest)
+
+
+def _run_conductor(words: list[str]) -> int:
+    # Imported here like every command: see `_command`.
+    from mcptest.cli.conductor import COMMAND  # noqa: PLC0415
+
+    if words[:1] == ["discover"]:
+        raise UsageError("conductor discover is not supported by this version of mcptest")
+    return _dispatch(COMMAND, words)
+
+
+def _command(name: str) -> Command:
+    # Each command pays only for what it imports itself.
+    if name == "run":
+        from mcptest.cli.run import COMMAND  # noqa: PLC0415
+    else:
+        from mcptest.cli.validate import COMMAND  # noqa: PLC0415
+    return COMMAND
+
+
+def _dispatch(command: Command, words: list[str]) -> int:
+    arguments = parse_arguments(command, words)
+    if arguments.has("--help"):
+        sys.stdout.write(render_help(command))
+        return ExitCode.PASSED
+    return command.run(arguments)
+
+
+def _guarded(words: list[str], run: object) -> int:
+    """Every way a command can end, in one place."""
+    prepare_streams()
+    as_json = "--json" in words
+    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    try:
+        status = run(words)  # type: ignore[operator]  # one of the two functions above
+        sys.stdout.flush()
+    except McptestError as error:
+        return report_failure(error, as_json, started_at)
+    except KeyboardInterrupt:
+        return ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has left; nobody is there to be told.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ExitCode.INTERRUPTED
+    except Exception:  # noqa: BLE001  # the one place where a fault of ours may surface
+        return _our_fault()
+    return int(status)
+
+
+def _our_fault() -> int:
+    import traceback  # noqa: PLC0415  # only ever needed here
+
+    traceback.print_exc()
+    sys.stderr.write(
+        f"\nThis is a fault of mcptest {__version__}, not of your server or your tests.\n"
+        "Please report it, with the lines above and the command you ran.\n"
+    )
+    return ExitCode.OUR_FAULT
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [
+        "mcptest tests Model Context Protocol servers.",
+        "",
+        "usage: mcptest COMMAND …",
+        "",
+        "commands:",
+        *(f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()),
+        "",
+        "options:",
+        "  -h, --help     show this; mcptest COMMAND --help shows more",
+        "  -V, --version  show the version",
+        "",
+        "example:",
+        '  mcptest run tests/ --server-command "python3 server.py"',
+    ]
+    return "\n".join(lines) + "\n"

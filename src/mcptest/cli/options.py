@@ -1,0 +1,153 @@
+"""Read a command line against a table of options, and write the help from the same table.
+
+Hand-made because it is on the way to every run and `argparse` costs as much as half
+the interpreter's own start (docs/decisions/0001-start-up.md).
+"""
+
+from __future__ import annotations
+
+from mcptest.core.errors import UsageError
+from mcptest.core.record import Record
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Arguments", "Command", "Option", "parse_arguments", "render_help"]
+
+
+class Option(Record):
+    """One option. Without `value` it is a flag."""
+
+    names: tuple[str, ...]
+    help: str
+    value: str = ""
+    repeatable: bool = False
+
+    @property
+    def key(self) -> str:
+        return self.names[-1]
+
+
+class Command(Record):
+    """One command: what it is called, takes, does, and how it is used."""
+
+    name: str
+    summary: str
+    usage: str
+    options: tuple[Option, ...]
+    examples: tuple[str, ...]
+    run: Callable[[Arguments], int]
+    takes_paths: bool = True
+    details: str = ""
+
+
+class Arguments(Record):
+    """A command line that has been understood."""
+
+    paths: tuple[str, ...]
+    given: dict[str, list[str]]
+
+    def has(self, key: str) -> bool:
+        return key in self.given
+
+    def last(self, key: str, default: str = "") -> str:
+        return self.given[key][-1] if key in self.given else default
+
+    def all(self, key: str) -> list[str]:
+        return self.given.get(key, [])
+
+
+HELP = Option(names=("-h", "--help"), help="show this and leave")
+
+
+def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
+    """Understand a command line, or say in a `UsageError` what is wrong with it."""
+    by_name = {name: option for option in (*command.options, HELP) for name in option.names}
+    given: dict[str, list[str]] = {}
+    paths: list[str] = []
+    rest = list(argv)
+    while rest:
+        word = rest.pop(0)
+        if word == "--":
+            paths += rest
+            break
+        if not word.startswith("-") or word == "-":
+            paths.append(word)
+            continue
+        name, value = _split(word, by_name)
+        option = by_name.get(name)
+        if option is None:
+            raise _unknown(name, command, by_name)
+        _take(option, name, value, rest, given)
+    if paths and not command.takes_paths:
+        raise UsageError(f"mcptest {command.name} takes no {visible(paths[0])!r}")
+    return Arguments(paths=tuple(paths), given=given)
+
+
+def _split(word: str, by_name: dict[str, Option]) -> tuple[str, str | None]:
+    """`--name=value` and `-kvalue` in two; the value is None when none is attached."""
+    if word.startswith("--"):
+        name, equals, value = word.partition("=")
+        return name, value if equals else None
+    short = by_name.get(word[:2])
+    if short and short.value and len(word) > 2:
+        return word[:2], word[2:]
+    return word, None
+
+
+def _take(
+    option: Option, name: str, value: str | None, rest: list[str], given: dict[str, list[str]]
+) -> None:
+    if not option.value:
+        if value is not None:
+            raise UsageError(f"{name} is a flag and takes no value")
+        given[option.key] = []
+        return
+    if value is None:
+        if not rest:
+            raise UsageError(f"{name} needs a value: {name} {option.value}")
+        value = rest.pop(0)
+    if option.key in given and not option.repeatable:
+        raise UsageError(f"{name} is given twice")
+    given.setdefault(option.key, []).append(value)
+
+
+def _unknown(name: str, command: Command, by_name: dict[str, Option]) -> UsageError:
+    meant = closest(name, by_name)
+    question = f"; did you mean {meant}?" if meant else ""
+    message = f"mcptest {command.name} has no option {visible(name)}{question}"
+    return UsageError(message, f"mcptest {command.name} --help lists them")
+
+
+def render_help(command: Command) -> str:
+    """The help page of a command: usage, options, examples."""
+    lines = [command.summary, "", f"usage: {command.usage}"]
+    if command.details:
+        lines += ["", command.details]
+    lines += ["", "options:"]
+    for option in (*command.options, HELP):
+        lines += _option_lines(option)
+    lines += ["", "examples:" if len(command.examples) > 1 else "example:"]
+    lines += [f"  {example}" for example in command.examples]
+    return "\n".join(lines) + "\n"
+
+
+_HELP_COLUMN = 30
+
+
+def _option_lines(option: Option) -> list[str]:
+    head = "  " + ", ".join(option.names) + (f" {option.value}" if option.value else "")
+    words = option.help.split()
+    lines = [""]
+    for word in words:
+        if len(lines[-1]) + len(word) >= 80 - _HELP_COLUMN:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    indent = " " * _HELP_COLUMN
+    body = [indent + line for line in lines]
+    if len(head) < _HELP_COLUMN - 1:
+        return [head.ljust(_HELP_COLUMN) + lines[0], *body[1:]]
+    return [head, *body]

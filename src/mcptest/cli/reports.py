@@ -1,0 +1,147 @@
+"""Which reporters a command line asks for, and where each of them writes."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from mcptest import __version__
+from mcptest.cli.output import (
+    RedactedStream,
+    check_writable,
+    is_terminal,
+    wants_colour,
+    write_file,
+)
+from mcptest.core.errors import UsageError
+from mcptest.core.redaction import redactor
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Protocol
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.events import Event
+
+    class Rendering(Protocol):
+        def __call__(self, event: Event) -> None: ...
+        def render(self) -> str: ...
+
+
+__all__ = ["Reports"]
+
+REPORTERS = ("terminal", "json", "junit")
+_STDOUT = ""
+
+
+class Reports:
+    """All reports of one run."""
+
+    def __init__(self, targets: dict[str, list[str]], *, no_colour: bool, verbose: bool) -> None:
+        self._targets = targets
+        self._no_colour = no_colour
+        self._verbose = verbose
+        self._listeners: list[Callable[[Event], None]] = []
+        self._rendered: list[tuple[Rendering, str]] = []
+        self.redact: Callable[[str], str] = redactor(())
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Reports:
+        """The reports a command line asks for; a `UsageError` when they cannot be written."""
+        asked = [_name_and_file(word) for word in arguments.all("--reporter")]
+        if arguments.has("--json"):
+            asked.append(("json", _STDOUT))
+        if arguments.has("--junit"):
+            asked.append(("junit", arguments.last("--junit")))
+        if all(file != _STDOUT for _, file in asked):
+            asked.append(("terminal", _STDOUT))
+        on_stdout = [name for name, file in asked if file == _STDOUT]
+        if len(set(on_stdout)) > 1:
+            names = " and ".join(on_stdout)
+            raise UsageError(f"{names} cannot both go to standard output; give one a =FILE")
+        targets: dict[str, list[str]] = {}
+        for name, file in asked:
+            if file != _STDOUT:
+                check_writable(file)
+            targets.setdefault(name, []).append(file)
+        if arguments.has("--capture"):
+            check_writable(arguments.last("--capture"))
+        return cls(
+            targets, no_colour=arguments.has("--no-color"), verbose=arguments.has("--verbose")
+        )
+
+    def open(self, secrets: Sequence[str]) -> None:
+        """Make the reporters; only those that are wanted are imported."""
+        self.redact = redactor(secrets)
+        for name, files in self._targets.items():
+            for file in dict.fromkeys(files):
+                if name == "terminal" and file == _STDOUT:
+                    self._listeners.append(self._terminal())
+                else:
+                    rendering = self._rendering(name)
+                    self._listeners.append(rendering)
+                    self._rendered.append((rendering, file))
+
+    def _terminal(self) -> Callable[[Event], None]:
+        # Only the reporters that are wanted are paid for.
+        from mcptest.reporters.terminal import TerminalReporter  # noqa: PLC0415
+
+        return TerminalReporter(
+            RedactedStream(self.redact),
+            colour=wants_colour(self._no_colour),
+            live=is_terminal(),
+            width=_columns(),
+            verbose=self._verbose,
+        )
+
+    def _rendering(self, name: str) -> Rendering:
+        if name == "json":
+            from mcptest.reporters.json_report import JsonReporter  # noqa: PLC0415  # as above
+
+            return JsonReporter(__version__)
+        if name == "junit":
+            from mcptest.reporters.junit import JunitReporter  # noqa: PLC0415  # as above
+
+            return JunitReporter()
+        raise UsageError("the terminal report goes to standard output, not to a file")
+
+    def tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+    def close(self) -> None:
+        """Write what is written at the end."""
+        for rendering, file in self._rendered:
+            text = self.redact(rendering.render())
+            if file == _STDOUT:
+                sys.stdout.write(text)
+            else:
+                write_file(file, text)
+
+
+def _name_and_file(word: str) -> tuple[str, str]:
+    name, equals, file = word.partition("=")
+    if name not in REPORTERS:
+        meant = closest(name, REPORTERS)
+        question = f"; did you mean {meant}?" if meant else ""
+        there = ", ".join(REPORTERS)
+        raise UsageError(f"there is no reporter {visible(name)!r}{question}", f"there are: {there}")
+    if equals and not file:
+        raise UsageError(f"--reporter {name}= needs a file after the equals sign")
+    if name == "terminal" and file:
+        raise UsageError("the terminal report goes to standard output, not to a file")
+    return name, file
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns
+    except (OSError, ValueError):
+        return 80

@@ -1,0 +1,156 @@
+"""`mcptest run`: run test files against a server."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import write_file
+from mcptest.cli.reports import Reports
+from mcptest.core.errors import UsageError
+from mcptest.core.verdict import exit_code_of
+from mcptest.formats.durations import parse_duration
+from mcptest.runner.loading import Wanted, load_plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.events import Listener, RunFinished
+    from mcptest.runner.loading import Plan
+
+__all__ = ["COMMAND", "OPTIONS", "run"]
+
+OPTIONS = (
+    Option(
+        names=("-c", "--config"),
+        value="FILE",
+        help="how to start the server; default: conductor.config.json in this folder",
+    ),
+    Option(
+        names=("--server-command",),
+        value='"ARGV"',
+        help="start the server with this command instead; split like a shell would, "
+        "run without one",
+    ),
+    Option(
+        names=("-k", "--filter"),
+        value="TEXT",
+        help="only tests whose name, or whose suite's name, holds this text; case is ignored",
+    ),
+    Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
+    Option(
+        names=("--timeout",),
+        value="TIME",
+        help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
+    ),
+    Option(names=("--json",), help="print the JSON report, and nothing else, on standard output"),
+    Option(names=("--junit",), value="FILE", help="write a JUnit XML report"),
+    Option(
+        names=("--reporter",),
+        value="NAME[=FILE]",
+        repeatable=True,
+        help="terminal, json or junit; to standard output, or to FILE; may be repeated",
+    ),
+    Option(
+        names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
+    ),
+    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+    Option(names=("-v", "--verbose"), help="show more: whole evidence, stderr of failing tests"),
+)
+
+
+def run(arguments: Arguments) -> int:
+    """Load everything, run it, write the reports; the exit status."""
+    wanted = _wanted(arguments)
+    reports = Reports.of(arguments)
+    plan = load_plan(wanted, os.environ)
+    reports.open(plan.secrets)
+    finished, captures = _run(plan, arguments, reports.tell)
+    reports.close()
+    if arguments.has("--capture"):
+        write_file(arguments.last("--capture"), reports.redact(_render_captures(captures)))
+    return exit_code_of(finished)
+
+
+def _wanted(arguments: Arguments) -> Wanted:
+    return Wanted(
+        paths=arguments.paths,
+        config=arguments.last("--config"),
+        server_command=_split_command(arguments),
+        filter=arguments.last("--filter"),
+        timeout_s=_timeout_s(arguments),
+    )
+
+
+def _split_command(arguments: Arguments) -> tuple[str, ...]:
+    if not arguments.has("--server-command"):
+        return ()
+    import shlex  # noqa: PLC0415  # only for those who use the option
+
+    text = arguments.last("--server-command")
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--server-command cannot be split: {error}") from None
+    if not words:
+        raise UsageError("--server-command is empty")
+    if arguments.has("--config"):
+        raise UsageError("--server-command and --config both name a server; give one of them")
+    return words
+
+
+def _timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--timeout"):
+        return None
+    try:
+        return parse_duration(arguments.last("--timeout"))
+    except ValueError as error:
+        raise UsageError(f"--timeout {error}") from None
+
+
+def _run(
+    plan: Plan, arguments: Arguments, tell: Listener
+) -> tuple[RunFinished, list[SessionCapture]]:
+    # What opens processes is imported once the files have turned out to be right.
+    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415
+    from mcptest.runner.server import Launcher  # noqa: PLC0415
+    from mcptest.wire.guardian import Guardian  # noqa: PLC0415
+    from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
+
+    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    options = RunOptions(started_at=started_at, bail=arguments.has("--bail"))
+    with Interrupts() as interrupts:
+        guardian = Guardian()
+        interrupts.on_second = guardian.kill_all
+        launcher = Launcher(
+            guardian=guardian, interrupts=interrupts, keeps_traffic=arguments.has("--capture")
+        )
+        try:
+            return run_plan(plan, options, launcher, tell)
+        finally:
+            guardian.dismiss()
+
+
+def _render_captures(captures: list[SessionCapture]) -> str:
+    from mcptest.core.capture import render_capture  # noqa: PLC0415  # as above
+    from mcptest.core.strict_json import dump_json  # noqa: PLC0415  # as above
+
+    sessions = [render_capture(capture) for capture in captures]
+    return dump_json(sessions[0] if len(sessions) == 1 else sessions) + "\n"
+
+
+COMMAND = Command(
+    name="run",
+    summary="Run test files against an MCP server, and say what differs.",
+    usage="mcptest run [PATH…] [options]",
+    details="PATH is a file, a folder or a quoted glob; without one, this folder.",
+    options=OPTIONS,
+    examples=(
+        "mcptest run tests/ --config conductor.config.json",
+        'mcptest run files.test.mcp.yml --server-command "python3 server.py"',
+        'mcptest run "tests/**/*.test.mcp.yml" -k read_file --json',
+    ),
+    run=run,
+)

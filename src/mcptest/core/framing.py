@@ -1,0 +1,137 @@
+"""Cut a byte stream into newline-delimited JSON frames.
+
+Bytes go in, frames and noise come out. Nothing here reads a pipe, so the result
+depends only on the bytes and never on how the operating system cut them up.
+
+A line that is not JSON is evidence about the server under test (a stray
+``print``, most often): it is returned as `Noise`, never raised, never dropped.
+Whether a JSON value is a legal message is `mcptest.core.jsonrpc`'s question.
+
+Each byte is looked at once. A line over the limit is reported the moment it
+passes it, and the rest of it is thrown away up to the next newline.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from mcptest.core.record import Record
+from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+
+__all__ = ["DEFAULT_MAX_LINE_BYTES", "Frame", "LineDecoder", "Noise", "Overlong", "encode_line"]
+
+DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
+
+# How much of a bad line is kept as evidence.
+KEPT_BYTES = 4096
+
+
+class Frame(Record):
+    """One line that is JSON."""
+
+    value: object
+    line: int
+
+
+class Noise(Record):
+    """One line that is not. `raw` holds its first bytes, `size` how many there were."""
+
+    raw: bytes
+    size: int
+    reason: str
+    line: int
+    column: int = 0
+
+
+class Overlong(Record):
+    """A line that passed the limit; what follows of it is not kept."""
+
+    raw: bytes
+    limit: int
+    line: int
+
+
+class LineDecoder:
+    """Turns chunks into frames, keeping the unfinished last line between calls."""
+
+    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+        self._limit = max_line_bytes
+        self._parts: list[bytes] = []
+        self._pending = 0
+        self._skipping = False
+        self._line = 0
+        self.crlf_lines = 0
+        self.blank_lines = 0
+
+    def feed(self, chunk: bytes) -> list[Frame | Noise | Overlong]:
+        first, *rest = chunk.split(b"\n")
+        out: list[Frame | Noise | Overlong] = []
+        self._extend(first, out)
+        for piece in rest:
+            self._finish(out)
+            self._extend(piece, out)
+        return out
+
+    @property
+    def remainder(self) -> tuple[bytes, int]:
+        """What arrived after the last newline: its first bytes, and how many there are."""
+        return b"".join(self._parts)[:KEPT_BYTES], self._pending
+
+    def _extend(self, piece: bytes, out: list[Frame | Noise | Overlong]) -> None:
+        if not piece or self._skipping:
+            return
+        self._parts.append(piece)
+        self._pending += len(piece)
+        if self._pending > self._limit:
+            head = b"".join(self._parts)[:KEPT_BYTES]
+            out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
+            self._skipping = True
+            self._parts.clear()
+            self._pending = 0
+
+    def _finish(self, out: list[Frame | Noise | Overlong]) -> None:
+        self._line += 1
+        if self._skipping:
+            self._skipping = False
+            return
+        raw = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        self._pending = 0
+        if raw.endswith(b"\r"):
+            self.crlf_lines += 1
+        if raw.isspace() or not raw:
+            self.blank_lines += 1
+        else:
+            out.append(_decode(raw, self._line))
+
+
+def encode_line(message: object) -> bytes:
+    """A message as one line. Lone surrogates travel as JSON escapes."""
+    return dump_json(message).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def _decode(raw: bytes, line: int) -> Frame | Noise:
+    try:
+        return Frame(value=parse_json(raw.decode("utf-8")), line=line)
+    except UnicodeDecodeError as error:
+        reason, column = _explain_encoding(raw, error), error.start + 1
+    except NotJsonError as error:
+        reason, column = _explain_text(raw, error.reason), error.column
+    return Noise(raw=raw[:KEPT_BYTES], size=len(raw), reason=reason, line=line, column=column)
+
+
+def _explain_encoding(raw: bytes, error: UnicodeDecodeError) -> str:
+    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or raw[1:2] == b"\0":
+        return "it looks like UTF-16; messages must be UTF-8"
+    bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
+    return f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
+
+
+def _explain_text(raw: bytes, reason: str) -> str:
+    if raw.startswith(codecs.BOM_UTF8):
+        return "it begins with a byte order mark (BOM); messages must not"
+    if raw[1:2] == b"\0" or raw[:1] == b"\0":
+        return "it has NUL bytes, as UTF-16 text does; messages must be UTF-8"
+    if raw.lower().startswith(b"content-length:"):
+        return "it is a Content-Length header, as LSP uses; MCP messages are lines of JSON"
+    return reason

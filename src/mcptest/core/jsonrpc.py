@@ -1,0 +1,123 @@
+"""What a request, notification, answer and error look like, and how to tell them apart.
+
+Ids are compared by JSON type and value: in Python ``1 == True == 1.0``, and a
+server that answers ``"1"`` to ``1`` has not answered.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.strict_json import dump_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+    MessageKind = Literal["request", "notification", "response", "malformed"]
+    IdKey = tuple[str, object]
+
+__all__ = [
+    "METHOD_NOT_FOUND",
+    "breaches",
+    "describe_id",
+    "error_response",
+    "id_key",
+    "message_kind",
+    "notification",
+    "request",
+    "result_response",
+]
+
+METHOD_NOT_FOUND = -32601
+
+
+def request(id: object, method: str, params: object = ABSENT) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "method": method} | _params(params)
+
+
+def notification(method: str, params: object = ABSENT) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "method": method} | _params(params)
+
+
+def result_response(id: object, result: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def error_response(id: object, code: int, message: str) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+
+
+def _params(params: object) -> dict[str, object]:
+    return {} if params is ABSENT else {"params": params}
+
+
+def id_key(id: object) -> IdKey:
+    """A key under which ids are equal when JSON says so: same type, same value."""
+    if isinstance(id, (dict, list)):
+        return ("json", dump_json(id))
+    return (type(id).__name__, id)
+
+
+def describe_id(id: object) -> str:
+    return "no id" if id is ABSENT else f"id {dump_json(id)}"
+
+
+def message_kind(message: object) -> MessageKind:
+    """What a JSON value from the server means to be; `breaches` says what is wrong with it."""
+    if not isinstance(message, dict):
+        return "malformed"
+    if "method" in message:
+        return "request" if "id" in message else "notification"
+    if "result" in message or "error" in message or "id" in message:
+        return "response"
+    return "malformed"
+
+
+def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """Where and how a message breaks JSON-RPC 2.0, as (path, sentence)."""
+    if message.get("jsonrpc") != "2.0":
+        seen = dump_json(message["jsonrpc"]) if "jsonrpc" in message else "missing"
+        yield "jsonrpc", f'"jsonrpc" must be "2.0" and is {seen}'
+    if "method" in message:
+        yield from _call_breaches(message)
+    else:
+        yield from _response_breaches(message)
+
+
+def _call_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if not isinstance(message["method"], str):
+        yield "method", f'"method" must be text and is {dump_json(message["method"])[:60]}'
+    if "id" in message and not _is_id(message["id"]):
+        yield "id", f'"id" must be text or an integer and is {dump_json(message["id"])[:60]}'
+    if not isinstance(message.get("params", {}), (dict, list)):
+        yield "params", '"params" must be an object or an array'
+
+
+def _response_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if "result" in message and "error" in message:
+        yield "", 'a response must not carry both "result" and "error"'
+    elif "result" not in message and "error" not in message:
+        yield "", 'a response must carry "result" or "error"'
+    if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
+        yield "id", f'"id" must be text or an integer and is {dump_json(message["id"])[:60]}'
+    if "result" in message and message.get("id") is None:
+        yield "id", "a result must carry the id of its request"
+    if "error" in message:
+        yield from _error_breaches(message["error"])
+
+
+def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
+    if not isinstance(error, dict):
+        yield "error", '"error" must be an object'
+        return
+    code = error.get("code", ABSENT)
+    if type(code) is not int:
+        seen = "missing" if code is ABSENT else dump_json(code)[:60]
+        yield "error.code", f'"error.code" must be an integer and is {seen}'
+    if not isinstance(error.get("message"), str):
+        yield "error.message", '"error.message" must be text'
+
+
+def _is_id(id: object) -> bool:
+    return type(id) in (str, int)

@@ -1,0 +1,35 @@
+"""What differs between the published revisions of MCP, as a table."""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+
+__all__ = ["DEFAULT_OFFER", "HANDSHAKE_REVISIONS", "REVISIONS", "Revision"]
+
+
+class Revision(Record):
+    """One published revision, by the points in which a tester must act differently."""
+
+    version: str
+    has_handshake: bool
+    has_batches: bool = False
+    server_may_ask: bool = True
+
+
+REVISIONS = {
+    revision.version: revision
+    for revision in (
+        Revision(version="2024-11-05", has_handshake=True),
+        Revision(version="2025-03-26", has_handshake=True, has_batches=True),
+        Revision(version="2025-06-18", has_handshake=True),
+        Revision(version="2025-11-25", has_handshake=True),
+        Revision(version="2026-07-28", has_handshake=False, server_may_ask=False),
+    )
+}
+
+HANDSHAKE_REVISIONS = tuple(
+    revision.version for revision in REVISIONS.values() if revision.has_handshake
+)
+
+# The newest revision with a handshake: a server that is older counters with its own.
+DEFAULT_OFFER = HANDSHAKE_REVISIONS[-1]

@@ -1,0 +1,212 @@
+"""The client's side of a conversation, as a state machine that never reads a pipe.
+
+    spawned ──initialize──► initializing ──accept──► operational
+       │                         │                        │
+       └─────────────────────────┴────────terminate───────┴──► terminated
+
+Values that framing found go in, events that say what they mean come out. Three
+rules hold in every state:
+
+* Answers are paired by id, type and value, never by arrival. An error without
+  an id belongs to the one request that is open, because JSON-RPC has a server
+  that could not read the id send null.
+* A request that was given up stays known, so that its late answer is called
+  late and is never taken for the answer to something else.
+* What breaks the protocol is an event like any other. Nothing is raised and
+  nothing is dropped: whoever drives the session decides what it costs.
+"""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
+from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, Revision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any, Literal
+
+    Message = dict[str, Any]
+    State = Literal["spawned", "initializing", "operational", "terminated"]
+    StrayKind = Literal["unknown_id", "duplicate_response", "late_response"]
+
+__all__ = ["Answered", "Asked", "ClientSession", "Notified", "SessionEvent", "Strayed", "Violated"]
+
+INITIALIZE_ID = "mcptest-initialize"
+
+# How many settled ids are remembered to tell a second answer from an unknown one.
+REMEMBERED_IDS = 4096
+
+
+class SessionEvent(Record):
+    """What one value from the server means to the client."""
+
+    message: Any
+
+
+class Answered(SessionEvent):
+    """The answer to the open request with this id."""
+
+    id: object
+
+
+class Notified(SessionEvent):
+    """A notification; nothing is owed for it."""
+
+
+class Asked(SessionEvent):
+    """A request of the server; `reply` is what we owe it."""
+
+    reply: Message
+
+
+class Strayed(SessionEvent):
+    """An answer to nothing that is open."""
+
+    kind: StrayKind
+
+
+class Violated(SessionEvent):
+    """A value that is not a legal message. `id` names the open request it was meant for."""
+
+    path: str
+    reason: str
+    id: object = ABSENT
+
+
+class ClientSession:
+    """Says what each value from the server means, and what to send to open a session."""
+
+    def __init__(self, offer: str = "", client_version: str = "0") -> None:
+        self.state: State = "spawned"
+        self.revision: Revision = REVISIONS[offer or DEFAULT_OFFER]
+        self.capabilities: object = None
+        self._client_version = client_version
+        self._open: dict[jsonrpc.IdKey, object] = {}
+        self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
+
+    # Opening
+
+    def initialize(self) -> Message:
+        """The first request of a session in the handshake era."""
+        self._expect_state("spawned")
+        self.state = "initializing"
+        self.opened(INITIALIZE_ID)
+        params = {
+            "protocolVersion": self.revision.version,
+            "capabilities": {},
+            "clientInfo": {"name": "mcptest", "version": self._client_version},
+        }
+        return jsonrpc.request(INITIALIZE_ID, "initialize", params)
+
+    def accept(self, result: Message) -> Message:
+        """Take the server's answer; the notification that completes the handshake."""
+        self._expect_state("initializing")
+        self.state = "operational"
+        self.revision = REVISIONS.get(result.get("protocolVersion", ""), self.revision)
+        self.capabilities = result.get("capabilities")
+        return jsonrpc.notification("notifications/initialized")
+
+    def terminate(self) -> None:
+        self.state = "terminated"
+        self._open.clear()
+
+    def _expect_state(self, wanted: State) -> None:
+        if self.state != wanted:
+            raise RuntimeError(f"the session is {self.state}, not {wanted}")
+
+    # Requests
+
+    def opened(self, id: object) -> None:
+        """A request with this id has been sent."""
+        key = jsonrpc.id_key(id)
+        self._settled.pop(key, None)
+        self._open[key] = id
+
+    def abandon(self, id: object) -> None:
+        """The request was given up; its answer, should it come, is late."""
+        key = jsonrpc.id_key(id)
+        if self._open.pop(key, ABSENT) is not ABSENT:
+            self._settle(key, "late_response")
+
+    def is_owed(self, id: object) -> bool:
+        """Was a request with this id given up, and has its answer still not come?"""
+        return self._settled.get(jsonrpc.id_key(id)) == "late_response"
+
+    def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
+        self._settled[key] = later
+        if len(self._settled) > REMEMBERED_IDS:
+            del self._settled[next(iter(self._settled))]
+
+    # Receiving
+
+    def receive(self, value: object) -> Iterator[SessionEvent]:
+        """What a value from the server means; a batch means several things."""
+        if isinstance(value, list):
+            yield from self._receive_batch(value)
+        else:
+            yield self._receive_one(value)
+
+    def _receive_batch(self, values: list[object]) -> Iterator[SessionEvent]:
+        if not values:
+            yield Violated(message=values, path="", reason="an empty batch is never legal")
+        elif not self.revision.has_batches:
+            version = self.revision.version
+            for value in values:
+                yield self._violated(value, "", f"revision {version} has no batches")
+        else:
+            for value in values:
+                yield self._receive_one(value)
+
+    def _receive_one(self, value: object) -> SessionEvent:
+        kind = jsonrpc.message_kind(value)
+        if kind == "malformed" or not isinstance(value, dict):
+            reason = "it is neither a request, a notification nor a response"
+            return Violated(message=value, path="", reason=reason)
+        for path, reason in jsonrpc.breaches(value):
+            return self._violated(value, path, reason)
+        if kind == "response":
+            return self._receive_response(value)
+        if kind == "notification":
+            return Notified(message=value)
+        if not self.revision.server_may_ask:
+            version = self.revision.version
+            return self._violated(value, "method", f"revision {version} has no server requests")
+        return Asked(message=value, reply=_reply_to(value))
+
+    def _receive_response(self, message: Message) -> SessionEvent:
+        key = self._key_of(message)
+        id = self._open.pop(key, ABSENT)
+        if id is not ABSENT:
+            self._settle(key, "duplicate_response")
+            return Answered(message=message, id=id)
+        kind = self._settled.get(key, "unknown_id")
+        if kind == "late_response":
+            self._settle(key, "duplicate_response")
+        return Strayed(message=message, kind=kind)
+
+    def _violated(self, value: object, path: str, reason: str) -> Violated:
+        id: object = ABSENT
+        if isinstance(value, dict) and "method" not in value:
+            key = self._key_of(value)
+            id = self._open.pop(key, ABSENT)
+            if id is not ABSENT:
+                self._settle(key, "duplicate_response")
+        return Violated(message=value, path=path, reason=reason, id=id)
+
+    def _key_of(self, message: Message) -> jsonrpc.IdKey:
+        """The id an answer is for; an error with none is for the one open request."""
+        key = jsonrpc.id_key(message.get("id"))
+        has_no_id = message.get("id") is None and key not in self._open
+        if has_no_id and "error" in message and len(self._open) == 1:
+            return next(iter(self._open))
+        return key
+
+
+def _reply_to(asked: Message) -> Message:
+    if asked["method"] == "ping":
+        return jsonrpc.result_response(asked["id"], {})
+    message = f"the client does not offer {asked['method']}"
+    return jsonrpc.error_response(asked["id"], jsonrpc.METHOD_NOT_FOUND, message)

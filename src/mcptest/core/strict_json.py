@@ -1,0 +1,100 @@
+"""JSON as RFC 8259 has it, and nothing more.
+
+Python's `json` is lenient where a tester must not be: it takes NaN and
+Infinity, turns 1e400 into infinity, lets the last of two equal keys win and
+guesses encodings. Which `id` or `result` a server meant must never be a guess,
+so all of that is refused here, with the reason and the place.
+"""
+
+from __future__ import annotations
+
+import json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["MAX_DEPTH", "NotJsonError", "dump_json", "parse_json"]
+
+MAX_DEPTH = 200
+
+
+class NotJsonError(ValueError):
+    """Text that is not strict JSON; `column` counts characters from 1, 0 when unknown."""
+
+    def __init__(self, reason: str, column: int = 0) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.column = column
+
+
+def parse_json(text: str) -> object:
+    """The value of a JSON text, or `NotJsonError` with the reason."""
+    try:
+        value: object = _DECODER.decode(text)
+    except json.JSONDecodeError as error:
+        raise NotJsonError(_explain(error), error.pos + 1) from None
+    except RecursionError:
+        raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except NotJsonError:
+        raise
+    except ValueError:
+        # CPython refuses to convert integers of more than 4,300 digits.
+        raise NotJsonError("a number with more digits than can be read (limit 4,300)") from None
+    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
+        raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    return value
+
+
+def dump_json(value: object) -> str:
+    """One line of JSON, as short as it gets, non-ASCII text as itself."""
+    return _ENCODER.encode(value)
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise NotJsonError(f"the key {json.dumps(key)} stands twice in one object")
+            seen.add(key)
+    return members
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise NotJsonError(f"{name} is not JSON")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if number in (float("inf"), float("-inf")):
+        raise NotJsonError(f"the number {digits[:40]} is too large")
+    return number
+
+
+def _explain(error: json.JSONDecodeError) -> str:
+    if error.msg == "Extra data":
+        return "something follows the end of the JSON value"
+    return error.msg[:1].lower() + error.msg[1:]
+
+
+def _is_deeper_than(value: object, limit: int) -> bool:
+    level = [value]
+    for _ in range(limit + 1):
+        inner: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                inner += node.values()
+            elif isinstance(node, list):
+                inner += node
+        if not inner:
+            return False
+        level = inner
+    return True
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
+)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,23 @@
+"""What the end of a run means for the exit status."""
+
+from __future__ import annotations
+
+from mcptest.core.exit_codes import ExitCode
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.events import RunFinished
+
+__all__ = ["exit_code_of"]
+
+
+def exit_code_of(finished: RunFinished) -> ExitCode:
+    if finished.interrupted:
+        return ExitCode.INTERRUPTED
+    if finished.fault:
+        return ExitCode.NO_SERVER
+    if finished.summary.failed or finished.summary.errors:
+        return ExitCode.FAILED
+    if not finished.summary.total:
+        return ExitCode.NOTHING_SELECTED
+    return ExitCode.PASSED

@@ -1,0 +1,225 @@
+"""`*.test.mcp.yml`: one description, a list of tests, each a raw request and what to expect.
+
+Text goes in, a `Suite` comes out, or a `FormatError` with every mistake in it.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.errors import FormatError
+from mcptest.core.framing import encode_line
+from mcptest.core.outcome import ABSENT
+from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
+from mcptest.formats.conductor_config import read_server
+from mcptest.formats.document import read_document
+from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.matching.expectation import Compiler
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.plan import ServerSpec
+    from mcptest.formats.document import Document
+    from mcptest.matching.registry import Registry
+
+__all__ = ["STDERR_EMPTY", "load_conductor"]
+
+_FILE_KEYS = ("description", "tests", "server")
+_TEST_KEYS = ("it", "request", "expect", "timeout", "skip")
+_PLANNED_TEST_KEYS = (
+    "only",
+    "tags",
+    "capture",
+    "retries",
+    "tool",
+    "arguments",
+    "resource",
+    "prompt",
+    "list",
+)
+_EXPECT_KEYS = ("response", "stderr", "exitCode", "performance")
+_PLANNED_EXPECT_KEYS = ("notifications",)
+_PERFORMANCE_KEYS = ("maxResponseTime", "minResponseTime")
+
+# Keys that belong under `expect` and often stand one level too high.
+_SLIPPED_KEYS = ("stderr", "performance")
+
+STDERR_EMPTY = "toBeEmpty"
+
+
+def load_conductor(
+    text: str, file: str, registry: Registry, environment: Mapping[str, str]
+) -> tuple[Suite, tuple[Diagnostic, ...]]:
+    """The suite in a file, and warnings about slips that were accepted."""
+    document = read_document(text, file)
+    loader = _Loader(document, registry, environment)
+    suite = loader.suite()
+    diagnostics = diagnose(document, loader.complaints)
+    if suite is None or any(found.severity == "error" for found in diagnostics):
+        raise FormatError(diagnostics)
+    return suite, diagnostics
+
+
+class _Loader:
+    """Reads one document; every mistake is a complaint, and reading goes on."""
+
+    def __init__(
+        self, document: Document, registry: Registry, environment: Mapping[str, str]
+    ) -> None:
+        self._document = document
+        self._environment = environment
+        self._compiler = Compiler(registry)
+        self.complaints: list[Complaint] = self._compiler.complaints
+
+    def suite(self) -> Suite | None:
+        value = self._document.value
+        if not isinstance(value, dict):
+            message = f"a test file must be a mapping and is {kind_of(value)}"
+            Fields({}, (), self.complaints).complain("", "F005", message)
+            return None
+        fields = Fields(value, (), self.complaints)
+        fields.require(("description", "tests"), "a test file")
+        if "config" in value:
+            message = 'a test file has no key "config"; the config on the command line is used'
+            fields.complain("config", "W001", message, severity="warning")
+        known = (*_FILE_KEYS, "config")
+        fields.refuse_unknown(known, (), "a test file")
+        return Suite(
+            name=fields.text("description"),
+            file=self._document.file,
+            format="conductor",
+            cases=self._cases(fields),
+            server=self._server(fields),
+        )
+
+    def _server(self, fields: Fields) -> ServerSpec | None:
+        inner = fields.mapping_at("server")
+        return read_server(inner, self._environment) if inner else None
+
+    def _cases(self, fields: Fields) -> tuple[Case, ...]:
+        tests = fields.list_at("tests")
+        if not tests and isinstance(fields.mapping.get("tests"), list):
+            message = '"tests" is empty: a file without tests checks nothing'
+            fields.complain("tests", "F011", message)
+        cases = []
+        for index, test in enumerate(tests):
+            inner = Fields(
+                test if isinstance(test, dict) else {}, ("tests", index), self.complaints
+            )
+            if isinstance(test, dict):
+                cases.append(self._case(inner, self._document.item_line(tests, index)))
+            else:
+                message = f"a test must be a mapping and is {kind_of(test)}"
+                inner.complain("", "F008", message, on_key=False)
+        return tuple(cases)
+
+    def _case(self, fields: Fields, line: int) -> Case:
+        test = fields.mapping
+        if not test.keys() <= _ALL_TEST_KEYS:
+            fields.refuse_unknown((*_TEST_KEYS, *_SLIPPED_KEYS), _PLANNED_TEST_KEYS, "a test")
+        if not test.keys() >= _REQUIRED_TEST_KEYS:
+            fields.require(("it", "request", "expect"), "a test")
+        step = self._step(fields)
+        return Case(
+            name=fields.text("it"),
+            line=line,
+            steps=(step,) if step else (),
+            timeout_s=fields.duration_s("timeout") if "timeout" in test else None,
+            skip=self._skip(fields) if "skip" in test else "",
+        )
+
+    def _skip(self, fields: Fields) -> str:
+        value = fields.mapping["skip"]
+        if isinstance(value, str) and value:
+            return value
+        if isinstance(value, bool):
+            return "skip: true" if value else ""
+        fields.complain("skip", "F008", '"skip" must be true, false or a reason', on_key=False)
+        return ""
+
+    def _step(self, fields: Fields) -> Step | None:
+        request = fields.mapping.get("request", {})
+        if not isinstance(request, dict):
+            message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
+            fields.complain("request", "F008", message, on_key=False)
+            return None
+        expectation = self._expectation(fields, request)
+        method = request.get("method")
+        return Step(
+            line=encode_line(request),
+            method=method if isinstance(method, str) else "",
+            expectation=expectation,
+            id=request.get("id", ABSENT),
+        )
+
+    def _expectation(self, fields: Fields, request: dict[str, object]) -> Expectation:
+        inner = self._expect_fields(fields)
+        if inner is None:
+            return Expectation()
+        expect = inner.mapping
+        if not expect.keys() <= _ALL_EXPECT_KEYS:
+            inner.refuse_unknown(_EXPECT_KEYS, _PLANNED_EXPECT_KEYS, '"expect"')
+        if not any(expect.get(key) is not None for key in expect):
+            message = '"expect" is empty: this test would check nothing'
+            fields.complain("expect", "F011", message, f"say one of: {', '.join(_EXPECT_KEYS)}")
+        return Expectation(
+            response=self._response(inner, request) if "response" in expect else ABSENT,
+            stderr=self._stderr(inner) if "stderr" in expect else ABSENT,
+            exit_code=inner.whole_number("exitCode", -64, 255, 0) if "exitCode" in expect else None,
+            performance=self._performance(inner) if "performance" in expect else None,
+        )
+
+    def _expect_fields(self, fields: Fields) -> Fields | None:
+        """`expect`, with the keys that slipped out of it put back."""
+        inner = fields.mapping_at("expect") if fields.mapping.get("expect") is not None else None
+        slipped = [key for key in _SLIPPED_KEYS if key in fields.mapping]
+        if not slipped:
+            if inner is None and fields.mapping.get("expect", ABSENT) is None:
+                fields.complain("expect", "F011", '"expect" is empty: this test checks nothing')
+            return inner
+        expect = dict(inner.mapping) if inner else {}
+        for key in slipped:
+            message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+            fields.complain(key, "W001", message, severity="warning")
+            expect.setdefault(key, fields.mapping[key])
+        return Fields(expect, (*fields.steps, "expect"), self.complaints)
+
+    def _response(self, fields: Fields, request: dict[str, object]) -> object:
+        value = fields.mapping["response"]
+        is_pattern = isinstance(value, str) and value.startswith("match:")
+        if not isinstance(value, dict) and not is_pattern:
+            message = f'"response" must be the answer as an object and is {kind_of(value)}'
+            fields.complain("response", "F008", message, on_key=False)
+            return ABSENT
+        if "id" not in request:
+            message = 'the request has no "id", so it is a notification and no response will come'
+            fields.complain("response", "F017", message, 'give the request an "id"')
+        return self._compiler.compile(value, (*fields.steps, "response"))
+
+    def _stderr(self, fields: Fields) -> object:
+        value = fields.mapping["stderr"]
+        if not isinstance(value, str):
+            message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
+            fields.complain("stderr", "F008", message, on_key=False)
+            return ABSENT
+        if value == STDERR_EMPTY:
+            return ""
+        return self._compiler.compile(value.strip(), (*fields.steps, "stderr"))
+
+    def _performance(self, fields: Fields) -> Performance | None:
+        inner = fields.mapping_at("performance")
+        if inner is None:
+            return None
+        inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
+        if not any(key in inner.mapping for key in _PERFORMANCE_KEYS):
+            fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
+        return Performance(
+            max_response_s=inner.duration_s("maxResponseTime"),
+            min_response_s=inner.duration_s("minResponseTime"),
+        )
+
+
+_ALL_TEST_KEYS = frozenset(_TEST_KEYS)
+_REQUIRED_TEST_KEYS = frozenset(("it", "request", "expect"))
+_ALL_EXPECT_KEYS = frozenset(_EXPECT_KEYS)

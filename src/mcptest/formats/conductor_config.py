@@ -1,0 +1,154 @@
+"""`conductor.config.json`, and the same keys under `server:` in a test file.
+
+A mapping goes in, a `ServerSpec` comes out. Whether folders and programs exist is
+for whoever starts the server to find out; the environment is an argument.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from mcptest.core.errors import FormatError
+from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, Limits, ServerSpec
+from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.formats.document import read_document
+from mcptest.formats.fields import Fields, diagnose, kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcptest.core.diagnostics import Complaint, Diagnostic
+
+__all__ = ["load_config", "read_server"]
+
+KEYS = (
+    "name",
+    "command",
+    "args",
+    "cwd",
+    "env",
+    "inheritEnv",
+    "startupTimeout",
+    "readyPattern",
+    "timeout",
+    "protocolVersion",
+    "isolation",
+    "maxLineBytes",
+)
+PLANNED_KEYS = ("url", "headers", "client")
+_REQUIRED = ("name", "command", "args")
+
+# They may have to fetch the server before they can start it.
+_PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
+_STARTUP_S = 5.0
+_STARTUP_WITH_FETCH_S = 20.0
+
+
+def load_config(
+    text: str, file: str, environment: Mapping[str, str]
+) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
+    """The server a config file describes, and warnings. FormatError lists every mistake."""
+    document = read_document(text, file)
+    complaints: list[Complaint] = []
+    if isinstance(document.value, dict):
+        spec = read_server(Fields(document.value, (), complaints), environment)
+    else:
+        Fields({}, (), complaints).complain(
+            "", "F005", f"a config must be an object and is {kind_of(document.value)}"
+        )
+        spec = None
+    diagnostics = diagnose(document, complaints)
+    if spec is None or any(found.severity == "error" for found in diagnostics):
+        raise FormatError(diagnostics)
+    return spec, diagnostics
+
+
+def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
+    """The server that these keys describe; every mistake has been complained about."""
+    fields.require(_REQUIRED, "the config of a server")
+    fields.refuse_unknown(KEYS, PLANNED_KEYS, "the config of a server")
+    command = fields.text("command")
+    if command == "" and "command" in fields.mapping:
+        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    env, secrets = _read_env(fields, environment)
+    most = 1 << 31
+    limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
+    return ServerSpec(
+        name=fields.text("name"),
+        command=(command, *_read_args(fields)),
+        cwd=fields.text("cwd"),
+        env=env,
+        inherit_env=fields.flag("inheritEnv", True),
+        startup_timeout_s=fields.duration_s("startupTimeout") or _default_startup_s(command),
+        ready_pattern=_read_ready_pattern(fields),
+        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        protocol_version=_read_version(fields),
+        isolation=fields.choice("isolation", ISOLATIONS, "run"),
+        limits=Limits(max_line_bytes=limit),
+        secrets=secrets,
+    )
+
+
+def _read_args(fields: Fields) -> tuple[str, ...]:
+    args = fields.list_at("args")
+    for index, arg in enumerate(args):
+        if not isinstance(arg, str):
+            message = f'"args" must hold texts; number {index + 1} is {kind_of(arg)}'
+            fields.complain("args", "F008", message, 'put it in quotes: "…"', on_key=False)
+    return tuple(arg for arg in args if isinstance(arg, str))
+
+
+_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+
+
+def _read_env(
+    fields: Fields, environment: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The variables to set, and the values that came from outside and are secrets."""
+    inner = fields.mapping_at("env")
+    if inner is None:
+        return {}, ()
+    secrets: list[str] = []
+
+    def fill(found: re.Match[str]) -> str:
+        name = found[1]
+        if name not in environment:
+            message = f"the environment variable {name!r} is not set"
+            inner.complain(key, "F016", message, on_key=False)
+            return ""
+        secrets.append(environment[name])
+        return environment[name]
+
+    filled = {}
+    for key in inner.mapping:
+        filled[key] = _VARIABLE.sub(fill, inner.text(key))
+    return filled, tuple(secret for secret in secrets if secret)
+
+
+def _read_ready_pattern(fields: Fields) -> str:
+    pattern = fields.text("readyPattern")
+    try:
+        re.compile(pattern)
+    except re.error as error:
+        message = f'"readyPattern" is not a regular expression: {error}'
+        fields.complain("readyPattern", "F015", message, on_key=False)
+        return ""
+    return pattern
+
+
+def _read_version(fields: Fields) -> str:
+    if "protocolVersion" not in fields.mapping:
+        return ""
+    version = fields.choice("protocolVersion", tuple(REVISIONS), "")
+    if version and version not in HANDSHAKE_REVISIONS:
+        message = f"revision {version} is not supported by this version of mcptest"
+        fields.complain("protocolVersion", "F010", message, on_key=False)
+        return ""
+    return version
+
+
+def _default_startup_s(command: str) -> float:
+    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
+    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S

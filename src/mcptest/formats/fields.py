@@ -1,0 +1,183 @@
+"""Read the keys of a mapping, and complain about every one that is wrong.
+
+A reader is given the keys there are; whatever else stands in the mapping is an
+error with a suggestion, so nothing that was written is ever ignored.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.diagnostics import Complaint, Diagnostic
+from mcptest.core.suggest import closest
+from mcptest.formats.document import locate
+from mcptest.formats.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcptest.core.diagnostics import Severity
+    from mcptest.formats.document import Document
+
+    Steps = tuple[str | int, ...]
+
+__all__ = ["Fields", "diagnose", "kind_of"]
+
+_KINDS = {
+    str: "text",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+    dict: "a mapping",
+    list: "a list",
+    type(None): "empty",
+}
+
+
+def kind_of(value: object) -> str:
+    """What a value is, as an author of YAML would say it."""
+    return _KINDS[type(value)]
+
+
+class Fields:
+    """One mapping of a file, read key by key."""
+
+    def __init__(
+        self, mapping: dict[str, object], steps: Steps, complaints: list[Complaint]
+    ) -> None:
+        self.mapping = mapping
+        self.steps = steps
+        self._complaints = complaints
+
+    def complain(
+        self,
+        key: str,
+        code: str,
+        message: str,
+        help: str = "",
+        *,
+        on_key: bool = True,
+        severity: Severity = "error",
+    ) -> None:
+        steps = (*self.steps, key) if key else self.steps
+        self._complaints.append(
+            Complaint(
+                code=code, message=message, help=help, steps=steps, on_key=on_key, severity=severity
+            )
+        )
+
+    def require(self, keys: Iterable[str], where: str) -> None:
+        for key in keys:
+            if key not in self.mapping:
+                self.complain("", "F007", f'{where} needs the key "{key}"')
+
+    def refuse_unknown(self, known: Sequence[str], planned: Sequence[str], where: str) -> None:
+        """An error for every key that is not known; a warning for one that is empty."""
+        for key, value in self.mapping.items():
+            if key in known:
+                continue
+            if key in planned:
+                message = f'"{key}" is not supported by this version of mcptest'
+                self.complain(key, "F010", message)
+            elif value is None:
+                message = f'"{key}" means nothing in {where}; it is empty, and is left out'
+                self.complain(key, "W001", message, severity="warning")
+            else:
+                meant = closest(key, (*known, *planned))
+                question = f'; did you mean "{meant}"?' if meant else ""
+                there = ", ".join(known)
+                self.complain(
+                    key, "F006", f'{where} has no key "{key}"{question}', f"there are: {there}"
+                )
+
+    def text(self, key: str, default: str = "") -> str:
+        """The text at a key; an error when it is something else."""
+        value = self.mapping.get(key, default)
+        if isinstance(value, str):
+            return value
+        help = 'put it in quotes: "…"' if not isinstance(value, (dict, list)) else ""
+        self._wrong_type(key, "text", help)
+        return default
+
+    def flag(self, key: str, default: bool) -> bool:
+        value = self.mapping.get(key, default)
+        if isinstance(value, bool):
+            return value
+        self._wrong_type(key, "true or false")
+        return default
+
+    def mapping_at(self, key: str) -> Fields | None:
+        """The mapping at a key as a reader of its own, or None when there is none."""
+        value = self.mapping.get(key)
+        if isinstance(value, dict):
+            return Fields(value, (*self.steps, key), self._complaints)
+        if key in self.mapping:
+            self._wrong_type(key, "a mapping")
+        return None
+
+    def list_at(self, key: str) -> list[object]:
+        value = self.mapping.get(key, [])
+        if isinstance(value, list):
+            return value
+        self._wrong_type(key, "a list")
+        return []
+
+    def choice(self, key: str, choices: Sequence[str], default: str) -> str:
+        value = self.mapping.get(key, default)
+        if isinstance(value, str) and value in choices:
+            return value
+        message = f'"{key}" must be one of {", ".join(choices)}'
+        self.complain(key, "F008", message, on_key=False)
+        return default
+
+    def whole_number(self, key: str, least: int, most: int, default: int) -> int:
+        value = self.mapping.get(key, default)
+        if type(value) is not int:
+            self._wrong_type(key, "a whole number")
+        elif not least <= value <= most:
+            message = f'"{key}" must be from {least:,} to {most:,}'
+            self.complain(key, "F009", message, on_key=False)
+        else:
+            return value
+        return default
+
+    def duration_s(self, key: str) -> float | None:
+        """The length of time at a key in seconds, or None when there is none."""
+        if key not in self.mapping:
+            return None
+        try:
+            return parse_duration(self.mapping[key])
+        except ValueError as error:
+            self.complain(key, "F009", f'"{key}" {error}', on_key=False)
+            return None
+
+    def _wrong_type(self, key: str, wanted: str, help: str = "") -> None:
+        seen = kind_of(self.mapping[key])
+        message = f'"{key}" must be {wanted} and is {seen}'
+        self.complain(key, "F008", message, help, on_key=False)
+
+
+def diagnose(document: Document, complaints: Sequence[Complaint]) -> tuple[Diagnostic, ...]:
+    """The complaints with their places in the file, in the order of the file."""
+    if not complaints:
+        return ()
+    places = locate(document)
+    found = []
+    for complaint in complaints:
+        if complaint.on_key:
+            place = places.key(complaint.steps)
+        else:
+            place = places.value(complaint.steps, complaint.offset, complaint.width)
+        found.append(
+            Diagnostic(
+                code=complaint.code,
+                file=document.file,
+                message=complaint.message,
+                line=place.line,
+                column=place.column,
+                help=complaint.help,
+                source=place.source,
+                width=place.width,
+                severity=complaint.severity,
+            )
+        )
+    return tuple(sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column)))

@@ -1,0 +1,326 @@
+"""Build one value from the events of a YAML parser.
+
+Events with positions go in; plain dicts, lists and scalars come out, with the lines of
+all sequence items and, when asked for, the place of every key and value. Mistakes are
+collected as diagnostics; one that makes the rest meaningless raises `Abandoned`.
+Syntax, and which parser the events come from, are none of its business.
+
+A collection is put into its parent when it starts, so that what was read before a
+mistake can still be pointed at.
+"""
+
+from __future__ import annotations
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from mcptest.core.visible import shorten
+from mcptest.formats.full_shield import LONE_SURROGATE
+from mcptest.formats.limits import MAX_DEPTH, MAX_NODES
+from mcptest.formats.scalars import KNOWN_TAGS, resolve_as, resolve_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.formats.full_problems import Source
+    from mcptest.formats.full_shield import Shield
+
+    # What an anchor stands for: value, nodes in it, levels in it, its text if it is a scalar.
+    Target = tuple[Any, int, int, str | None]
+    # Of a key: line, column, width. Of a value: line, column, last line, end column, style.
+    KeySpot = tuple[int, int, int]
+    ValueSpot = tuple[int, int, int, int, str]
+    Spots = dict[int, dict[Any, tuple[KeySpot | None, ValueSpot]]]
+
+__all__ = ["Abandoned", "Builder"]
+
+MAX_DIAGNOSTICS = 100
+_YAML_TAG = "tag:yaml.org,2002:"
+# Stands for the key `<<` until its mapping ends.
+_MERGE: Any = object()
+
+
+class Abandoned(Exception):
+    """Reading on makes no sense; the reason is the last diagnostic."""
+
+
+class Builder:
+    """Reads one document; only without `diagnostics` does its value mean anything."""
+
+    def __init__(self, source: Source, shield: Shield, *, with_spots: bool = False) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.holder: list[Any] = []
+        self.starts: dict[int, list[int]] = {id(self.holder): []}
+        self.spots: Spots | None = {} if with_spots else None
+        self._source = source
+        self._shield = shield if shield.is_needed else None
+        self._anchors: dict[str, Target | None] = {}
+        self._merges: dict[int, Any] = {}
+        self._documents = 0
+        self._nodes = 0
+        self._node: Any = self.holder  # the innermost open collection
+        self._key: Any = None  # its entry that waits for a value
+        self._key_event: Any = None
+        self._key_lines: dict[Any, int] = {}
+        self._peak = 0  # the deepest level reached since the innermost collection began
+        self._frames: list[tuple[Any, ...]] = []
+
+    def build(self, next_event: Callable[[], Any]) -> None:
+        """Read all events of a stream."""
+        handlers: dict[type, Callable[[Any], None]] = {
+            ScalarEvent: self._on_scalar,
+            MappingStartEvent: self._on_mapping,
+            MappingEndEvent: self._on_mapping_end,
+            SequenceStartEvent: self._on_sequence,
+            SequenceEndEvent: self._on_end,
+            AliasEvent: self._on_alias,
+            DocumentStartEvent: self._on_document,
+        }
+        while (kind := type(event := next_event())) is not StreamEndEvent:
+            if kind in handlers:
+                handlers[kind](event)
+        del self.starts[id(self.holder)]
+
+    def _on_document(self, event: Any) -> None:
+        self._documents += 1
+        if self._documents > 1:
+            self._abandon(
+                "F005",
+                "a second document starts here; a file holds exactly one",
+                event,
+                help="remove this line, or put what follows into a file of its own",
+            )
+
+    def _on_scalar(self, event: Any) -> None:
+        self._nodes += 1
+        text = event.value if self._shield is None else self._unshielded(event)
+        if self._key is None and type(self._node) is dict:
+            self._take_key(event, text)
+        elif event.tag is None and event.anchor is None:
+            self._place(event, text if event.style else self._plain(event, text))
+        else:
+            self._place(event, self._marked_scalar(event, text))
+
+    def _unshielded(self, event: Any) -> str:
+        assert self._shield is not None, "only called with one"
+        text = self._shield.restore(event.value, event.style)
+        if LONE_SURROGATE.search(text):
+            self._report(
+                "F004",
+                "half of a surrogate pair is not a character",
+                event,
+                help="write both halves, or the character itself",
+            )
+        return text
+
+    def _plain(self, event: Any, text: str) -> object:
+        try:
+            return resolve_plain(text)
+        except ValueError as refused:
+            self._report("F004", str(refused), event, help="put it in quotes if it is text")
+            return None
+
+    def _marked_scalar(self, event: Any, text: str) -> object:
+        """The value of a scalar with a tag or an anchor."""
+        value: object = None
+        kind = event.tag.removeprefix(_YAML_TAG) if event.tag else ""
+        if event.tag is None:
+            value = text if event.style else self._plain(event, text)
+        elif event.tag == "!":
+            value = text
+        elif kind not in KNOWN_TAGS or kind == event.tag:
+            self._refuse_tag(event, "a scalar")
+        else:
+            try:
+                value = resolve_as(kind, text)
+            except ValueError as refused:
+                self._report("F004", f"!!{kind} does not fit: {refused}", event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = (value, 1, 0, text)
+        return value
+
+    def _refuse_tag(self, event: Any, what: str) -> None:
+        shown = event.tag
+        if shown.startswith(_YAML_TAG):
+            shown = "!!" + shown.removeprefix(_YAML_TAG)
+        if shown in ("!!map", "!!seq", *(f"!!{kind}" for kind in KNOWN_TAGS)):
+            self._report("F004", f"{shown} does not fit {what}", event, width=len(shown))
+            return
+        self._report(
+            "F004",
+            f"the tag {shorten(shown, 60)} is refused: object tags are not allowed",
+            event,
+            width=len(shown),
+            help="write plain mappings, lists, text, numbers, true, false or null",
+        )
+
+    def _take_key(self, event: Any, text: str) -> None:
+        if event.tag is not None or event.anchor is not None:
+            self._marked_scalar(event, text)
+        if text == "<<" and not event.style and event.tag is None:
+            self._merges[id(self._node)] = event
+            self._set_key(event, _MERGE, text)
+        else:
+            self._set_key(event, text, text)
+
+    def _set_key(self, event: Any, key: Any, text: str) -> None:
+        self._key, self._key_event = key, event
+        line = event.start_mark.line
+        first = self._key_lines.setdefault(key, line)
+        # An entry further up may share the line only in a flow mapping.
+        if first != line or key in self._node:
+            self._report(
+                "F003",
+                f'the key "{shorten(text, 60)}" is written twice: at line {first + 1} and at '
+                f"line {line + 1}",
+                event,
+                help="keep one of them",
+            )
+
+    def _on_mapping(self, event: Any) -> None:
+        if event.tag not in (None, "!", _YAML_TAG + "map"):
+            self._refuse_tag(event, "a mapping")
+        self._open(event, {})
+
+    def _on_sequence(self, event: Any) -> None:
+        if event.tag not in (None, "!", _YAML_TAG + "seq"):
+            self._refuse_tag(event, "a list")
+        child: list[object] = []
+        self.starts[id(child)] = []
+        self._open(event, child)
+
+    def _open(self, event: Any, child: Any) -> None:
+        self._nodes += 1
+        next_key = None
+        if self._key is None and type(self._node) is dict:
+            self._refuse_key(event)
+            next_key = ""
+        else:
+            self._place(event, child)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        frames = self._frames
+        frames.append(
+            (self._node, next_key, self._key_lines, self._nodes, self._peak, event.anchor)
+        )
+        self._node, self._key, self._key_lines, self._peak = child, None, {}, len(frames)
+        if len(frames) > MAX_DEPTH:
+            self._abandon("F004", f"nested more than {MAX_DEPTH} levels deep", event)
+
+    def _refuse_key(self, event: Any) -> None:
+        self._report("F004", "a key must be text, not a mapping or a list", event)
+
+    def _on_mapping_end(self, event: Any) -> None:
+        if _MERGE in self._node:
+            self._merge(self._node)
+        self._on_end(event)
+
+    def _on_end(self, _event: Any) -> None:
+        closed, reached = self._node, self._peak
+        self._node, self._key, self._key_lines, began, peak, anchor = self._frames.pop()
+        if anchor is not None:
+            size = self._nodes - began + 1
+            self._anchors[anchor] = (closed, size, reached - len(self._frames), None)
+        self._peak = max(peak, reached)
+
+    def _merge(self, node: Any) -> None:
+        """`<<`: entries of other mappings, of which the first wins, and our own before all."""
+        given = node.pop(_MERGE)
+        sources = given if isinstance(given, list) else [given]
+        if not all(isinstance(source, dict) for source in sources):
+            self._report(
+                "F004",
+                "<< takes a mapping or a list of mappings",
+                self._merges[id(node)],
+                help='write "<<" in quotes if the key itself is meant',
+            )
+            return
+        own = dict(node)
+        node.clear()
+        for source in [*reversed(sources), own]:
+            node.update(source)
+        if self.spots is not None:
+            known = [self.spots.get(id(source), {}) for source in [*reversed(sources), node]]
+            self.spots[id(node)] = {step: spot for spots in known for step, spot in spots.items()}
+
+    def _on_alias(self, event: Any) -> None:
+        name = event.anchor
+        if name not in self._anchors:
+            self._report("F002", f"the alias *{name} has no anchor &{name} before it", event)
+        target = self._anchors.get(name, (None, 1, 0, ""))
+        if target is None:
+            self._abandon("F004", f"the alias *{name} refers to what it is part of", event)
+        value, size, levels, text = target
+        self._nodes += size
+        self._peak = max(self._peak, len(self._frames) + levels)
+        if self._peak > MAX_DEPTH:
+            self._abandon("F004", f"nested more than {MAX_DEPTH} levels deep", event)
+        if self._key is not None or type(self._node) is not dict:
+            self._place(event, value)
+        elif text is None:
+            self._refuse_key(event)
+            self._key = ""
+        else:
+            self._set_key(event, text, text)
+
+    def _place(self, event: Any, value: object) -> None:
+        node, step = self._node, self._key
+        if self._nodes > MAX_NODES:
+            self._abandon(
+                "F004",
+                f"more than {MAX_NODES:,} keys and values, counting what aliases repeat",
+                event,
+            )
+        if type(node) is list:
+            step = len(node)
+            node.append(value)
+            self.starts[id(node)].append(event.start_mark.line + 1)
+        else:
+            node[step] = value
+            self._key = None
+        if self.spots is not None:
+            key_event = self._key_event if type(node) is dict else None
+            spot = (_key_spot(key_event), _value_spot(event))
+            self.spots.setdefault(id(node), {}).setdefault(step, spot)
+
+    def _report(
+        self, code: str, message: str, event: Any, *, width: int = 0, help: str = ""
+    ) -> None:
+        line, column, span = _key_spot(event) or (0, 0, 1)
+        self.diagnostics.append(
+            self._source.diagnostic(code, message, line, column, width=width or span, help=help)
+        )
+        if len(self.diagnostics) >= MAX_DIAGNOSTICS:
+            raise Abandoned
+
+    def _abandon(self, code: str, message: str, event: Any, help: str = "") -> NoReturn:
+        self._report(code, message, event, help=help)
+        raise Abandoned
+
+
+def _key_spot(event: Any) -> KeySpot | None:
+    if event is None:
+        return None
+    start, end = event.start_mark, event.end_mark
+    width = end.column - start.column if end.line == start.line else 1
+    return start.line, start.column, max(width, 1)
+
+
+def _value_spot(event: Any) -> ValueSpot:
+    start, end = event.start_mark, event.end_mark
+    style = "collection"
+    if type(event) is ScalarEvent:
+        is_bare = event.tag is None and event.anchor is None
+        style = event.style or "" if is_bare else "marked"
+    return start.line, start.column, end.line, end.column, style

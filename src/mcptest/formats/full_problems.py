@@ -1,0 +1,242 @@
+"""Say in plain words what PyYAML found wrong, and where.
+
+An exception of PyYAML goes in, one diagnostic comes out. The parser in C and the one
+in Python word the same mistake differently; both wordings are known here, and nothing
+else in this package reads PyYAML's messages.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.diagnostics import Diagnostic
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from yaml.error import MarkedYAMLError
+
+    # message, line, column, help
+    Finding = tuple[str, int, int, str]
+
+__all__ = ["Source", "describe", "split_lines"]
+
+_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_ENTRY_BEFORE = re.compile(r"[ ]*(?:- +)*[^ #].*?:[ ]")
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of a text as YAML 1.2 counts them."""
+    return _LINE_BREAK.split(text)
+
+
+class Source:
+    """The text of a file, for pointing into it. Lines and columns count from 0 here."""
+
+    def __init__(self, text: str, file: str) -> None:
+        self._text = text
+        self._file = file
+        self._lines: list[str] = []
+
+    def line(self, number: int) -> str:
+        if not self._lines:
+            self._lines = split_lines(self._text)
+        return self._lines[number] if number < len(self._lines) else ""
+
+    def clamp(self, line: int, column: int) -> tuple[int, int]:
+        """The same place, or the end of the last line with text when it is after the end."""
+        self.line(0)
+        last = len(self._lines) - 1
+        while last > 0 and not self._lines[last].strip():
+            last -= 1
+        return (line, column) if line <= last else (last, len(self._lines[last].rstrip()))
+
+    def is_end(self, line: int, column: int) -> bool:
+        return self.clamp(line, column) != (line, column) or (
+            line == len(self._lines) - 1 and not self._lines[line][column:].strip()
+        )
+
+    def diagnostic(
+        self, code: str, message: str, line: int, column: int, *, width: int = 1, help: str = ""
+    ) -> Diagnostic:
+        return Diagnostic(
+            code=code,
+            file=self._file,
+            message=message,
+            line=line + 1,
+            column=column + 1,
+            width=max(width, 1),
+            help=help,
+            source=self.line(line),
+        )
+
+
+class _Trouble:
+    """What PyYAML said, in the shape the sentences below need it."""
+
+    def __init__(self, error: MarkedYAMLError, source: Source) -> None:
+        self.problem = str(error.problem or error.context or "not valid YAML")
+        self.context = str(error.context or "")
+        at = error.problem_mark or error.context_mark
+        self.line, self.column = (at.line, at.column) if at else (0, 0)
+        began = error.context_mark or at
+        self.began, self.began_column = (began.line, began.column) if began else (0, 0)
+        self.source = source
+        self.char = source.line(self.line)[self.column : self.column + 1]
+
+    def here(self, message: str, help: str = "") -> Finding:
+        line, column = self.source.clamp(self.line, self.column)
+        return message, line, column, help
+
+    def at_beginning(self, message: str, help: str = "") -> Finding:
+        return message, self.began, self.began_column, help
+
+
+def describe(error: MarkedYAMLError, source: Source) -> Diagnostic:
+    """The diagnostic for a syntax error."""
+    trouble = _Trouble(error, source)
+    if trouble.char == "\t" or "tab character" in trouble.problem:
+        finding = _tab(trouble)
+    else:
+        finding = next(
+            sentence(trouble) for words, sentence in _SENTENCES if words in trouble.problem
+        )
+    message, line, column, help = finding
+    return source.diagnostic("F002", message, line, column, help=help)
+
+
+def _tab(trouble: _Trouble) -> Finding:
+    line = trouble.source.line(trouble.line)
+    indentation = line[: len(line) - len(line.lstrip())]
+    column = indentation.find("\t") if "\t" in indentation else trouble.column
+    return "a tab is used as indentation", trouble.line, column, "YAML indents with spaces only"
+
+
+def _colon(trouble: _Trouble) -> Finding:
+    before = trouble.source.line(trouble.line)[: trouble.column]
+    if _ENTRY_BEFORE.match(before):
+        return trouble.here(
+            'an unquoted value contains ": ", which starts a mapping entry',
+            "put the value in quotes",
+        )
+    return trouble.here(
+        "a mapping entry cannot start here",
+        "check the indentation of this line and whether the line before it is complete",
+    )
+
+
+def _end_of_text(trouble: _Trouble) -> Finding:
+    if "quoted" not in trouble.context:
+        return trouble.here("the text ends in the middle of a value")
+    return trouble.at_beginning(
+        "this quote is never closed", "end the text with the quote it starts with"
+    )
+
+
+def _in_flow(trouble: _Trouble) -> Finding:
+    opener, closer = ("[", "]") if "sequence" in trouble.context else ("{", "}")
+    if trouble.source.is_end(trouble.line, trouble.column):
+        return trouble.at_beginning(
+            f'this "{opener}" is never closed', f'add the missing "{closer}"'
+        )
+    return trouble.here(
+        f'expected "," or "{closer}" here',
+        f'the "{opener}" it belongs to is at line {trouble.began + 1}; text that holds any of '
+        "[ ] { } , needs quotes there",
+    )
+
+
+def _no_token(trouble: _Trouble) -> Finding:
+    return trouble.here(
+        f'an unquoted value cannot start with "{trouble.char}"', "put the value in quotes"
+    )
+
+
+def _no_content(trouble: _Trouble) -> Finding:
+    seen = f' before "{trouble.char}"' if trouble.char else ""
+    return trouble.here(
+        f"a value is missing{seen}", f'put the value in quotes if it starts with "{trouble.char}"'
+    )
+
+
+def _block_end(trouble: _Trouble) -> Finding:
+    before = trouble.source.line(trouble.line)[: trouble.column].rstrip()
+    if before.endswith(("'", '"')):
+        quote = before[-1]
+        inside = "''" if quote == "'" else '\\"'
+        return trouble.here(
+            "text follows the quote that ends the value",
+            f"a quote that belongs to the text is written {inside}",
+        )
+    if "mapping" in trouble.context:
+        return trouble.here(
+            "expected a key here",
+            f'the mapping that starts at line {trouble.began + 1} goes on with "key: value" in '
+            f"column {trouble.began_column + 1}",
+        )
+    return trouble.here(
+        'expected "- " here',
+        f"the list that starts at line {trouble.began + 1} goes on with dashes in column "
+        f"{trouble.began_column + 1}",
+    )
+
+
+def _escape(trouble: _Trouble) -> Finding:
+    return trouble.here(
+        "a double-quoted text contains an escape that YAML does not know",
+        "write two backslashes for a backslash, or put the text in single quotes",
+    )
+
+
+def _no_colon(trouble: _Trouble) -> Finding:
+    return trouble.at_beginning(
+        'this line is not a "key: value" entry', 'add ": " after the key, or put the text in quotes'
+    )
+
+
+def _item(trouble: _Trouble) -> Finding:
+    return trouble.here("a list item cannot start here", "start it on a line of its own")
+
+
+def _outside(trouble: _Trouble) -> Finding:
+    return trouble.here(
+        "this does not belong to what came before",
+        "check its indentation, and that quotes and brackets before it are closed",
+    )
+
+
+def _name(trouble: _Trouble) -> Finding:
+    sign = trouble.source.line(trouble.began)[trouble.began_column :][:1]
+    return trouble.at_beginning(
+        f'"{sign}" starts an anchor or an alias here and needs a name',
+        "put the value in quotes if it is text",
+    )
+
+
+def _other(trouble: _Trouble) -> Finding:
+    context = f" {trouble.context}" if trouble.context not in ("", trouble.problem) else ""
+    problem = trouble.problem.replace("did not find expected", "expected")
+    return trouble.here(f"{problem}{context}")
+
+
+_SENTENCES: tuple[tuple[str, Callable[[_Trouble], Finding]], ...] = (
+    ("mapping values are not allowed", _colon),
+    ("unexpected end of stream", _end_of_text),
+    ("unexpected document", _end_of_text),
+    ("expected ',' or", _in_flow),
+    ("cannot start any token", _no_token),
+    ("node content", _no_content),
+    ("expected key", _block_end),
+    ("expected '-' indicator", _block_end),
+    ("expected <block end>", _block_end),
+    ("unknown escape", _escape),
+    ("expected hexadecimal", _escape),
+    ("hexadecimal numbers", _escape),
+    ("invalid Unicode character escape", _escape),
+    ("expected ':'", _no_colon),
+    ("sequence entries are not allowed", _item),
+    ("document start>", _outside),
+    ("alphabetic or numeric", _name),
+    ("", _other),
+)

@@ -1,0 +1,283 @@
+"""Read the YAML that people mostly write, fast and without PyYAML.
+
+Text goes in; a value and the lines of its sequence items come out, or None. None
+means "not sure" and nothing more: a mistake, a feature outside the subset and a
+doubtful line all look the same here. `mcptest.formats.full_yaml` then reads the text
+from the start and is the only one that reports anything. What is returned is exactly
+what the full reader returns; a differential test holds the two together.
+
+The subset is read line by line: block mappings and sequences, scalars that fit on
+one line, literal and folded blocks, flow collections. Each line is cut up once; a
+line that comes again (`jsonrpc: "2.0"`) is remembered.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.formats.limits import MAX_NODES, is_within_limits
+from mcptest.formats.quick_flow import MAX_KEY, NOTHING_MORE, read_flow, unescape
+from mcptest.formats.scalars import resolve_plain
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    # column of the first character; of what follows the dash, or -1; key; kind; value
+    Cut = tuple[int, int, str | None, int, object]
+    Starts = dict[int, list[int]]
+
+__all__ = ["read_quickly"]
+
+MAX_DEPTH = 64
+
+# What a line brings: a whole value, nothing yet, `{` or `[`, `|` or `>`, only a comment.
+_VALUE, _EMPTY, _FLOW, _BLOCK, _SKIP = range(5)
+
+_ASCII = bytes([10, *range(32, 127)])
+# Not printable in YAML, or a line break to one of its versions and not to another.
+_DOUBTFUL = re.compile(
+    "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+_COMMENT_LINE = re.compile(r" *(?:#.*)?")
+_LINE = re.compile(
+    r"""
+    (?P<indent>\ *)
+    (?P<dash>-(?:\ +|$))?
+    (?:
+        (?: (?P<plain>[\w$/][\w$/.@+()-]*+(?:\ [\w$/.@+()-]++)*+)
+          | "(?P<double>[^"\\]+)"
+          | '(?P<single>[^']+)'
+        ):(?:\ +|$)
+    )?
+    (?:"(?P<text>[^"\\]*)"\ *$)?
+    """,
+    re.VERBOSE,
+)
+_SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*+)'")
+_PLAIN_START = re.compile(r"[^ !&*?|>%@`\"'#{}\[\],:-]|-(?! |$)")
+_BLOCK_HEADER = re.compile(r"([|>][+-]?) *(?: #.*)?")
+_BREAKS = re.compile(r"\n+")
+
+
+def read_quickly(text: str) -> tuple[object, Starts] | None:
+    """The value of `text` and the lines of its sequence items, or None when not sure."""
+    text = text.removeprefix("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    if _is_doubtful(text):
+        return None
+    lines = text.split("\n")
+    is_ended = not lines[-1]
+    if is_ended:
+        del lines[-1]
+    start = _first_line(lines)
+    if start == len(lines):
+        return None, {}
+    found = _read_lines(lines, start, is_ended)
+    if found and _may_be_large(text) and not is_within_limits(found[0]):
+        return None
+    return found
+
+
+def _may_be_large(text: str) -> bool:
+    """Whether it could have too many nodes: counting characters is cheaper than nodes."""
+    # A line opens two collections at most, around one key and one value.
+    return 4 * text.count("\n") + 2 * sum(map(text.count, ",[{")) + 4 > MAX_NODES
+
+
+def _is_doubtful(text: str) -> bool:
+    if text.isascii():
+        return bool(text.encode("ascii").translate(None, _ASCII))
+    return _DOUBTFUL.search(text) is not None
+
+
+def _first_line(lines: list[str]) -> int:
+    """Where the content starts: after blank lines, comments and one `---`."""
+    is_marked = False
+    for index, line in enumerate(lines):
+        if _COMMENT_LINE.fullmatch(line):
+            continue
+        if is_marked or line.rstrip(" ") != "---":
+            return index
+        is_marked = True
+    return len(lines)
+
+
+def _read_lines(  # noqa: C901 - the hot loop: each call per line would cost a tenth of it
+    lines: list[str], index: int, is_ended: bool
+) -> tuple[object, Starts] | None:
+    known: dict[str, Cut] = {}
+    root: list[object] = [None]
+    starts: Starts = {id(root): [0]}
+    node: Any = root  # the innermost open collection; `indent` is the column of its entries
+    indent = -1
+    slot: Any = 0  # the entry of `node` that the next line may still give a value
+    outer: list[tuple[int, Any]] = []
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        if (cut := known.get(line)) is None:
+            if (cut := _cut(line)) is None:
+                return None
+            known[line] = cut
+        column, inner, key, kind, value = cut
+        if kind == _SKIP:
+            continue
+        if column > indent or (column == indent and _is_for_slot(slot, inner, node)):
+            if slot is None or len(outer) == MAX_DEPTH:
+                return None
+            outer.append((indent, node))
+            indent, node = column, _open_child(node, slot, inner, starts, index)
+        else:
+            while column < indent:
+                indent, node = outer.pop()
+            if inner < 0 and outer and type(node) is list:
+                # A sequence may stand in the same column as the key it belongs to.
+                indent, node = outer.pop()
+            if indent != column or (type(node) is list) != (inner >= 0):
+                return None
+        slot = None
+        if inner >= 0:
+            starts[id(node)].append(index)
+            if key is not None:
+                child: dict[str, object] = {}
+                node.append(child)
+                outer.append((indent, node))
+                indent, node = inner, child
+        if kind >= _FLOW:
+            room = MAX_DEPTH - len(outer)
+            more = _read_on(kind, str(value), lines, index, indent, is_ended, starts, room)
+            if more is None:
+                return None
+            value, index = more
+        if key is None:
+            node.append(value)
+            slot = -1 if kind == _EMPTY else None
+        elif key in node:
+            return None
+        else:
+            node[key] = value
+            slot = key if kind == _EMPTY else None
+    del starts[id(root)]
+    return root[0], starts
+
+
+def _is_for_slot(slot: object, inner: int, node: object) -> bool:
+    """Whether a line in the column of a key may belong to it: only a dash may."""
+    return slot is not None and inner >= 0 and type(node) is dict
+
+
+def _open_child(node: Any, slot: Any, inner: int, starts: Starts, line: int) -> Any:
+    child: Any = {}
+    if inner >= 0:
+        child = []
+        starts[id(child)] = []
+    node[slot] = child
+    if type(node) is list:
+        # The item starts here, not where its dash stood alone.
+        starts[id(node)][-1] = line
+    return child
+
+
+def _cut(line: str) -> Cut | None:
+    """The parts of a line, or None when it is not in the subset."""
+    if _COMMENT_LINE.fullmatch(line):
+        return 0, -1, None, _SKIP, None
+    match = _LINE.match(line)
+    assert match is not None, "every part of the pattern may be empty"
+    indent, dash, plain, double, single, text = match.groups()
+    column = len(indent)
+    inner = column + len(dash) if dash else -1
+    key = plain or double or single
+    if not (key or dash) or (key and len(key) > MAX_KEY):
+        return None
+    if text is not None:
+        return column, inner, key, _VALUE, text
+    try:
+        kind, value = _cut_value(line[match.end() :])
+    except ValueError:
+        return None
+    return column, inner, key, kind, value
+
+
+def _cut_value(rest: str) -> tuple[int, object]:
+    """What follows the key or the dash; ValueError when in doubt."""
+    first = rest[:1]
+    if not first or first == "#":
+        return _EMPTY, None
+    if first in "{[":
+        return _FLOW, rest
+    if first in "|>":
+        header = _BLOCK_HEADER.fullmatch(rest)
+        return _BLOCK, _sure(header)[1]
+    if first == '"':
+        value, end = unescape(rest)
+        _sure(NOTHING_MORE.fullmatch(rest, end))
+        return _VALUE, value
+    if first == "'":
+        match = _sure(_SINGLE_QUOTED.match(rest))
+        _sure(NOTHING_MORE.fullmatch(rest, match.end()))
+        return _VALUE, match[1].replace("''", "'")
+    _sure(_PLAIN_START.match(rest))
+    text = rest.partition(" #")[0].rstrip(" ")
+    if ": " in text or text.endswith(":"):
+        raise ValueError
+    return _VALUE, resolve_plain(text)
+
+
+def _sure(match: re.Match[str] | None) -> re.Match[str]:
+    if match is None:
+        raise ValueError
+    return match
+
+
+def _read_on(
+    kind: int,
+    head: str,
+    lines: list[str],
+    index: int,
+    indent: int,
+    is_ended: bool,
+    starts: Starts,
+    room: int,
+) -> tuple[object, int] | None:
+    """A value that goes on in the next lines, and the index of the line after it."""
+    if kind == _FLOW:
+        return read_flow(head, lines, index, starts, room)
+    body, end = _block_lines(lines, index, indent)
+    if not body or (end == len(lines) and not is_ended):
+        return None
+    text = "\n".join(body)
+    if head[0] == ">":
+        if any(line.startswith(" ") for line in body):
+            return None
+        tail = text[len(text.rstrip("\n")) :]
+        text = _BREAKS.sub(_fold, text.rstrip("\n")) + tail
+    if not head.endswith("+"):
+        text = text.rstrip("\n")
+    return (text if head.endswith("-") else text + "\n"), end
+
+
+def _fold(breaks: re.Match[str]) -> str:
+    return breaks[0][1:] or " "
+
+
+def _block_lines(lines: list[str], index: int, indent: int) -> tuple[list[str], int]:
+    """The lines of a literal or folded block without their indentation; none if in doubt."""
+    first = lines[index] if index < len(lines) else ""
+    width = len(first) - len(first.lstrip(" "))
+    if not first.strip(" ") or width <= indent:
+        return [], index
+    body = []
+    while index < len(lines):
+        line = lines[index]
+        if not line.strip(" "):
+            if len(line) > width:
+                return [], index
+            line = ""
+        elif line[:width].strip(" "):
+            break
+        body.append(line[width:])
+        index += 1
+    return body, index

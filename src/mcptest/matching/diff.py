@@ -1,0 +1,221 @@
+"""Why a value is not what was expected, as lines for a person.
+
+Mismatches and the answer they were found in go in, `DiffLine`s come out: plain,
+escaped, bounded, without colour or indentation. Who prints them, and where, is
+not known here; nor is how a mismatch was found.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import parse_path
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import DiffLine, counted, is_pattern, quoted, shown
+from mcptest.matching.text_diff import is_worth_a_line_diff, line_diff, pair_texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.core.outcome import Mismatch
+    from mcptest.core.paths import Step
+    from mcptest.matching.shown import Sign
+
+__all__ = ["DiffLine", "context_diff", "render_mismatch"]
+
+# What is left of 80 columns beside the indentation of a report and the labels below.
+COLUMNS = 58
+MAX_MESSAGE_CHARS = 400
+MAX_CONTEXT_LINES = 60
+MAX_CONTEXT_VALUE_CHARS = 100
+# More branches than this cannot be seen in MAX_CONTEXT_LINES lines anyway.
+MAX_CONTEXT_MISMATCHES = 100
+
+
+def render_mismatch(mismatch: Mismatch, *, columns: int = COLUMNS) -> list[DiffLine]:
+    """Where, why, what was expected, what came, and a hint.
+
+    A caret is drawn only when the value fits in `columns`: under a line that
+    wraps it would point at the wrong place, so words say where instead.
+    """
+    where = visible(mismatch.path) or "(the whole answer)"
+    why = f": {visible(shorten(mismatch.message, MAX_MESSAGE_CHARS))}" if mismatch.message else ""
+    lines = [DiffLine(sign=" ", text=where + why), *_sides(mismatch, columns)]
+    if mismatch.hint:
+        lines.append(_labelled(" ", "hint", visible(shorten(mismatch.hint, MAX_MESSAGE_CHARS))))
+    return lines
+
+
+def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
+    expected, actual = mismatch.expected, mismatch.actual
+    if not isinstance(expected, str) or not isinstance(actual, str) or is_pattern(expected):
+        return [
+            _labelled("-", "expected", shown(expected)),
+            _labelled("+", "actual", "(missing)" if actual is ABSENT else shown(actual)),
+        ]
+    if expected != actual and is_worth_a_line_diff(expected, actual, columns):
+        return [
+            _labelled("-", "expected", f"{_line_count(expected)} (-)"),
+            _labelled("+", "actual", f"{_line_count(actual)} (+)"),
+            *(line.but(text=f"    {line.text}") for line in line_diff(expected, actual)),
+        ]
+    return _two_texts(expected, actual, columns)
+
+
+def _two_texts(expected: str, actual: str, columns: int) -> list[DiffLine]:
+    pair = pair_texts(expected, actual)
+    lines = [_labelled("-", "expected", pair.expected), _labelled("+", "actual", pair.actual)]
+    if not _is_alike(expected, actual):
+        return lines
+    if len(pair.actual) <= columns:
+        return [*lines, _labelled("^", "", " " * pair.column + "^")]
+    before = expected[max(0, pair.at - 20) : pair.at]
+    after = f", after {quoted(before)}" if before else ""
+    return [*lines, _labelled("^", "differs", f"at character {pair.at + 1:,}{after}")]
+
+
+def _is_alike(expected: str, actual: str) -> bool:
+    """Whether it helps to point: texts that share neither end differ everywhere."""
+    if expected == actual or not expected or not actual:
+        return False
+    return expected[0] == actual[0] or expected[-1] == actual[-1]
+
+
+def _line_count(text: str) -> str:
+    return f"{counted(text.removesuffix(chr(10)).count(chr(10)) + 1, 'line')} of text"
+
+
+def _labelled(sign: Sign, label: str, text: str) -> DiffLine:
+    return DiffLine(sign=sign, text=f"  {label:<8}  {text}")
+
+
+def context_diff(actual: object, mismatches: Sequence[Mismatch]) -> list[DiffLine]:
+    """The answer as indented JSON, opened only where it leads to a mismatch.
+
+    Nothing when no mismatch lies inside the answer: its own lines say it all.
+    """
+    root = _Branch()
+    for mismatch in mismatches[:MAX_CONTEXT_MISMATCHES]:
+        steps = parse_path(mismatch.path)
+        if steps is not None and _is_inside(actual, steps, mismatch):
+            root.at(steps).mismatches.append(mismatch)
+    if not root.branches:
+        return []
+    lines = list(islice(_opened("", actual, root, 0), MAX_CONTEXT_LINES + 1))
+    if len(lines) > MAX_CONTEXT_LINES:
+        lines[MAX_CONTEXT_LINES:] = [_line("…", 0, "… the rest of the answer is not shown")]
+    return lines
+
+
+class _Branch:
+    """The part of the answer below one place that leads to mismatches."""
+
+    __slots__ = ("branches", "mismatches")
+
+    def __init__(self) -> None:
+        self.branches: dict[Step, _Branch] = {}
+        self.mismatches: list[Mismatch] = []
+
+    def at(self, steps: Sequence[Step]) -> _Branch:
+        branch = self
+        for step in steps:
+            branch = branch.branches.setdefault(step, _Branch())
+        return branch
+
+
+def _is_inside(answer: object, steps: Sequence[Step], mismatch: Mismatch) -> bool:
+    """Whether the path leads into the answer, or to a member that should be there.
+
+    `stderr` or `exitCode` are places of a test too, but not places of its answer.
+    """
+    for number, step in enumerate(steps, 1):
+        if _has(answer, step):
+            answer = answer[step]  # type: ignore[index]  # _has has looked
+        else:
+            fits = isinstance(answer, dict if isinstance(step, str) else list)
+            return fits and number == len(steps) and mismatch.actual is ABSENT
+    return True
+
+
+def _has(container: object, step: Step) -> bool:
+    if isinstance(step, str):
+        return isinstance(container, dict) and step in container
+    return isinstance(container, list) and step < len(container)
+
+
+def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[DiffLine]:
+    """`value` and whatever below it leads to a mismatch."""
+    if not branch.branches:
+        yield from _leaf(lead, branch, depth)
+        return
+    for text in _expectations(branch):
+        yield _line("-", depth, lead + text)
+    is_object = isinstance(value, dict)
+    yield _line(" ", depth, lead + ("{" if is_object else "["))
+    yield from _members(value, branch, depth + 1, "key" if is_object else "item")
+    for step, missing in branch.branches.items():
+        if not _has(value, step):
+            yield from _leaf(_key(step), missing, depth + 1)
+    yield _line(" ", depth, "}" if is_object else "]")
+
+
+def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[DiffLine]:
+    folded = 0
+    for step, member in _steps(value):
+        inner = branch.branches.get(step)
+        if inner is None:
+            folded += 1
+            continue
+        if folded:
+            yield _fold(folded, noun, depth)
+            folded = 0
+        yield from _opened(_key(step), member, inner, depth)
+    if folded:
+        yield _fold(folded, noun, depth)
+
+
+def _steps(value: object) -> Iterator[tuple[Step, object]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    elif isinstance(value, list):
+        yield from enumerate(value)
+
+
+def _leaf(lead: str, branch: _Branch, depth: int) -> Iterator[DiffLine]:
+    for text in _expectations(branch):
+        yield _line("-", depth, lead + text)
+    arrived = (_pair(mismatch)[1] for mismatch in branch.mismatches)
+    for text in dict.fromkeys(text for text in arrived if text):
+        yield _line("+", depth, lead + text)
+
+
+def _expectations(branch: _Branch) -> list[str]:
+    wanted = (_pair(mismatch)[0] for mismatch in branch.mismatches)
+    return list(dict.fromkeys(text for text in wanted if text))
+
+
+def _pair(mismatch: Mismatch) -> tuple[str, str]:
+    """Both sides as shown in a tree, "" for a side that has nothing there."""
+    expected, actual = mismatch.expected, mismatch.actual
+    if isinstance(expected, str) and isinstance(actual, str) and not is_pattern(expected):
+        pair = pair_texts(expected, actual, is_terse=True)
+        return pair.expected, pair.actual
+    return (
+        "" if expected is ABSENT else shown(expected, MAX_CONTEXT_VALUE_CHARS),
+        "" if actual is ABSENT else shown(actual, MAX_CONTEXT_VALUE_CHARS),
+    )
+
+
+def _key(step: Step) -> str:
+    return f"{quoted(shorten(step, MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
+
+
+def _fold(count: int, noun: str, depth: int) -> DiffLine:
+    return _line("…", depth, f"… {counted(count, f'more {noun}')}")
+
+
+def _line(sign: Sign, depth: int, text: str) -> DiffLine:
+    gutter = sign if sign in "-+" else " "
+    return DiffLine(sign=sign, text=f"{gutter} {'  ' * depth}{text}")

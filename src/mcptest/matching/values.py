@@ -1,0 +1,52 @@
+"""JSON values: their types, their texts, and when two of them are equal."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.strict_json import dump_json
+
+__all__ = ["a_type", "equal", "json_type", "printed"]
+
+_TYPES = {
+    str: "string",
+    bool: "boolean",
+    int: "number",
+    float: "number",
+    dict: "object",
+    list: "array",
+    type(None): "null",
+}
+_WORDS = {
+    "string": "text",
+    "boolean": "a boolean",
+    "number": "a number",
+    "object": "an object",
+    "array": "an array",
+    "null": "null",
+}
+
+
+def json_type(value: object) -> str:
+    """The JSON type of a value; an integer is a number and null is not an object."""
+    return _TYPES[type(value)]
+
+
+def a_type(value: object) -> str:
+    """The type of a value, as it reads in a sentence."""
+    return "nothing" if value is ABSENT else _WORDS[json_type(value)]
+
+
+def printed(value: object) -> str:
+    """The text of a value: text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else dump_json(value)
+
+
+def equal(left: object, right: object) -> bool:
+    """Equality as JSON has it: 1 equals 1.0, and neither equals true."""
+    if json_type(left) != json_type(right):
+        return False
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(equal, left, right))
+    return left == right

@@ -1,0 +1,71 @@
+"""The end of the terminal report: findings, the fault that stopped everything, the totals.
+
+The last event of a run goes in, finished lines come out, painted but not indented
+any further. What the cases said has been printed by then.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import counted
+from mcptest.reporters.failure_text import fault_details, painted
+from mcptest.reporters.wording import render_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.events import RunFinished, RunStarted
+    from mcptest.core.outcome import Fault, Finding, Summary
+    from mcptest.reporters.paint import Paint
+
+__all__ = ["closing_lines"]
+
+MAX_MESSAGE_CHARS = 1_000
+MAX_QUOTE_CHARS = 300
+
+
+def closing_lines(started: RunStarted, finished: RunFinished, paint: Paint) -> list[str]:
+    """Everything that follows the last case."""
+    lines: list[str] = []
+    for finding in finished.findings:
+        lines += [*_finding_lines(finding, started.server, paint), ""]
+    if finished.fault is not None:
+        lines += [*_fault_lines(finished.fault, paint), ""]
+    lines.append(_totals(finished.summary, finished.duration_s, paint))
+    ran, total = finished.summary.total, started.total
+    if finished.interrupted:
+        lines.append(paint.red(f"interrupted: {ran:,} of {counted(total, 'test')} ran"))
+    elif finished.bailed:
+        left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
+        lines.append(paint.yellow(f"stopped after the first failure: {left}"))
+    return lines
+
+
+def _finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
+    text = visible(shorten(finding.message, MAX_MESSAGE_CHARS))
+    if finding.count > 1:
+        text += f" ({finding.count:,} times)"
+    if finding.server not in ("", server):
+        text += f" [{visible(finding.server)}]"
+    lines = [f"{paint.yellow('note:')} {text}"]
+    if finding.quote:
+        lines.append(f"      {visible(shorten(finding.quote, MAX_QUOTE_CHARS))}")
+    return lines
+
+
+def _fault_lines(fault: Fault, paint: Paint) -> list[str]:
+    title = f"{paint.red('error:')} {visible(shorten(fault.message, MAX_MESSAGE_CHARS))}"
+    return [title, *(painted(line, paint) for line in fault_details(fault, verbose=True))]
+
+
+def _totals(summary: Summary, duration_s: float, paint: Paint) -> str:
+    took = paint.dim(f", in {render_duration(duration_s)}")
+    if not summary.total:
+        return f"no tests ran{took}"
+    counts = [
+        (paint.green, summary.passed, "passed"),
+        (paint.red, summary.failed, "failed"),
+        (paint.red, summary.errors, "error" if summary.errors == 1 else "errors"),
+        (paint.yellow, summary.skipped, "skipped"),
+    ]
+    shown = ", ".join(colour(f"{count:,} {word}") for colour, count, word in counts if count)
+    return f"{paint.bold(counted(summary.total, 'test'))}: {shown}{took}"

@@ -1,0 +1,175 @@
+"""The report CI systems read: JUnit XML, with the words of the terminal report inside.
+
+Events go in, one XML 1.0 document comes out. It is written by hand, because all it
+needs is escaping, and the XML library would cost every start. Characters that XML
+forbids are written as visible escapes first.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.outcome import CaseResult, Fault
+from mcptest.core.visible import visible
+from mcptest.reporters.failure_text import (
+    fault_headline,
+    place_line,
+    render_result,
+)
+from mcptest.reporters.wording import defused, defused_markers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.events import Event
+    from mcptest.matching.diff import DiffLine
+
+__all__ = ["JunitReporter"]
+
+# Nothing wraps in a file, so carets may stand under any value that is shown whole.
+COLUMNS = 300
+
+
+class JunitReporter:
+    """A listener that keeps each case as the element it will be."""
+
+    def __init__(self) -> None:
+        self._started = RunStarted(started_at="", server="", suites=0, total=0)
+        self._finished: RunFinished | None = None
+        self._suites: list[_Suite] = []
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            self._suites[-1].add(event.result)
+        elif isinstance(event, SuiteStarted):
+            self._suites.append(_Suite(event.name, event.file))
+        elif isinstance(event, RunStarted):
+            self._started = event
+        elif isinstance(event, RunFinished):
+            self._finished = event
+
+    def render(self) -> str:
+        """The document of what has happened so far."""
+        suites = [*self._suites, *self._run_suites()]
+        counts = [sum(column) for column in zip(*(suite.counts() for suite in suites), strict=True)]
+        attributes = {
+            "name": "mcptest",
+            **_count_attributes(counts or [0, 0, 0, 0]),
+            "time": _seconds(self._finished.duration_s if self._finished else 0.0),
+        }
+        if self._started.started_at:
+            attributes["timestamp"] = self._started.started_at
+        body = [suite.render() for suite in suites]
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
+        return "\n".join([*lines, *body, "</testsuites>", ""])
+
+    def _run_suites(self) -> list[_Suite]:
+        """What befell the whole run, as a case: a report without cases looks like success."""
+        finished = self._finished
+        if finished is not None and finished.fault is not None:
+            return [_suite_of("the server can be tested", finished.fault)]
+        if finished is None or finished.interrupted:
+            ran = sum(suite.tests for suite in self._suites)
+            fault = Fault(kind="interrupted", message=f"{ran} of {self._started.total} tests ran")
+            return [_suite_of("the run came to its end", fault)]
+        return []
+
+
+class _Suite:
+    """The cases of one suite, already as XML, and their counts."""
+
+    def __init__(self, name: str, file: str) -> None:
+        self._name = name
+        self._file = file
+        self._cases: list[str] = []
+        self._duration_s = 0.0
+        self._by_status = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
+
+    @property
+    def tests(self) -> int:
+        return len(self._cases)
+
+    def counts(self) -> list[int]:
+        by_status = self._by_status
+        return [self.tests, by_status["failed"], by_status["error"], by_status["skipped"]]
+
+    def add(self, result: CaseResult) -> None:
+        self._by_status[result.status] += 1
+        self._duration_s += result.duration_s
+        self._cases.append(_case_element(result, self._file))
+
+    def render(self) -> str:
+        attributes = {"name": self._name}
+        if self._file:
+            attributes["file"] = self._file
+        attributes |= _count_attributes(self.counts()) | {"time": _seconds(self._duration_s)}
+        return "\n".join(
+            [f"  {_tag('testsuite', attributes)}", *self._cases, "  </testsuite>"],
+        )
+
+
+def _suite_of(name: str, fault: Fault) -> _Suite:
+    suite = _Suite("mcptest", "")
+    suite.add(CaseResult(name=name, status="error", line=0, fault=fault))
+    return suite
+
+
+def _case_element(result: CaseResult, file: str) -> str:
+    attributes = {"name": result.name, "classname": _dotted(file) or "mcptest"}
+    if file:
+        attributes |= {"file": file, "line": str(result.line)}
+    attributes["time"] = _seconds(result.duration_s)
+    inner = _verdict(result, file)
+    if not inner:
+        return f"    {_tag('testcase', attributes, is_empty=True)}"
+    return f"    {_tag('testcase', attributes)}\n      {inner}\n    </testcase>"
+
+
+def _verdict(result: CaseResult, file: str) -> str:
+    if result.status == "skipped":
+        return _tag("skipped", {"message": result.reason} if result.reason else {}, is_empty=True)
+    if result.status == "passed":
+        return ""
+    lines = render_result(result, columns=COLUMNS, verbose=True)
+    text = _text([place_line(file, result.line), *lines] if file else lines)
+    if result.status == "error" and result.fault is not None:
+        attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}
+        return f"{_tag('error', attributes)}{text}</error>"
+    name = "error" if result.status == "error" else "failure"
+    message = next((line.text for line in lines if line.text), "")
+    return f"{_tag(name, {'type': 'mismatch', 'message': message})}{text}</{name}>"
+
+
+def _dotted(file: str) -> str:
+    """`suites/files.test.yml` as `suites.files.test`, the form readers group by."""
+    path = file.replace("\\", "/")
+    stem, dot, extension = path.rpartition(".")
+    if dot and "/" not in extension:
+        path = stem
+    return ".".join(part for part in path.split("/") if part not in ("", ".", ".."))
+
+
+def _count_attributes(counts: list[int]) -> dict[str, str]:
+    names = ("tests", "failures", "errors", "skipped")
+    return {name: str(count) for name, count in zip(names, counts, strict=True)}
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.3f}"
+
+
+def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
+    # Parsers turn a line break in an attribute into a space, so it is made visible instead.
+    shown = ((key, defused_markers(visible(value))) for key, value in attributes.items())
+    written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
+    return f"<{name}{written}{'/' if is_empty else ''}>"
+
+
+def _text(lines: list[DiffLine]) -> str:
+    return _escaped(defused("\n".join(line.text for line in lines)))
+
+
+def _escaped(text: str) -> str:
+    """Text for an element or an attribute; whatever XML 1.0 forbids is not visible either."""
+    text = visible(text, keep_newlines=True)
+    for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
+        text = text.replace(char, entity)
+    return text

@@ -1,0 +1,69 @@
+"""The one line that says what is running, rewritten in place.
+
+Times and names go in, text for a terminal comes out, with nothing but carriage
+returns and spaces to move the cursor. The clock is read by the caller.
+"""
+
+from __future__ import annotations
+
+__all__ = ["Progress"]
+
+# A run that is over at once needs no progress line, and none must flash by.
+FIRST_AFTER_S = 0.2
+REDRAW_EVERY_S = 0.1
+
+
+class Progress:
+    """Knows what should be on the line, what is, and when it may change."""
+
+    def __init__(self, *, width: int, total: int, now: float) -> None:
+        # The last column stays empty: some terminals wrap as soon as it is filled.
+        self._cells = max(width - 1, 1)
+        self._total = total
+        self._due = now + FIRST_AFTER_S
+        self._wanted = ""
+        self._drawn = 0
+
+    def show(self, number: int, suite: str, case: str) -> None:
+        """Say that case `number` of the run has begun; `draw` puts it on the line.
+
+        Both names must be safe to print.
+        """
+        digits = len(str(self._total))
+        where = f"{suite} › " if suite else ""
+        self._wanted = f"  [{number:>{digits}}/{self._total}] {where}{case}"
+
+    def draw(self, now: float) -> str:
+        """What to write so that the line is up to date; nothing when it is too early."""
+        if not self._wanted or now < self._due:
+            return ""
+        self._due = now + REDRAW_EVERY_S
+        line, cells = _fitted(self._wanted, self._cells)
+        self._wanted = ""
+        text = self.erase() + line
+        self._drawn = cells
+        return text
+
+    def clear(self) -> str:
+        """What to write before anything else is printed. Nothing is running any more."""
+        self._wanted = ""
+        return self.erase()
+
+    def erase(self) -> str:
+        text = f"\r{' ' * self._drawn}\r" if self._drawn else ""
+        self._drawn = 0
+        return text
+
+
+def _fitted(text: str, limit: int) -> tuple[str, int]:
+    """`text` cut to `limit` cells, and the cells it takes.
+
+    Every character outside ASCII is counted as two: one too many costs nothing,
+    one too few wraps the line, and a wrapped line cannot be erased.
+    """
+    cells = 0
+    for position, char in enumerate(text):
+        cells += 1 if char.isascii() else 2
+        if cells > limit:
+            return text[:position], limit
+    return text, cells

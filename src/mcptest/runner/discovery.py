@@ -1,0 +1,103 @@
+"""Find the files that a user means: paths, folders and globs."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["CONFIG_NAMES", "find_config", "find_suites", "read_text"]
+
+SUITE_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
+CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
+
+# Folders that never hold a user's own suites.
+_SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
+
+
+def find_suites(arguments: Iterable[str]) -> list[str]:
+    """The suite files that the arguments name, sorted, each once."""
+    found: set[str] = set()
+    for argument in arguments or (".",):
+        if os.path.isdir(argument):
+            found |= set(_suites_below(argument))
+        elif os.path.lexists(argument):
+            found.add(os.path.normpath(argument))
+        elif _is_glob(argument):
+            found |= set(_expand(argument))
+        else:
+            raise UsageError(f"there is no file or folder {visible(argument)!r}")
+    if not found:
+        shown = ", ".join(visible(argument) for argument in arguments) or "this folder"
+        raise NothingSelectedError(
+            f"no test file found in {shown}; test files end in {SUITE_ENDINGS[0]}"
+        )
+    return sorted(found)
+
+
+def _suites_below(folder: str) -> Iterable[str]:
+    for parent, folders, files in os.walk(folder):
+        folders[:] = sorted(
+            name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith(".")
+        )
+        for name in files:
+            if name.endswith(SUITE_ENDINGS):
+                yield os.path.normpath(os.path.join(parent, name))
+
+
+def _is_glob(argument: str) -> bool:
+    return any(mark in argument for mark in "*?[")
+
+
+def _expand(pattern: str) -> Iterable[str]:
+    # Only those who use a glob pay for the import.
+    from glob import glob  # noqa: PLC0415
+
+    for path in glob(pattern, recursive=True):
+        if os.path.isdir(path):
+            yield from _suites_below(path)
+        else:
+            yield os.path.normpath(path)
+
+
+def find_config(folder: str) -> str:
+    """The config file in a folder, or ""."""
+    for name in CONFIG_NAMES:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return os.path.normpath(path)
+    return ""
+
+
+# Nobody writes a suite this large; whoever has one has pointed us at the wrong file.
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+
+
+def read_text(path: str) -> str:
+    """The text of a file the user named. FormatError when it cannot be read as text."""
+    try:
+        with open(path, "rb") as file:
+            raw = file.read(_MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise _unreadable(path, f"cannot read it: {error.strerror}") from None
+    if len(raw) > _MAX_FILE_BYTES:
+        raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        reason = f"it is not UTF-8: byte {raw[error.start]:#04x}"
+        raise _unreadable(path, reason, line, column) from None
+
+
+def _unreadable(path: str, reason: str, line: int = 0, column: int = 0) -> FormatError:
+    return FormatError(
+        [Diagnostic(code="F001", file=path, message=reason, line=line, column=column)]
+    )

@@ -1,0 +1,199 @@
+"""The sentences that say how a server failed, each with its evidence."""
+
+from __future__ import annotations
+
+from mcptest.core.jsonrpc import describe_id
+from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.visible import quoted_bytes, visible
+from mcptest.wire.stopping import describe_exit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.framing import Noise, Overlong
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.session import Strayed
+    from mcptest.wire.stdio import StdioServer
+    from mcptest.wire.stopping import Stopped
+
+__all__ = [
+    "NOISE",
+    "STRAYS",
+    "call",
+    "gone",
+    "malformed",
+    "not_ready",
+    "over_budget",
+    "seconds",
+    "stray_clue",
+    "timed_out",
+    "too_long",
+    "violation",
+    "with_evidence",
+]
+
+STRAYS = {
+    "unknown_id": "the server answered a request that was never sent",
+    "duplicate_response": "the server answered one request twice; the first answer counts",
+    "late_response": "the server answered after its time was up",
+}
+
+NOISE = "the server wrote to stdout something that is not a message"
+_NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
+
+_TAIL_LINES = 20
+_TAIL_BYTES = 4000
+
+
+def with_evidence(fault: Fault, wire: StdioServer, exit_status: str = "") -> Fault:
+    """The fault with what the server left behind."""
+    wire.drain_stderr()
+    return fault.but(
+        evidence=Evidence(
+            command=wire.spec.command,
+            cwd=wire.spec.cwd,
+            exit_status=exit_status,
+            stderr_tail=_tail(wire.stderr.tail()),
+            stdout_tail=_tail(wire.stdout_tail.tail()),
+        )
+    )
+
+
+def call(method: str, id: object) -> str:
+    """A request, as it reads in a sentence."""
+    return f"{visible(method) or 'the request'} ({visible(describe_id(id))})"
+
+
+def seconds(duration_s: float) -> str:
+    return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
+
+
+def not_ready(spec: ServerSpec, wire: StdioServer) -> Fault:
+    fault = Fault(
+        kind="handshake_timeout",
+        message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
+        f"{seconds(spec.startup_timeout_s)}",
+        hint='"readyPattern" is a regular expression over stderr; "startupTimeout" is the limit',
+    )
+    return with_evidence(fault, wire)
+
+
+def timed_out(
+    wire: StdioServer, method: str, id: object, limit_s: float, clues: list[str]
+) -> Fault:
+    """No answer in time; the most likely reason first."""
+    hint = _join(_unfinished(wire), _clue(clues))
+    if wire.unsent_bytes:
+        fault = Fault(
+            kind="stdin_blocked",
+            message=f"the server stopped reading: {wire.unsent_bytes:,} bytes of "
+            f"{call(method, id)} could not be written within {seconds(limit_s)}",
+            hint=hint,
+            effect="indefinite",
+        )
+    elif method == "initialize":
+        fault = Fault(
+            kind="handshake_timeout",
+            message=f"the server did not answer initialize within {seconds(limit_s)}",
+            hint=hint or 'it is running; "startupTimeout" in the config is the limit',
+        )
+    else:
+        fault = Fault(
+            kind="timeout",
+            message=f"no answer to {call(method, id)} within {seconds(limit_s)}; "
+            "the call may have had its effect",
+            hint=hint,
+            effect="indefinite",
+        )
+    return with_evidence(fault, wire)
+
+
+def gone(
+    wire: StdioServer, moment: str, stopped: Stopped | None, clues: list[str], was_open: bool
+) -> Fault:
+    """The server went away, or closed its stdout, at a bad moment."""
+    hint = _join(_unfinished(wire), _clue(clues))
+    if stopped is None:
+        message = f"the server closed its stdout and went on running while {moment}"
+        status = "still running; it was stopped"
+    else:
+        status = describe_exit(stopped.exit_code)
+        message = f"the server ended ({status}) while {moment}"
+    fault = Fault(
+        kind="exited_during_call" if was_open else "exited_early",
+        message=message,
+        hint=hint,
+        effect="indefinite" if was_open else "definite",
+    )
+    return with_evidence(fault, wire, status)
+
+
+def malformed(noise: Noise, wire: StdioServer) -> Fault:
+    at = f" at column {noise.column}" if noise.column else ""
+    fault = Fault(
+        kind="malformed_line",
+        message=f"the answer is not JSON{at}: {noise.reason}: {quoted_bytes(noise.raw)}",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def violation(reason: str, quote: str, wire: StdioServer) -> Fault:
+    fault = Fault(kind="protocol_violation", message=f"{reason}: {quote}", effect="indefinite")
+    return with_evidence(fault, wire)
+
+
+def too_long(line: Overlong, wire: StdioServer) -> Fault:
+    fault = Fault(
+        kind="line_too_long",
+        message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
+        f"{quoted_bytes(line.raw, 60)}",
+        hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def over_budget(spec: ServerSpec, messages: int, wire: StdioServer) -> Fault:
+    fault = Fault(
+        kind="output_budget",
+        message=f"the server sent {messages:,} messages during one call and did not answer it "
+        f"(limit {spec.limits.max_messages_per_call:,})",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def stray_clue(event: Strayed, awaited: object) -> str:
+    """What an answer to nothing says about the one we wait for."""
+    came = event.message.get("id", ABSENT)
+    clue = f"an answer with {visible(describe_id(came))} came"
+    same_text = str(came) == str(awaited) or (came is True and awaited == 1)
+    if awaited is not ABSENT and same_text and type(came) is not type(awaited):
+        names = {int: "a number", str: "text", float: "a fraction", bool: "a boolean"}
+        clue += f": the id must come back as it was sent, {names.get(type(awaited), 'unchanged')}"
+    return clue
+
+
+def _clue(clues: list[str]) -> str:
+    if not clues:
+        return ""
+    more = f" (and {len(clues) - 1:,} more such)" if len(clues) > 1 else ""
+    advice = f"; {_NOISE_ADVICE}" if "not JSON" in clues[0] else ""
+    return f"{clues[0]}{more}{advice}"
+
+
+def _unfinished(wire: StdioServer) -> str:
+    head, size = wire.decoder.remainder
+    if not size:
+        return ""
+    quote = quoted_bytes(head, 100)
+    return f"{size:,} bytes came without the newline that ends a message: {quote}"
+
+
+def _join(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)
+
+
+def _tail(raw: bytes) -> str:
+    text = raw[-_TAIL_BYTES:].decode("utf-8", "backslashreplace").rstrip("\n")
+    return "\n".join(text.split("\n")[-_TAIL_LINES:])

@@ -1,0 +1,58 @@
+"""What a server did wrong without breaking a test: each thing once, with a count."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import Finding
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.framing import LineDecoder
+    from mcptest.wire.stopping import Stopped
+
+__all__ = ["Findings"]
+
+# A server can be wrong in endless ways; this many are told apart.
+_MAX_KINDS = 50
+
+
+class Findings:
+    """Collects findings about one server, folding repeats."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._found: dict[str, Finding] = {}
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._found.values())
+
+    def add(
+        self, kind: str, message: str, *, quote: str = "", count: int = 1, group: str = ""
+    ) -> None:
+        key = f"{kind} {group or message}"
+        known = self._found.get(key)
+        if known:
+            self._found[key] = known.but(count=known.count + count)
+        elif len(self._found) < _MAX_KINDS:
+            self._found[key] = Finding(
+                kind=kind, server=self._server, message=message, quote=quote, count=count
+            )
+
+    def note_ending(self, stopped: Stopped, decoder: LineDecoder) -> None:
+        """What is only known when the server has ended."""
+        if decoder.crlf_lines:
+            message = "the server ends its lines with CR LF; messages end with LF alone"
+            self.add("crlf", message, count=decoder.crlf_lines)
+        if decoder.blank_lines:
+            self.add("blank_line", "the server wrote blank lines", count=decoder.blank_lines)
+        if stopped.rung == "term":
+            self.add("needed_term", "the server did not end when its stdin closed; SIGTERM did it")
+        if stopped.rung == "kill":
+            self.add(
+                "needed_kill", "the server ignored its closed stdin and SIGTERM; it was killed"
+            )
+        for pid, command in stopped.left_behind.items():
+            message = "the server left processes behind; they were killed"
+            self.add("left_behind", message, quote=f"{pid}: {visible(command)}")

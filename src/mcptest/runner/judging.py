@@ -1,0 +1,75 @@
+"""Judge what a step brought against what it was expected to bring. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.matching.compare import compare
+from mcptest.matching.patterns import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.plan import Expectation, Performance
+    from mcptest.runner.server import Reply
+
+__all__ = ["judge", "stderr_may_still_come"]
+
+
+def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
+    """Every expectation that was not met; all are looked at."""
+    if expectation.response is not ABSENT:
+        yield from compare(expectation.response, reply.message)
+    if expectation.stderr is not ABSENT:
+        yield from _judge_stderr(expectation.stderr, reply.stderr)
+    if expectation.exit_code is not None:
+        yield from _judge_exit(expectation.exit_code, reply.exit_code)
+    if expectation.performance:
+        yield from _judge_performance(expectation.performance, reply.elapsed_s)
+
+
+def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
+    """Could waiting turn what stderr holds now from a failure into a pass?"""
+    wanted = expectation.stderr
+    if wanted is ABSENT or wanted == "" or not any(_judge_stderr(wanted, stderr)):
+        return False
+    if isinstance(wanted, Pattern):
+        return not wanted.negated
+    return isinstance(wanted, str) and wanted.startswith(stderr.lstrip())
+
+
+def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:
+    if isinstance(wanted, Pattern):
+        yield from compare(wanted, stderr, (None, "stderr"))
+    elif wanted == "" and stderr.strip():
+        yield Mismatch(
+            path="stderr", expected="", actual=stderr.strip(), message="expected nothing on stderr"
+        )
+    else:
+        yield from compare(wanted, stderr.strip(), (None, "stderr"))
+
+
+def _judge_exit(wanted: int, code: int | None) -> Iterator[Mismatch]:
+    if code is None:
+        message = "the server was still running when the time was up"
+        yield Mismatch(path="exitCode", expected=wanted, actual=ABSENT, message=message)
+    elif code != wanted:
+        yield Mismatch(path="exitCode", expected=wanted, actual=code, message="differs")
+
+
+def _judge_performance(wanted: Performance, elapsed_s: float) -> Iterator[Mismatch]:
+    took_ms = round(elapsed_s * 1000, 3)
+    if wanted.max_response_s is not None and elapsed_s > wanted.max_response_s:
+        yield Mismatch(
+            path="performance.maxResponseTime",
+            expected=round(wanted.max_response_s * 1000, 3),
+            actual=took_ms,
+            message="the answer took longer (ms)",
+        )
+    if wanted.min_response_s is not None and elapsed_s < wanted.min_response_s:
+        yield Mismatch(
+            path="performance.minResponseTime",
+            expected=round(wanted.min_response_s * 1000, 3),
+            actual=took_ms,
+            message="the answer came sooner (ms)",
+        )

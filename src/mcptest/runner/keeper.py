@@ -1,0 +1,105 @@
+"""Keep one server running for the cases that share it, and replace it when it is spent."""
+
+from __future__ import annotations
+
+from mcptest.core.errors import ServerError
+from mcptest.core.outcome import Fault
+from mcptest.runner.server import Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.outcome import Finding
+    from mcptest.core.plan import ServerSpec, Step
+    from mcptest.runner.server import Launcher
+
+__all__ = ["Keeper"]
+
+# After so many deaths in a row without a passing test the server is given up.
+_MAX_DEATHS = 3
+
+
+class Keeper:
+    """Gives out a server that is ready; starts, replaces and stops it as needed."""
+
+    def __init__(self, launcher: Launcher) -> None:
+        self._launcher = launcher
+        self._server: Server | None = None
+        self._spec: ServerSpec | None = None
+        self._deaths = 0
+        self._given_up: Fault | None = None
+        self.has_started_one = False
+        self.findings: list[Finding] = []
+        self.captures: list[SessionCapture] = []
+
+    def server_for(self, spec: ServerSpec, step: Step) -> tuple[Server, str]:
+        """A ready server, and a note when it is not the one from before."""
+        if spec is not self._spec and spec != self._spec:
+            self.retire()
+            self._spec, self._deaths, self._given_up = spec, 0, None
+        if self._given_up:
+            raise ServerError(self._given_up)
+        note = self._reason_to_replace(step)
+        if self._server is None or note:
+            self.retire()
+            self._start(spec)
+        assert self._server is not None
+        return self._server, note
+
+    def _reason_to_replace(self, step: Step) -> str:
+        server = self._server
+        if server is None:
+            return ""
+        server.notice_exit()
+        if not server.is_usable:
+            return "the server had ended; a fresh one was started for this test"
+        if server.needs_fresh_process_for(step):
+            return (
+                "a fresh server was started: an earlier call with the same id was given up, "
+                "and its late answer could be taken for this one's"
+            )
+        return ""
+
+    def _start(self, spec: ServerSpec) -> None:
+        try:
+            server = Server(spec, self._launcher)
+        except ServerError as error:
+            self._given_up = error.fault
+            raise
+        self._server = server
+        try:
+            server.open()
+        except ServerError as error:
+            self.retire()
+            self._given_up = error.fault
+            raise
+        self.has_started_one = True
+
+    def passed(self) -> None:
+        self._deaths = 0
+
+    def broke(self, fault: Fault) -> None:
+        """A test ended in this fault: a server that cannot be trusted is not used again."""
+        if fault.kind in _SPENT:
+            self.retire(at_once=fault.kind in _DEAF)
+        if self._server is None or not self._server.is_usable:
+            self._deaths += 1
+            if self._deaths >= _MAX_DEATHS:
+                self._given_up = fault.but(
+                    message=f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
+                    + fault.message
+                )
+
+    def retire(self, *, at_once: bool = False) -> None:
+        """Stop the server, if there is one, and keep what is known about it."""
+        server, self._server = self._server, None
+        if server is None:
+            return
+        server.close(at_once=at_once)
+        self.findings += server.findings
+        self.captures.append(server.capture())
+
+
+# What a server is not used after: its stdout or stdin cannot be trusted any more.
+_DEAF = frozenset(["line_too_long", "output_budget", "stdin_blocked"])
+_SPENT = _DEAF | {"exited_during_call", "exited_early"}

@@ -1,0 +1,229 @@
+"""Run a plan: suites in order, cases in order, each event told as it happens.
+
+Nothing is printed here. What can go wrong with a server is turned into an errored
+case in exactly one place, `_Run._perform`.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.events import (
+    CaseFinished,
+    CaseStarted,
+    RunFinished,
+    RunStarted,
+    SuiteFinished,
+    SuiteStarted,
+)
+from mcptest.core.outcome import ABSENT, CaseResult, Fault, Summary
+from mcptest.core.record import Record
+from mcptest.matching.expectation import written
+from mcptest.runner.judging import judge, stderr_may_still_come
+from mcptest.runner.keeper import Keeper
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.events import Listener
+    from mcptest.core.outcome import Mismatch
+    from mcptest.core.plan import Case, ServerSpec, Step, Suite
+    from mcptest.runner.loading import Plan
+    from mcptest.runner.server import Launcher, Reply, Server
+
+__all__ = ["RunOptions", "run_plan"]
+
+# How long stderr is waited for, and only where waiting could help.
+_STDERR_PATIENCE_S = 0.25
+
+
+class RunOptions(Record):
+    """How a plan is run."""
+
+    started_at: str
+    bail: bool = False
+
+
+def run_plan(
+    plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener
+) -> tuple[RunFinished, list[SessionCapture]]:
+    """Run everything; the last event told is also returned."""
+    run = _Run(plan, options, launcher, tell)
+    finished = run.run()
+    return finished, run.keeper.captures
+
+
+class _Run:
+    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
+        self._plan = plan
+        self._options = options
+        self._tell = tell
+        self.keeper = Keeper(launcher)
+        self._counts = {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
+        self._start_fault: Fault | None = None
+
+    def run(self) -> RunFinished:
+        began = time.monotonic()
+        plan = self._plan
+        names = dict.fromkeys(spec.name for _, spec in plan.suites)
+        self._tell(
+            RunStarted(
+                started_at=self._options.started_at,
+                server=", ".join(names),
+                suites=len(plan.suites),
+                total=plan.total,
+                warnings=plan.warnings,
+            )
+        )
+        interrupted = False
+        try:
+            self._run_suites(plan.suites)
+        except InterruptedRunError:
+            interrupted = True
+        finally:
+            self.keeper.retire()
+        finished = self._finish(time.monotonic() - began, interrupted)
+        self._tell(finished)
+        return finished
+
+    def _finish(self, duration_s: float, interrupted: bool) -> RunFinished:
+        counts = self._counts
+        summary = Summary(
+            passed=counts["passed"],
+            failed=counts["failed"],
+            errors=counts["error"],
+            skipped=counts["skipped"],
+        )
+        no_server = self._start_fault is not None and not self.keeper.has_started_one
+        return RunFinished(
+            summary=summary,
+            duration_s=duration_s,
+            findings=tuple(self.keeper.findings),
+            fault=self._start_fault if no_server and not interrupted else None,
+            interrupted=interrupted,
+            bailed=self._is_over() and summary.total < self._plan.total,
+        )
+
+    def _is_over(self) -> bool:
+        return self._options.bail and bool(self._counts["failed"] or self._counts["error"])
+
+    def _run_suites(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
+        if not self._can_start(suites):
+            return
+        for suite, spec in suites:
+            self._tell(
+                SuiteStarted(
+                    name=suite.name,
+                    file=suite.file,
+                    format=suite.format,
+                    server=spec.name,
+                    total=len(suite.cases),
+                )
+            )
+            for case in suite.cases:
+                self._run_case(case, spec)
+                if self._is_over():
+                    break
+                if spec.isolation == "test":
+                    self.keeper.retire()
+            self._tell(SuiteFinished(name=suite.name, file=suite.file))
+            if self._is_over():
+                break
+            if spec.isolation == "file":
+                self.keeper.retire()
+
+    def _can_start(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> bool:
+        """When all suites share a server that cannot be started, no test runs at all."""
+        spec = suites[0][1]
+        steps = [case.steps[0] for suite, _ in suites for case in suite.cases if not case.skip]
+        if not steps or any(other != spec for _, other in suites):
+            return True
+        try:
+            self.keeper.server_for(spec, steps[0])
+        except ServerError as error:
+            self._start_fault = error.fault
+            return False
+        return True
+
+    def _run_case(self, case: Case, spec: ServerSpec) -> None:
+        self._tell(CaseStarted(name=case.name, line=case.line))
+        if case.skip:
+            result = CaseResult(name=case.name, status="skipped", line=case.line, reason=case.skip)
+        else:
+            result = self._perform(case, spec)
+        self._counts[result.status] += 1
+        self._tell(CaseFinished(result=result))
+
+    def _perform(self, case: Case, spec: ServerSpec) -> CaseResult:
+        began = time.monotonic()
+        notes: tuple[str, ...] = ()
+        try:
+            for step in case.steps:
+                server, note = self.keeper.server_for(spec, step)
+                notes += (note,) if note else ()
+                began = time.monotonic() if step is case.steps[0] else began
+                reply = _perform_step(server, step, case.timeout_s or spec.timeout_s)
+                mismatches = tuple(judge(step.expectation, reply))
+                if mismatches:
+                    return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
+        except ServerError as error:
+            return self._errored(case, error.fault, time.monotonic() - began, notes)
+        self.keeper.passed()
+        return CaseResult(
+            name=case.name,
+            status="passed",
+            line=case.line,
+            duration_s=time.monotonic() - began,
+            notes=notes,
+        )
+
+    def _errored(
+        self, case: Case, fault: Fault, duration_s: float, notes: tuple[str, ...]
+    ) -> CaseResult:
+        if not self.keeper.has_started_one and self._start_fault is None:
+            self._start_fault = fault
+        self.keeper.broke(fault)
+        return CaseResult(
+            name=case.name,
+            status="error",
+            line=case.line,
+            duration_s=duration_s,
+            fault=fault,
+            notes=notes,
+        )
+
+
+def _perform_step(server: Server, step: Step, timeout_s: float) -> Reply:
+    mark = server.stderr_mark()
+    reply = server.perform(step, timeout_s)
+    deadline = time.monotonic() + _STDERR_PATIENCE_S
+    while stderr_may_still_come(step.expectation, reply.stderr):
+        if not server.wait_for_stderr(deadline):
+            break
+        reply = reply.but(stderr=server.stderr_since(mark))
+    return reply
+
+
+def _failed(
+    case: Case,
+    step: Step,
+    reply: Reply,
+    mismatches: tuple[Mismatch, ...],
+    duration_s: float,
+    notes: tuple[str, ...],
+) -> CaseResult:
+    response = step.expectation.response
+    return CaseResult(
+        name=case.name,
+        status="failed",
+        line=case.line,
+        duration_s=duration_s,
+        mismatches=mismatches,
+        expected=ABSENT if response is ABSENT else written(response),
+        actual=reply.message,
+        stderr=reply.stderr,
+        notes=notes,
+    )

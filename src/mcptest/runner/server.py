@@ -1,0 +1,304 @@
+"""One running server and the session with it: open, perform steps, close.
+
+Everything that arrives goes through the session, which says what it means; this
+module decides what it costs. What breaks the step at hand is raised as a
+`ServerError`; what breaks a rule without breaking the step becomes a finding.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+
+from mcptest import __version__
+from mcptest.core import jsonrpc
+from mcptest.core.capture import Exchange, SessionCapture
+from mcptest.core.errors import ServerError
+from mcptest.core.framing import Frame, Noise, Overlong, encode_line
+from mcptest.core.handshake import handshake_fault, handshake_gaps
+from mcptest.core.outcome import ABSENT, Fault
+from mcptest.core.record import Record
+from mcptest.core.session import INITIALIZE_ID, Answered, Asked, ClientSession, Strayed, Violated
+from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.visible import quoted_bytes
+from mcptest.runner import faults
+from mcptest.runner.findings import Findings
+from mcptest.wire.stdio import StdioServer
+from mcptest.wire.stopping import Grace, Stopped, stop
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec, Step
+    from mcptest.wire.guardian import Guardian
+    from mcptest.wire.interrupts import Interrupts
+
+__all__ = ["Launcher", "Reply", "Server"]
+
+# A server whose stdout has ended is given this long to end as well.
+_EXIT_AFTER_EOF_S = 0.5
+
+# How many odd things during one call are remembered as its possible cause.
+_MAX_CLUES = 1000
+
+# What a ready pattern may look back over when text arrives in pieces.
+_READY_CARRY_CHARS = 4096
+
+
+class Launcher(Record):
+    """What every server of a run is started with."""
+
+    guardian: Guardian
+    interrupts: Interrupts
+    grace: Grace = Grace()
+    keeps_traffic: bool = False
+
+
+class Reply(Record):
+    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr."""
+
+    message: Any
+    elapsed_s: float
+    stderr: str
+    exit_code: int | None = None
+
+
+class Server:
+    """A server under test, from spawn to its end."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+        self.spec = spec
+        self.findings = Findings(spec.name)
+        self.is_open = False
+        self.stopped: Stopped | None = None
+        self._launcher = launcher
+        self._session = ClientSession(spec.protocol_version, __version__)
+        self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
+        self._awaited: object = ABSENT
+        self._answer: Any = ABSENT
+        self._clues: list[str] = []
+        self._messages = 0
+        self._exchanges: list[Exchange] = []
+
+    # Opening
+
+    def open(self) -> None:
+        """Wait until the server is ready and shake hands."""
+        deadline = time.monotonic() + self.spec.startup_timeout_s
+        if self.spec.ready_pattern:
+            self._wait_until_ready(deadline)
+        request = self._session.initialize()
+        left_s = max(0.0, deadline - time.monotonic())
+        answer = self._call(encode_line(request), "initialize", INITIALIZE_ID, left_s)
+        fault = handshake_fault(answer)
+        if fault:
+            raise ServerError(faults.with_evidence(fault, self._wire))
+        for gap in handshake_gaps(answer["result"]):
+            self.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
+        initialized = self._session.accept(answer["result"])
+        self._wire.send(encode_line(initialized))
+        self._keep(request, answer)
+        self._keep(initialized)
+        self.is_open = True
+
+    def _wait_until_ready(self, deadline: float) -> None:
+        pattern = re.compile(self.spec.ready_pattern)
+        seen, text = 0, ""
+        while True:
+            fresh, _ = self._wire.stderr.since(seen)
+            seen = self._wire.stderr.total
+            text = text[-_READY_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
+            if pattern.search(text):
+                return
+            # Stdout is watched too: a server that ends or talks nonsense is noticed here.
+            for item in self._wire.receive(min(deadline, time.monotonic() + 0.05)):
+                self._take(item)
+            if self._wire.is_closed:
+                raise ServerError(self._gone("it was awaited to be ready"))
+            if time.monotonic() >= deadline:
+                raise ServerError(faults.not_ready(self.spec, self._wire))
+
+    # Steps
+
+    def needs_fresh_process_for(self, step: Step) -> bool:
+        """Would the answer to this step be taken for that of a call that was given up?"""
+        return step.id is not ABSENT and self._session.is_owed(step.id)
+
+    def perform(self, step: Step, timeout_s: float) -> Reply:
+        """Send the step's message and wait for all that it is expected to bring."""
+        mark = self._wire.stderr.total
+        began = time.monotonic()
+        deadline = began + timeout_s
+        expectation = step.expectation
+        wants_exit = expectation.exit_code is not None
+        answer: Any = ABSENT
+        if step.id is ABSENT or (wants_exit and expectation.response is ABSENT):
+            self._wire.send(step.line)
+        else:
+            answer = self._call(step.line, step.method, step.id, timeout_s)
+        elapsed_s = time.monotonic() - began
+        if self._launcher.keeps_traffic:
+            self._keep(parse_json(step.line.decode("utf-8")), answer)
+        exit_code = self._wait_for_exit(deadline) if wants_exit else None
+        self._wire.drain_stderr()
+        return Reply(
+            message=answer,
+            elapsed_s=elapsed_s,
+            stderr=self.stderr_since(mark),
+            exit_code=exit_code,
+        )
+
+    def stderr_mark(self) -> int:
+        return self._wire.stderr.total
+
+    def stderr_since(self, mark: int) -> str:
+        kept, lost = self._wire.stderr.since(mark)
+        text = kept.decode("utf-8", "backslashreplace")
+        return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        return self._wire.wait_for_stderr(deadline)
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_open and not self._wire.is_closed
+
+    def notice_exit(self) -> None:
+        """Look, without waiting, whether the server has ended since the last step."""
+        if not self._wire.is_closed:
+            self._take_all(self._wire.receive(0.0))
+
+    def _wait_for_exit(self, deadline: float) -> int | None:
+        while not self._wire.has_exited and time.monotonic() < deadline:
+            if self._wire.is_closed:
+                self._wire.wait_for_exit(deadline)
+            else:
+                self._take_all(self._wire.receive(deadline))
+        if not self._wire.has_exited:
+            return None
+        return self.close().exit_code
+
+    # One call
+
+    def _call(self, line: bytes, method: str, id: object, limit_s: float) -> Any:
+        deadline = time.monotonic() + limit_s
+        self._session.opened(id)
+        self._awaited, self._answer = id, ABSENT
+        self._clues, self._messages = [], 0
+        self._wire.send(line)
+        while True:
+            items = self._wire.receive(deadline)
+            self._take_all(items)
+            if self._answer is not ABSENT:
+                self._awaited = ABSENT
+                return self._answer
+            if self._wire.is_closed:
+                raise ServerError(
+                    self._gone(f"{faults.call(method, id)} was waiting for its answer")
+                )
+            if not items or time.monotonic() >= deadline:
+                raise ServerError(self._timed_out(method, id, limit_s))
+
+    def _take_all(self, items: list[Frame | Noise | Overlong]) -> None:
+        for item in items:
+            self._take(item)
+        self._messages += len(items)
+        if self._messages > self.spec.limits.max_messages_per_call:
+            raise ServerError(faults.over_budget(self.spec, self._messages, self._wire))
+
+    def _take(self, item: Frame | Noise | Overlong) -> None:
+        if isinstance(item, Frame):
+            for event in self._session.receive(item.value):
+                if type(event) is Answered:
+                    self._take_answer(event)
+                elif type(event) is Asked:
+                    self._wire.send(encode_line(event.reply))
+                elif type(event) is Strayed:
+                    self._take_stray(event)
+                elif type(event) is Violated:
+                    self._take_violation(event)
+        elif isinstance(item, Noise):
+            self._take_noise(item)
+        else:
+            raise ServerError(faults.too_long(item, self._wire))
+
+    def _take_answer(self, event: Answered) -> None:
+        if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):
+            self._answer = event.message
+
+    def _take_stray(self, event: Strayed) -> None:
+        self._suspect(faults.stray_clue(event, self._awaited))
+        self.findings.add(event.kind, faults.STRAYS[event.kind], quote=_quote(event.message))
+
+    def _take_violation(self, event: Violated) -> None:
+        where = f" at {event.path}" if event.path else ""
+        reason = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
+        if event.id is not ABSENT:
+            raise ServerError(faults.violation(reason, _quote(event.message), self._wire))
+        self._suspect(f"{reason}: {_quote(event.message)}")
+        self.findings.add("protocol_violation", reason, quote=_quote(event.message))
+
+    def _take_noise(self, noise: Noise) -> None:
+        quote = quoted_bytes(noise.raw)
+        self.findings.add(
+            "malformed_line", faults.NOISE, quote=f"{quote} ({noise.reason})", group=faults.NOISE
+        )
+        if self._awaited is not ABSENT and _is_meant_for(noise.raw, self._awaited):
+            raise ServerError(faults.malformed(noise, self._wire))
+        self._suspect(f"it wrote a line that is not JSON ({noise.reason}): {quote}")
+
+    def _suspect(self, clue: str) -> None:
+        if len(self._clues) < _MAX_CLUES:
+            self._clues.append(clue)
+
+    # Faults
+
+    def _gone(self, moment: str) -> Fault:
+        self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
+        has_exited, was_open = self._wire.has_exited, self.is_open
+        stopped = self.close()
+        return faults.gone(
+            self._wire, moment, stopped if has_exited else None, self._clues, was_open
+        )
+
+    def _timed_out(self, method: str, id: object, limit_s: float) -> Fault:
+        fault = faults.timed_out(self._wire, method, id, limit_s, self._clues)
+        self._session.abandon(id)
+        self._awaited = ABSENT
+        if method != "initialize":
+            params = {"requestId": id, "reason": "timed out"}
+            self._wire.send(encode_line(jsonrpc.notification("notifications/cancelled", params)))
+        return fault
+
+    # Ending
+
+    def close(self, *, at_once: bool = False) -> Stopped:
+        """Stop the server by the ladder, once; later calls return how it went."""
+        if self.stopped is None:
+            self._session.terminate()
+            self.stopped = stop(self._wire, self._launcher.grace, at_once=at_once)
+            self.is_open = False
+            self.findings.note_ending(self.stopped, self._wire.decoder)
+        return self.stopped
+
+    def capture(self) -> SessionCapture:
+        return SessionCapture(
+            server_label=f"stdio://{self.spec.name}",
+            server_capabilities=self._session.capabilities,
+            exchanges=tuple(self._exchanges),
+        )
+
+    def _keep(self, request: object, response: object = ABSENT) -> None:
+        if self._launcher.keeps_traffic:
+            self._exchanges.append(Exchange(request=request, response=response))
+
+
+def _quote(message: object) -> str:
+    return quoted_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
+
+
+def _is_meant_for(raw: bytes, id: object) -> bool:
+    """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
+    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
+    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", raw) is not None

@@ -1,0 +1,121 @@
+"""One small process per run that outlives us by a moment and cleans up.
+
+When this process is killed with -9 it can do nothing for the servers it
+started. The guardian can: it holds one end of a pipe, is told each process
+group as it comes and goes, and when the pipe closes without a goodbye it kills
+what is left. It is forked, not started, so it costs about a millisecond; that
+must happen before any thread is started.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+from mcptest.wire.sweep import kill_marked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
+
+__all__ = ["Guardian"]
+
+_GOODBYE = b"."
+
+
+class Guardian:
+    """Knows every process group that is alive, and so does its other half."""
+
+    def __init__(self) -> None:
+        self.mark = f"{os.getpid()}-{os.urandom(8).hex()}/"
+        self.groups: set[int] = set()
+        self._servers = 0
+        reader, writer = os.pipe()
+        self._pid = os.fork()
+        if self._pid == 0:
+            _stand_guard(reader, self.mark)
+        os.close(reader)
+        self._writer = writer
+
+    def next_mark(self) -> str:
+        """The mark of the next server; see `mcptest.wire.sweep`."""
+        self._servers += 1
+        return f"{self.mark}{self._servers}/"
+
+    def watch(self, group: int) -> None:
+        self.groups.add(group)
+        self._tell(f"+{group}\n".encode())
+
+    def release(self, group: int) -> None:
+        self.groups.discard(group)
+        self._tell(f"-{group}\n".encode())
+
+    def kill_all(self) -> None:
+        """Kill every group now; the ladder is for those who have time."""
+        for group in tuple(self.groups):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, signal.SIGKILL)
+
+    def dismiss(self) -> None:
+        """All is cleaned up: send the guardian home."""
+        self._tell(_GOODBYE if not self.groups else b"")
+        os.close(self._writer)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
+
+    def _tell(self, words: bytes) -> None:
+        # A guardian that was killed must not take the run with it.
+        with contextlib.suppress(BrokenPipeError):
+            os.write(self._writer, words)
+
+
+def _stand_guard(reader: int, mark: str) -> NoReturn:
+    """The guardian's whole life. It shares our memory image, so it never returns into it."""
+    try:
+        os.setsid()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
+            signal.signal(number, signal.SIG_IGN)
+        _let_go_of_everything_but(reader)
+        heard = _listen(reader)
+        if not heard.endswith(_GOODBYE):
+            _clean_up(heard, mark)
+    finally:
+        os._exit(0)
+
+
+def _let_go_of_everything_but(reader: int) -> None:
+    # Whoever reads our output must see its end when we end, not when the guardian does.
+    null = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1, 2):
+        os.dup2(null, standard)
+    os.closerange(3, reader)
+    os.closerange(reader + 1, 65536)
+
+
+def _listen(reader: int) -> bytes:
+    heard = b""
+    while chunk := os.read(reader, 65536):
+        heard += chunk
+        if len(heard) > 1_000_000:
+            heard = _still_alive(heard)
+    return heard
+
+
+def _still_alive(heard: bytes) -> bytes:
+    return b"".join(f"+{group}\n".encode() for group in sorted(_groups(heard)))
+
+
+def _groups(heard: bytes) -> set[int]:
+    groups: set[int] = set()
+    for line in heard.split(b"\n"):
+        if line[1:].isdigit():
+            (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
+    return groups
+
+
+def _clean_up(heard: bytes, mark: str) -> None:
+    for group in _groups(heard):
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGKILL)
+    kill_marked(mark, but=os.getpid())

@@ -1,0 +1,326 @@
+"""A server on the other side of three pipes.
+
+This module copies bytes between the pipes and `LineDecoder`. It knows nothing of
+sessions, tests or verdicts. One poll waits for everything at once: answers,
+stderr, room to write, the end of the process, a signal to us. So reading never
+depends on writing, stderr is always drained, and every wait has a deadline.
+
+Stopping is in `mcptest.wire.stopping`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import subprocess
+import time
+
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.framing import LineDecoder
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.ring import Ring
+from mcptest.core.visible import visible
+from mcptest.wire.sweep import MARK_VARIABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.framing import Frame, Noise, Overlong
+    from mcptest.core.plan import ServerSpec
+    from mcptest.wire.guardian import Guardian
+    from mcptest.wire.interrupts import Interrupts
+
+    Item = Frame | Noise | Overlong
+
+__all__ = ["StdioServer"]
+
+_READ_BYTES = 1 << 20
+_STDERR_KEPT_BYTES = 256 * 1024
+_STDOUT_KEPT_BYTES = 4 * 1024
+
+# After the process is gone its last words are read, but a grandchild that holds
+# the pipe and keeps talking must not keep us here.
+_LAST_WORDS_BYTES = 64 * 1024 * 1024
+
+
+class StdioServer:
+    """One server process, from spawn to the end of its group."""
+
+    def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
+        self.spec = spec
+        self.guardian = guardian
+        self.interrupts = interrupts
+        self.decoder = LineDecoder(spec.limits.max_line_bytes)
+        self.stderr = Ring(_STDERR_KEPT_BYTES)
+        self.stdout_tail = Ring(_STDOUT_KEPT_BYTES)
+        self.has_exited = False
+        self.is_closed = False
+        self._backlog = bytearray()
+        self.mark = guardian.next_mark()
+        self._process = _spawn(spec, self.mark)
+        guardian.watch(self._process.pid)
+        self._open_pipes()
+
+    def _open_pipes(self) -> None:
+        process = self._process
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
+        self._stderr = process.stderr.fileno()
+        for fd in (self._stdin, self._stdout, self._stderr):
+            os.set_blocking(fd, False)
+        # A larger pipe takes a third off the time of a big answer; it may be refused.
+        if hasattr(fcntl, "F_SETPIPE_SZ"):
+            with contextlib.suppress(OSError):
+                fcntl.fcntl(self._stdout, fcntl.F_SETPIPE_SZ, _READ_BYTES)
+        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
+        self._poll = select.poll()
+        # stdout before stderr: poll looks at them in this order, so whatever was on
+        # stderr before an answer is seen no later than the answer.
+        for fd in (self._stdout, self._stderr, self._pidfd, self.interrupts.fd):
+            if fd >= 0:
+                self._poll.register(fd, select.POLLIN)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._backlog)
+
+    def send(self, line: bytes) -> None:
+        """Write a line without ever blocking; what does not fit goes out while waiting."""
+        if not self._backlog:
+            line = line[self._write(line) :]
+            if not line:
+                return
+        self._backlog += line
+        self._watch_stdin()
+
+    def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
+        """What stdout brought by `deadline`; empty when it brought nothing or has ended."""
+        while not self.is_closed:
+            if self.has_exited:
+                return self._last_words()
+            wait_s = deadline - time.monotonic()
+            # At least one look, so that what has already arrived is never missed.
+            items = self._look(max(0.0, wait_s), heed_interrupts)
+            if items or wait_s <= 0:
+                return items
+        return []
+
+    def drain_stderr(self) -> None:
+        """Take what is on stderr at this moment."""
+        while self._stderr >= 0 and self._read_stderr():
+            pass
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        """Wait until stderr brings something; False at the deadline or when it has ended."""
+        before = self.stderr.total
+        while self._stderr >= 0 and self.stderr.total == before:
+            waiter = select.poll()
+            for fd in (self._stderr, self.interrupts.fd):
+                waiter.register(fd, select.POLLIN)
+            left_s = deadline - time.monotonic()
+            if left_s <= 0 or not (ready := waiter.poll(left_s * 1000)):
+                return False
+            self._heed(ready)
+            self._read_stderr()
+        return self.stderr.total > before
+
+    def exit_code(self) -> int | None:
+        """How the process ended (negative: by that signal), once it has been reaped."""
+        return self._process.returncode
+
+    # One turn of the loop
+
+    def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
+        ready = self._poll.poll(wait_s * 1000)
+        items: list[Item] = []
+        for fd, _ in ready:
+            if fd == self._stdout:
+                items = self._read_stdout()
+            elif fd == self._stderr:
+                self._read_stderr()
+            elif fd == self._stdin:
+                del self._backlog[: self._write(self._backlog)]
+                self._watch_stdin()
+            elif fd == self._pidfd:
+                self.has_exited = True
+                self._poll.unregister(self._pidfd)
+        if heed_interrupts:
+            self._heed(ready)
+        elif self.interrupts.count:
+            self._stop_watching_interrupts()
+        if self._pidfd < 0 and not self.has_exited:
+            self.has_exited = self._process.poll() is not None
+        return items
+
+    def _heed(self, ready: list[tuple[int, int]]) -> None:
+        if any(fd == self.interrupts.fd for fd, _ in ready):
+            raise InterruptedRunError
+
+    def _stop_watching_interrupts(self) -> None:
+        # Heard already: while cleaning up it must not wake the poll at every turn.
+        with contextlib.suppress(KeyError):
+            self._poll.unregister(self.interrupts.fd)
+
+    def _read_stdout(self) -> list[Item]:
+        chunk = _read(self._stdout)
+        if chunk is None:
+            return []
+        if not chunk:
+            self.is_closed = True
+            self._poll.unregister(self._stdout)
+            return []
+        self.stdout_tail.add(chunk)
+        return self.decoder.feed(chunk)
+
+    def _read_stderr(self) -> bool:
+        chunk = _read(self._stderr)
+        if chunk:
+            self.stderr.add(chunk)
+        elif chunk is not None:
+            self._poll.unregister(self._stderr)
+            self._stderr = -1
+        return bool(chunk)
+
+    def _last_words(self) -> list[Item]:
+        """What a process that is gone had still written."""
+        items: list[Item] = []
+        read = 0
+        while read < _LAST_WORDS_BYTES and (chunk := _read(self._stdout)):
+            read += len(chunk)
+            self.stdout_tail.add(chunk)
+            items += self.decoder.feed(chunk)
+        self.is_closed = True
+        self.drain_stderr()
+        return items
+
+    def _write(self, data: bytes | bytearray) -> int:
+        if self._stdin < 0:
+            return len(data)
+        try:
+            return os.write(self._stdin, data)
+        except BlockingIOError:
+            return 0
+        except BrokenPipeError:
+            # The server stopped reading. What it says, or its end, tells the rest.
+            self.close_stdin()
+            return len(data)
+
+    def _watch_stdin(self) -> None:
+        if self._stdin < 0:
+            return
+        if self._backlog:
+            self._poll.register(self._stdin, select.POLLOUT)
+        else:
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._stdin)
+
+    # Ending; used by `mcptest.wire.stopping`
+
+    def close_stdin(self) -> None:
+        if self._stdin >= 0:
+            self._backlog.clear()
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self._stdin)
+            assert self._process.stdin
+            self._process.stdin.close()
+            self._stdin = -1
+
+    def signal_group(self, number: signal.Signals) -> None:
+        """Signal the whole group. It is led by a process we have not reaped yet."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, number)
+
+    def wait_for_exit(self, deadline: float) -> bool:
+        """Drain both pipes until the process has ended or the deadline has come."""
+        while not self.has_exited:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return False
+            # Without process handles the end is noticed by asking now and then.
+            self._look(wait_s if self._pidfd >= 0 else min(wait_s, 0.01), heed_interrupts=False)
+        return True
+
+    def reap(self) -> None:
+        """Take the exit status and let go of every handle."""
+        # A process that not even KILL ended (stuck in the kernel) stays the guardian's.
+        if self.has_exited:
+            self._process.wait()
+            self.guardian.release(self._process.pid)
+        self.close_stdin()
+        for pipe in (self._process.stdout, self._process.stderr):
+            assert pipe
+            pipe.close()
+        self._stderr = -1
+        self.is_closed = True
+        if self._pidfd >= 0:
+            os.close(self._pidfd)
+            self._pidfd = -1
+
+
+def _read(fd: int) -> bytes | None:
+    """The next bytes, b"" at the end, None when there is nothing yet."""
+    try:
+        return os.read(fd, _READ_BYTES)
+    except BlockingIOError:
+        return None
+
+
+def _spawn(spec: ServerSpec, mark: str) -> subprocess.Popen[bytes]:
+    environment = {**(spec.env or {}), MARK_VARIABLE: mark}
+    if spec.inherit_env:
+        environment = {**os.environ, **environment}
+    else:
+        kept = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
+        environment = {**kept, **environment}
+    try:
+        return subprocess.Popen(
+            spec.command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=spec.cwd or None,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ServerError(_spawn_fault(spec, error)) from None
+
+
+# What a server gets when the config says `inheritEnv: false`.
+MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
+
+
+def _spawn_fault(spec: ServerSpec, error: OSError | ValueError) -> Fault:
+    cwd = spec.cwd or os.getcwd()
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    message = f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}"
+    evidence = Evidence(command=spec.command, cwd=cwd)
+    return Fault(
+        kind="spawn_failed", message=message, hint=_spawn_hint(spec, error, cwd), evidence=evidence
+    )
+
+
+def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
+    command = spec.command[0]
+    if not os.path.isdir(cwd):
+        return f"the folder {visible(cwd)} does not exist; set cwd in the config"
+    if isinstance(error, FileNotFoundError):
+        if os.path.exists(os.path.join(cwd, command)) and os.sep in command:
+            return "the file is there, but the interpreter its first line names is not"
+        return "is it installed, and on the PATH of this shell?"
+    if isinstance(error, PermissionError):
+        if os.path.isdir(os.path.join(cwd, command)):
+            return "it is a folder"
+        return "it is not executable: chmod +x, or name its interpreter as the command"
+    if isinstance(error, OSError) and error.errno == 8:
+        return "its first line does not name an interpreter (#!/usr/bin/env …)"
+    return ""

@@ -1,0 +1,74 @@
+"""End a server: close stdin, wait, TERM to the group, wait, KILL. Leave nobody behind."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+from mcptest.core.record import Record
+from mcptest.wire.sweep import kill_marked
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Literal
+
+    from mcptest.wire.stdio import StdioServer
+
+    Rung = Literal["exited", "stdin", "term", "kill"]
+
+__all__ = ["Grace", "Stopped", "describe_exit", "stop"]
+
+
+class Grace(Record):
+    """How long each rung of the ladder waits for the process to end."""
+
+    stdin_s: float = 2.0
+    term_s: float = 2.0
+    kill_s: float = 5.0
+
+
+class Stopped(Record):
+    """How a server ended: the rung that did it, its status, and whom it left behind."""
+
+    rung: Rung
+    exit_code: int | None
+    took_s: float
+    left_behind: dict[int, str]
+
+
+def stop(server: StdioServer, grace: Grace, *, at_once: bool = False) -> Stopped:
+    """Down the ladder until the process has ended; then end whatever it started."""
+    began = time.monotonic()
+    rung = "exited" if server.has_exited else _descend(server, grace, at_once)
+    # The leader has ended but is not reaped: its id cannot have been given to another
+    # group yet, so these kills hit what it left behind and nobody else.
+    left_behind = kill_marked(server.mark, but=server.pid)
+    server.signal_group(signal.SIGKILL)
+    server.reap()
+    took_s = time.monotonic() - began
+    return Stopped(rung=rung, exit_code=server.exit_code(), took_s=took_s, left_behind=left_behind)
+
+
+def _descend(server: StdioServer, grace: Grace, at_once: bool) -> Rung:
+    server.close_stdin()
+    if not at_once:
+        if server.wait_for_exit(time.monotonic() + grace.stdin_s):
+            return "stdin"
+        server.signal_group(signal.SIGTERM)
+        if server.wait_for_exit(time.monotonic() + grace.term_s):
+            return "term"
+    server.signal_group(signal.SIGKILL)
+    server.wait_for_exit(time.monotonic() + grace.kill_s)
+    return "kill"
+
+
+def describe_exit(code: int | None) -> str:
+    """An exit status in words."""
+    if code is None:
+        return "still running"
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

@@ -1,0 +1,78 @@
+"""Find the processes of a run, wherever they went.
+
+Every server is started with a mark in its environment, and its children inherit
+it. A grandchild that left the process group, made its own session or was adopted
+by init is still found by that mark, without any help from it. Marks are paths,
+``<run>/<server>/``, so that a run's mark begins those of all its servers.
+Linux only: elsewhere there is nothing to read, and the process group must do.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+
+__all__ = ["MARK_VARIABLE", "kill_marked", "list_marked"]
+
+MARK_VARIABLE = "MCPTEST_RUN"
+
+# A process that forks while it is being killed is chased this many times.
+_ROUNDS = 20
+
+
+def list_marked(mark: str, but: int = 0) -> dict[int, str]:
+    """The living processes whose mark begins with this one: ids and command lines."""
+    needle = f"{MARK_VARIABLE}={mark}".encode()
+    found = {}
+    try:
+        names = os.listdir("/proc")
+    except OSError:
+        return {}
+    for name in names:
+        if name.isdigit() and int(name) != but:
+            environment = b"\0" + _read(f"/proc/{name}/environ")
+            if b"\0" + needle in environment:
+                found[int(name)] = _command_line(name)
+    return found
+
+
+def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
+    """Kill every process whose mark begins with this one; what was found."""
+    killed: dict[int, str] = {}
+    for _ in range(_ROUNDS):
+        found = list_marked(mark, but)
+        if not found:
+            break
+        killed |= found
+        for pid in found:
+            _kill(pid)
+    return killed
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):
+        return
+
+
+def _read(path: str) -> bytes:
+    # Processes end while we look, and other users' are closed to us.
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        parts = []
+        while chunk := os.read(fd, 65536):
+            parts.append(chunk)
+        return b"".join(parts)
+    except OSError:
+        return b""
+    finally:
+        os.close(fd)
+
+
+def _command_line(name: str) -> str:
+    raw = _read(f"/proc/{name}/cmdline").rstrip(b"\0")
+    return raw.replace(b"\0", b" ").decode("utf-8", "backslashreplace")
