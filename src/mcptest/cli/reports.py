@@ -14,7 +14,7 @@ from mcptest.cli.output import (
     write_file,
 )
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redactor
+from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 
@@ -46,6 +46,7 @@ class Reports:
         self._verbose = verbose
         self._listeners: list[Callable[[Event], None]] = []
         self._rendered: list[tuple[Rendering, str]] = []
+        self._has_secrets = False
         self.redact: Callable[[str], str] = redactor(())
 
     @classmethod
@@ -75,6 +76,7 @@ class Reports:
 
     def open(self, secrets: Sequence[str]) -> None:
         """Make the reporters; only those that are wanted are imported."""
+        self._has_secrets = bool(secrets)
         self.redact = redactor(secrets)
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
@@ -109,6 +111,8 @@ class Reports:
         raise UsageError("the terminal report goes to standard output, not to a file")
 
     def tell(self, event: Event) -> None:
+        if self._has_secrets:
+            event = redact_all(event, self.redact)
         for listener in self._listeners:
             listener(event)
 

@@ -89,14 +89,16 @@ _EXCERPT_COLUMNS = 100
 
 
 def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
-    column = diagnostic.column - 1
+    column = max(0, diagnostic.column - 1)
     start = max(0, column - _EXCERPT_COLUMNS // 2) if column > _EXCERPT_COLUMNS * 3 // 4 else 0
     shown = diagnostic.source[start : start + _EXCERPT_COLUMNS]
     lead = "…" if start else ""
+    tail = "…" if start + _EXCERPT_COLUMNS < len(diagnostic.source) else ""
+    # Measured as they are shown: an escape is longer than its character.
     before = visible(shown[: column - start])
-    caret = "^" * max(1, min(diagnostic.width, len(shown) - (column - start)))
+    pointed_at = visible(shown[column - start : column - start + diagnostic.width])
     return [
         f"{gutter} |",
-        f"{diagnostic.line} | {lead}{visible(shown)}",
-        f"{gutter} | {' ' * len(lead + before)}{caret}",
+        f"{diagnostic.line} | {lead}{visible(shown)}{tail}",
+        f"{gutter} | {' ' * len(lead + before)}{'^' * max(1, len(pointed_at))}",
     ]

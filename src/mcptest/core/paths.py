@@ -16,7 +16,16 @@ if TYPE_CHECKING:
     Step = str | int
     Trail = tuple["Trail | None", Step] | None
 
-__all__ = ["parse_path", "render_path", "render_trail", "trail_of"]
+__all__ = ["EVERY", "parse_path", "render_path", "render_trail", "trail_of"]
+
+
+class _Every(str):
+    """The step to every element at once, which no key can be mistaken for."""
+
+    __slots__ = ()
+
+
+EVERY = _Every("*")
 
 
 def render_trail(trail: Trail) -> str:
@@ -41,6 +50,8 @@ def render_path(steps: Iterable[Step]) -> str:
     for step in steps:
         if isinstance(step, int):
             text += f"[{step}]"
+        elif step is EVERY:
+            text += "[*]"
         elif _PLAIN_WORD.fullmatch(step):
             text += f".{step}" if text else step
         else:
@@ -57,7 +68,7 @@ _STEP = re.compile(
 
 
 def parse_path(text: str) -> tuple[Step, ...] | None:
-    """The steps of a path as `render_path` writes it, or None when it is not one."""
+    """The steps of a path as `render_path` writes it, or None when it is not one place."""
     steps: list[Step] = []
     at = 0
     while at < len(text):

@@ -59,13 +59,19 @@ class Record(metaclass=_RecordType):
         if given:
             raise TypeError(f"{cls.__name__} has no field {sorted(given)[0]!r}")
 
+    def fields(self) -> list[tuple[str, Any]]:
+        """Names and values, in the order they were declared."""
+        return [(field, getattr(self, field)) for field in type(self)._fields]
+
     def but(self, **changes: Any) -> Self:
         """A copy with some fields changed."""
-        fields = {field: getattr(self, field) for field in type(self)._fields}
-        return type(self)(**(fields | changes))
+        return type(self)(**(dict(self.fields()) | changes))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be set")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be deleted")
 
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):

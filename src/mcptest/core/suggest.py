@@ -30,6 +30,8 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
     """
     folded = word.casefold()
     limit = min(within, max(1, len(word) // 3))
-    scored = [(edit_distance(folded, name.casefold()), name) for name in known]
+    # Names may come from a server, and be very long: those cannot be near anyway.
+    near = (name for name in known if abs(len(name.casefold()) - len(folded)) <= limit)
+    scored = [(edit_distance(folded, name.casefold()), name) for name in near]
     distance, best = min(scored, default=(limit + 1, ""))
     return best if distance <= limit else ""

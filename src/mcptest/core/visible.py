@@ -10,9 +10,12 @@ __all__ = ["quoted_bytes", "shorten", "visible"]
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
 
-# Printable by Unicode's account, but they change how their neighbours look: variation
-# selectors and the combining grapheme joiner.
-_STEALTHY = frozenset([0x034F, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)])
+# Printable by Unicode's account, but nothing is seen of them, or only in how their
+# neighbours look: joiners, fillers and variation selectors.
+_STEALTHY = frozenset(
+    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164]
+    + [0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+)
 
 
 def visible(text: str, *, keep_newlines: bool = False) -> str:
@@ -51,6 +54,7 @@ def shorten(text: str, limit: int) -> str:
     """`text` cut in the middle to at most `limit` characters, saying how much is gone."""
     if len(text) <= limit:
         return text
-    mark = f" …{len(text) - limit:,} more… "
-    keep = max(limit - len(mark), 8)
-    return text[: keep * 2 // 3] + mark + text[len(text) - keep // 3 :]
+    # Room is left for the longest mark there could be.
+    keep = max(limit - len(f" …{len(text):,} more… "), 9)
+    head, tail = keep - keep // 3, keep // 3
+    return f"{text[:head]} …{len(text) - head - tail:,} more… {text[len(text) - tail :]}"

@@ -154,9 +154,13 @@ def _no_token(trouble: _Trouble) -> Finding:
 
 
 def _no_content(trouble: _Trouble) -> Finding:
-    seen = f' before "{trouble.char}"' if trouble.char else ""
+    if trouble.source.is_end(trouble.line, trouble.column):
+        return trouble.here(
+            "the text ends where a value is expected", "check that every bracket is closed"
+        )
     return trouble.here(
-        f"a value is missing{seen}", f'put the value in quotes if it starts with "{trouble.char}"'
+        f'a value is missing before "{trouble.char}"',
+        f'put the value in quotes if it starts with "{trouble.char}"',
     )
 
 

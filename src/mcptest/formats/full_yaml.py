@@ -9,6 +9,7 @@ contain is not known here.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from yaml.error import MarkedYAMLError, YAMLError
 from yaml.parser import Parser
@@ -82,9 +83,9 @@ def _run(builder: Builder, text: str, source: Source) -> list[Diagnostic]:
 def _forbidden(text: str, source: Source) -> list[Diagnostic]:
     if not _FORBIDDEN.search(text):
         return []
-    found = []
+    found: list[Diagnostic] = []
     for number, line in enumerate(split_lines(text)):
-        for match in _FORBIDDEN.finditer(line):
+        for match in islice(_FORBIDDEN.finditer(line), MAX_DIAGNOSTICS):
             code = ord(match[0])
             advice = f'in double quotes it can be written as "\\u{code:04x}"'
             if 0xD800 <= code <= 0xDFFF:

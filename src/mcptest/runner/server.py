@@ -98,6 +98,7 @@ class Server:
             self.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
         initialized = self._session.accept(answer["result"])
         self._wire.send(encode_line(initialized))
+        self._wire.wait_until_read()
         self._keep(request, answer)
         self._keep(initialized)
         self.is_open = True
@@ -135,6 +136,7 @@ class Server:
         answer: Any = ABSENT
         if step.id is ABSENT or (wants_exit and expectation.response is ABSENT):
             self._wire.send(step.line)
+            self._wire.wait_until_read()
         else:
             answer = self._call(step.line, step.method, step.id, timeout_s)
         elapsed_s = time.monotonic() - began

@@ -16,6 +16,7 @@ import os
 import select
 import signal
 import subprocess
+import termios
 import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError
@@ -39,6 +40,8 @@ __all__ = ["StdioServer"]
 _READ_BYTES = 1 << 20
 _STDERR_KEPT_BYTES = 256 * 1024
 _STDOUT_KEPT_BYTES = 4 * 1024
+
+_UNREAD_PATIENCE_S = 0.05
 
 # After the process is gone its last words are read, but a grandchild that holds
 # the pipe and keeps talking must not keep us here.
@@ -100,6 +103,19 @@ class StdioServer:
                 return
         self._backlog += line
         self._watch_stdin()
+
+    def wait_until_read(self) -> None:
+        """Wait a moment until the server has taken what was sent.
+
+        Nothing answers a notification, so the next message would follow at once, and a
+        server that takes whatever one read brings for one message would choke on both.
+        """
+        deadline = time.monotonic() + _UNREAD_PATIENCE_S
+        while self._stdin >= 0 and time.monotonic() < deadline:
+            unread = fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0\0\0\0")
+            if not any(unread):
+                return
+            time.sleep(0.0001)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
         """What stdout brought by `deadline`; empty when it brought nothing or has ended."""

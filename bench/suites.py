@@ -1,0 +1,83 @@
+"""The inputs of the benchmark: suites of N equal echo tests, and their config."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+__all__ = ["build_server", "requests_of", "write_suite"]
+
+HERE = Path(__file__).parent
+
+TEST = """\
+  - it: "case {n} echoes"
+    request:
+      jsonrpc: "2.0"
+      id: "t-{n}"
+      method: "tools/call"
+      params:
+        name: "echo"
+        arguments:
+          text: "hello {n}"
+    expect:
+      response:
+        jsonrpc: "2.0"
+        id: "t-{n}"
+        result:
+          content:
+            - type: "text"
+              text: "hello {n}"
+          isError: false
+      stderr: "toBeEmpty"
+"""
+
+
+def build_server(folder: Path) -> list[str]:
+    """The command of the cheapest server this machine can have."""
+    compiler = shutil.which("cc")
+    if compiler is None:
+        return [sys.executable, "-S", "-E", str(HERE / "echo_server.py")]
+    binary = folder / "echo_server"
+    source = HERE / "echo_server.c"
+    subprocess.run([compiler, "-O2", "-o", str(binary), str(source)], check=True)
+    return [str(binary)]
+
+
+def write_suite(folder: Path, tests: int, server: list[str]) -> Path:
+    """A folder with one suite of that many tests and the config that runs it."""
+    place = folder / f"suite-{tests}"
+    place.mkdir()
+    body = "".join(TEST.format(n=n) for n in range(tests))
+    head = f'description: "{tests} echo tests"\ntests:\n'
+    (place / "echo.test.mcp.yml").write_text(head + body, encoding="utf-8")
+    config = {"name": "echo", "command": server[0], "args": server[1:]}
+    (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    return place
+
+
+def requests_of(tests: int) -> list[bytes]:
+    """The lines that a suite of that many tests sends, for the raw floor."""
+    return [
+        json.dumps(
+            {
+                "jsonrpc": "2.0",
+                "id": f"t-{n}",
+                "method": "tools/call",
+                "params": {"name": "echo", "arguments": {"text": f"hello {n}"}},
+            },
+            separators=(",", ":"),
+        ).encode()
+        + b"\n"
+        for n in range(tests)
+    ]
+
+
+def python_environment() -> dict[str, str]:
+    """Byte code must be written once, or every start is measured with compiling."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return environment

@@ -1,0 +1,137 @@
+"""Too much, too little, too late: pipes that fill up and answers that do not come."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+
+from connect_back import call_home
+from good_server import LOG, incoming, line_for, line_of, mode, on, serve, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from good_server import Message
+
+
+@mode
+def mute() -> None:
+    """Calls home, reads everything and answers nothing."""
+    home = call_home("mute")
+    for _ in sys.stdin.buffer:
+        pass
+    home.close()
+
+
+@mode
+def slow_start(milliseconds: str) -> None:
+    """Takes this long to answer initialize; only the length of a wait can tell."""
+    threading.Event().wait(int(milliseconds) / 1000)
+    serve()
+
+
+@mode
+def no_read() -> None:
+    """Shakes hands and never reads again."""
+    for request in incoming():
+        write(line_for(request))
+        if request["method"] == "notifications/initialized":
+            signal.pause()
+
+
+@mode
+def deaf() -> None:
+    """Shakes hands, then closes its stdin and lives on."""
+    for request in incoming():
+        write(line_for(request))
+        if request["method"] == "notifications/initialized":
+            os.close(0)
+            signal.pause()
+
+
+@on("notifications/initialized")
+def shout_first(request: Message, line: bytes, size: str) -> None:
+    """Writes this many bytes of notifications before it reads the next request."""
+    one = line_of(LOG)
+    write(one * (int(size) // len(one) + 1))
+
+
+@on("tools/call")
+def stderr_flood(request: Message, line: bytes, mebibytes: str) -> None:
+    block = (b"e" * 127 + b"\n") * 8192
+    for _ in range(int(mebibytes)):
+        write(block, 2)
+    write(line)
+
+
+@mode
+def stderr_endless() -> None:
+    """Another thread never stops writing to stderr; everything else is good."""
+    block = (b"e" * 127 + b"\n") * 512
+
+    def flood() -> None:
+        while True:
+            write(block, 2)
+
+    threading.Thread(target=flood, daemon=True).start()
+    for request in incoming():
+        write(line_for(request))
+    os._exit(0)
+
+
+@on("tools/call")
+def stderr_bytes(request: Message, line: bytes, data: str) -> None:
+    """Writes these bytes (hexadecimal) to stderr, then stops answering."""
+    write(bytes.fromhex(data), 2)
+
+
+@mode
+def stderr_closed() -> None:
+    os.close(2)
+    serve()
+
+
+@mode
+def stderr_on_stdout() -> None:
+    """Started by a wrapper that says 2>&1, it logs to what it takes for stderr."""
+    os.dup2(1, 2)
+    write(b"INFO fault_server is starting\n", 2)
+    serve()
+
+
+@mode
+def silent() -> None:
+    """Never answers a call; tells home what was cancelled."""
+    home = call_home("silent")
+    for request in incoming():
+        if request["method"] == "notifications/cancelled":
+            home.sendall(f"cancelled {request['params']['requestId']}\n".encode())
+        elif request["method"] != "tools/call":
+            write(line_for(request))
+
+
+@mode
+def announced() -> None:
+    """A good server that tells home each method it reads, and when its stdin has ended."""
+    home = call_home("announced")
+    for request in incoming():
+        home.sendall(f"{request['method']}\n".encode())
+        write(line_for(request))
+    home.sendall(b"end of stdin\n")
+
+
+@mode
+def tty() -> None:
+    """Wants to ask the person at the terminal; says on stderr whether there is one."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR))
+        write(b"there is a terminal\n", 2)
+    except OSError:
+        write(b"there is no terminal\n", 2)
+    serve()
+
+
+@on("tools/call")
+def stop_itself(request: Message, line: bytes) -> None:
+    os.kill(os.getpid(), signal.SIGSTOP)

@@ -1,0 +1,151 @@
+"""Processes that end when they should not, and others that do not when they should."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+from connect_back import call_home
+from good_server import mode, on, serve, write
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from good_server import Message
+
+
+@mode
+def exit_(status: str, words: str = "") -> None:
+    """Ends at once with this status, after some words on stderr."""
+    write(words.encode(), 2)
+    os._exit(int(status))
+
+
+@mode
+def die(name: str, words: str = "") -> None:
+    """Ends at once by this signal."""
+    write(words.encode(), 2)
+    _die(name)
+
+
+@on("initialize")
+def exit_on_initialize(request: Message, line: bytes, words: str) -> None:
+    write(words.encode(), 2)
+    os._exit(3)
+
+
+@on("tools/call")
+def exit_on_call(request: Message, line: bytes, status: str, words: str = "") -> None:
+    write(words.encode(), 2)
+    os._exit(int(status))
+
+
+@on("tools/call")
+def die_on_call(request: Message, line: bytes, name: str) -> None:
+    _die(name)
+
+
+@on("tools/call")
+def exit_after_answer(request: Message, line: bytes) -> None:
+    write(line)
+    os._exit(0)
+
+
+@mode
+def ignore_eof() -> None:
+    """Goes on when its stdin has ended; SIGTERM ends it."""
+    home = call_home("ignore-eof")
+    serve()
+    _live_on()
+    home.close()
+
+
+@mode
+def ignore_term() -> None:
+    """Goes on when its stdin has ended, and ignores SIGTERM."""
+    _be_stubborn()
+    home = call_home("ignore-term")
+    serve()
+    _live_on()
+    home.close()
+
+
+@mode
+def fork_hold() -> None:
+    """Leaves a child behind that holds all its pipes."""
+    _fork(lambda: None, "holder")
+    serve()
+
+
+@on("tools/call")
+def fork_hold_exit(request: Message, line: bytes) -> None:
+    """Ends during a call while a child of it holds the pipes."""
+    _fork(lambda: None, "holder")
+    os._exit(0)
+
+
+@mode
+def own_session() -> None:
+    """Leaves a child behind that has made a session of its own."""
+    _fork(os.setsid, "own-session")
+    serve()
+
+
+@mode
+def daemon() -> None:
+    """Leaves a daemon behind: two forks and a session away from us."""
+    _daemonise("daemon")
+    serve()
+
+
+@mode
+def family() -> None:
+    """The worst of all: stubborn, with a child, a child in its own session, and a daemon."""
+    _be_stubborn()
+    _fork(_be_stubborn, "child")
+    _fork(os.setsid, "own-session")
+    _daemonise("daemon")
+    home = call_home("leader")
+    serve()
+    _live_on()
+    home.close()
+
+
+def _daemonise(name: str) -> None:
+    if os.fork() == 0:
+        os.setsid()
+        _fork(lambda: None, name)
+        os._exit(0)
+    os.wait()
+
+
+def _fork(prepare: Callable[[], object], name: str) -> None:
+    """A child that prepares itself, calls home and lives until it is killed."""
+    ready_reader, ready_writer = os.pipe()
+    if os.fork() == 0:
+        prepare()
+        home = call_home(name)
+        os.write(ready_writer, b"!")
+        _live_on()
+        home.close()
+    # Whoever starts the server must not get ahead of what is to be left behind.
+    os.read(ready_reader, 1)
+    os.close(ready_reader)
+    os.close(ready_writer)
+
+
+def _be_stubborn() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _live_on() -> None:
+    while True:
+        signal.pause()
+
+
+def _die(name: str) -> None:
+    number = signal.Signals[name]
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

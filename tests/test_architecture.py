@@ -1,0 +1,190 @@
+"""The import rules and size limits of ARCHITECTURE.md, as tests."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+SRC = ROOT / "src" / "mcptest"
+MODULES = sorted(SRC.rglob("*.py"))
+LAYERED = [module for module in MODULES if module.parent != SRC]
+
+MAX_LINES = 400
+MAX_TEST_LINES = 600
+MAX_FUNCTION_LINES = 50
+
+# Which package may know which others. Down, never up.
+MAY_IMPORT: dict[str, set[str]] = {
+    "core": set(),
+    "matching": {"core"},
+    "formats": {"core", "matching"},
+    "wire": {"core"},
+    "runner": {"core", "matching", "formats", "wire"},
+    "reporters": {"core", "matching"},
+    "cli": {"core", "matching", "formats", "wire", "runner", "reporters"},
+}
+PURE = {"core", "matching", "formats", "reporters"}
+# What a pure package must not reach for: input and output, time, chance, concurrency.
+IMPURE = {
+    "asyncio",
+    "glob",
+    "http",
+    "os",
+    "pathlib",
+    "random",
+    "secrets",
+    "select",
+    "shutil",
+    "signal",
+    "socket",
+    "subprocess",
+    "tempfile",
+    "threading",
+    "time",
+    "uuid",
+}
+# The clock of the progress line, given as an argument by everybody but the command line.
+EXCUSED = {"reporters/terminal.py": {"time"}}
+THIRD_PARTY = {"formats": {"yaml"}}
+
+# Imports inside functions, and how many: only where start-up would pay for them.
+MAY_DEFER = {
+    "cli/conductor.py",
+    "cli/failure.py",
+    "cli/main.py",
+    "cli/reports.py",
+    "cli/run.py",
+    "core/redaction.py",
+    "formats/document.py",
+    "matching/text_diff.py",
+    "runner/discovery.py",
+}
+
+# What a run of one test must never load: each costs a good part of the whole start.
+TOO_SLOW_TO_START_WITH = {
+    "argparse",
+    "asyncio",
+    "dataclasses",
+    "importlib.metadata",
+    "inspect",
+    "logging",
+    "pathlib",
+    "typing",
+    "yaml",
+}
+
+
+def relative(module: Path) -> str:
+    return module.relative_to(SRC).as_posix()
+
+
+def runtime_imports(module: Path) -> set[str]:
+    """Everything a module imports outside `if TYPE_CHECKING`."""
+    names: set[str] = set()
+    waiting: list[ast.AST] = [ast.parse(module.read_text(encoding="utf-8"))]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            waiting += node.orelse
+            continue
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{module}:{node.lineno}: write the absolute import"
+            assert node.module is not None
+            names.add(node.module)
+        waiting += ast.iter_child_nodes(node)
+    return names
+
+
+@pytest.mark.parametrize("module", LAYERED, ids=relative)
+def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
+    layer = relative(module).split("/")[0]
+    assert layer in MAY_IMPORT, f"{layer} is not in the import table"
+    for name in runtime_imports(module):
+        root, _, rest = name.partition(".")
+        if root == "mcptest":
+            allowed = MAY_IMPORT[layer] | {layer, ""}
+            assert rest.split(".")[0] in allowed, f"{layer} must not import {name}"
+        elif root not in sys.stdlib_module_names:
+            assert root in THIRD_PARTY.get(layer, ()), f"{layer} must not depend on {name}"
+        elif layer in PURE and root not in EXCUSED.get(relative(module), ()):
+            assert root not in IMPURE, f"{layer} is pure and must not import {name}"
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_only_the_listed_modules_import_inside_functions(module: Path) -> None:
+    deferred = [
+        inner
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef)
+        for inner in ast.walk(node)
+        if isinstance(inner, (ast.Import, ast.ImportFrom))
+    ]
+    assert not deferred or relative(module) in MAY_DEFER
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_a_module_fits_in_one_sitting(module: Path) -> None:
+    text = module.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= MAX_LINES
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            assert node.end_lineno is not None
+            assert node.end_lineno - node.lineno < MAX_FUNCTION_LINES, node.name
+
+
+@pytest.mark.parametrize("module", MODULES, ids=relative)
+def test_a_module_says_what_it_is_for(module: Path) -> None:
+    assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+
+
+def test_a_test_file_fits_in_one_sitting() -> None:
+    long = {
+        str(path.relative_to(ROOT)): count
+        for path in (ROOT / "tests").rglob("*.py")
+        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MAX_TEST_LINES
+    }
+    assert long == {}
+
+
+def test_no_module_has_a_name_that_says_nothing() -> None:
+    empty_words = {"base", "common", "helpers", "impls", "misc", "util", "utils"}
+    assert {module.stem for module in MODULES} & empty_words == set()
+
+
+def test_the_import_table_is_the_one_in_the_architecture_page() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", page, re.MULTILINE)
+    written = {name: set(re.findall(r"`(\w+)`", cell)) for name, cell in rows}
+    assert written == MAY_IMPORT
+
+
+def test_a_run_loads_nothing_that_is_slow_to_load(tmp_path: Path) -> None:
+    server = ROOT / "examples" / "filesystem"
+    script = (
+        "import sys; from mcptest.cli.main import main; "
+        f"main(['run', {str(server)!r}, '--config', {str(server / 'conductor.config.json')!r}]); "
+        "print('modules', *sys.modules)"
+    )
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-S",
+            "-c",
+            f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r})\n{script}",
+        ],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=True,
+    )
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert loaded & TOO_SLOW_TO_START_WITH == set()
