@@ -8,29 +8,51 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from bench.suites import build_server, python_environment, requests_of, write_suite
 
 PYTHON = sys.executable
 ENVIRONMENT = python_environment()
+ROOT = Path(__file__).parent.parent
+MEASURE = ROOT / "bench" / "measure.py"
+
+SIZES = (1, 1000, 5000)
+ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000 tests"
+AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
+PEERS = {
+    "mcp-aegis": [
+        shutil.which("node") or "node",
+        str(AEGIS),
+        "echo.test.mcp.yml",
+        "--config",
+        "conductor.config.json",
+    ]
+}
 
 
 def timed(command: list[str], cwd: Path | None = None) -> tuple[float, float]:
     """Wall time in ms and peak memory in MB of one command, its children not counted."""
-    began = time.perf_counter()
-    process = subprocess.Popen(command, cwd=cwd, env=ENVIRONMENT, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode != 0:
-        raise SystemExit(f"{command} ended with {process.returncode}")
-    return (time.perf_counter() - began) * 1000, usage.ru_maxrss / 1024
+    done = subprocess.run(
+        [PYTHON, "-S", "-E", str(MEASURE), *command],
+        cwd=cwd,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{command} ended with {done.returncode}")
+    took_ms, memory_kb = map(float, done.stdout.split())
+    return took_ms, memory_kb / 1024
 
 
 def raw_floor(server: list[str], tests: int) -> tuple[float, float]:
@@ -73,40 +95,61 @@ def verdict(name: str, value: float, budget: float) -> str:
 
 
 def report(found: dict[str, tuple[float, float]]) -> None:
-    for name, (ms, mb) in found.items():
-        memory = f"{mb:8.1f} MB" if mb else ""
-        print(f"  {name:<40} {ms:9.1f} ms {memory}")
+    for name, (took_ms, memory_mb) in found.items():
+        memory = f"{memory_mb:8.1f} MB" if memory_mb else ""
+        print(f"  {name:<40} {took_ms:9.1f} ms {memory}")
     ms = {name: figures[0] for name, figures in found.items()}
     mb = {name: figures[1] for name, figures in found.items()}
-    one, thousand, many = (ms[f"mcptest, {n:,} tests"] for n in (1, 1000, 5000))
-    floor = (ms["raw pipes, 5,000"] - ms["raw pipes, 1"]) / 4999
-    marginal = (many - one) / 4999
-    growth_kb = (mb["mcptest, 5,000 tests"] - mb["mcptest, 1 tests"]) * 1024 / 4999
+    one, thousand, many = (ms[name] for name in (ONE, THOUSAND, MANY))
+    floor_us = (ms["raw pipes, 5,000"] - ms["raw pipes, 1"]) / 4.999
+    marginal_us = (many - one) / 4.999
     print("\nratios")
     print(verdict("start-up: 1 test over python -c pass", one / ms["python -c pass"], 5))
     print(verdict("growth: 5,000 tests over 1,000", many / thousand, 5.3))
-    print(verdict("memory growth per test, KB", growth_kb, 8))
-    print(f"  {'marginal cost per test over raw pipes':<58} {marginal / floor:7.2f}")
-    print(f"  {'marginal cost per test, µs (raw pipes: ' + f'{floor * 1000:.0f})':<58} "
-          f"{marginal * 1000:7.0f}")  # fmt: skip
+    print(verdict("memory growth per test, KB", (mb[MANY] - mb[ONE]) * 1024 / 4999, 8))
+    print(f"  {'marginal cost per test over raw pipes':<58} {marginal_us / floor_us:7.2f}")
+    print(f"  {'marginal cost per test, µs':<58} {marginal_us:7.0f}")
+    for peer in PEERS:
+        if peer + ", 1" in ms:
+            report_peer(peer, ms)
+
+
+def report_peer(peer: str, ms: dict[str, float]) -> None:
+    """The same suites under another tool, measured in the same rounds."""
+    one, thousand, many = (ms[f"{peer}, {n:,}"] for n in (1, 1000, 5000))
+    marginal = (ms[MANY] - ms[ONE]) / (many - one)
+    print(verdict(f"start-up against {peer}", ms[ONE] / one, 0.35))
+    print(verdict(f"1,000 tests against {peer}", ms[THOUSAND] / thousand, 1))
+    print(verdict(f"marginal cost per test against {peer}", marginal, 0.8))
+
+
+def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tuple[float, float]]]:
+    server = build_server(folder)
+    suites = {n: write_suite(folder, n, server) for n in SIZES}
+    contestants: dict[str, Callable[[], tuple[float, float]]] = {
+        "python -c pass": lambda: timed([PYTHON, "-c", "pass"]),
+        "raw pipes, 1": lambda: raw_floor(server, 1),
+        "raw pipes, 5,000": lambda: raw_floor(server, 5000),
+    }
+    for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
+        command = [PYTHON, "-m", "mcptest", "run"]
+        contestants[name] = partial(timed, command, suites[n])
+    if with_peers:
+        for peer, command in PEERS.items():
+            for n in SIZES:
+                contestants[f"{peer}, {n:,}"] = partial(timed, command, suites[n])
+    return contestants
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured")
+    parser.add_argument(
+        "--peers", action="store_true", help="also measure mcp-aegis, as ./check installed it"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        server = build_server(folder)
-        command = [PYTHON, "-m", "mcptest", "run", "--reporter", "terminal"]
-        suites = {n: write_suite(folder, n, server) for n in (1, 1000, 5000)}
-        contestants: dict[str, Callable[[], tuple[float, float]]] = {
-            "python -c pass": lambda: timed([PYTHON, "-c", "pass"]),
-            "raw pipes, 1": lambda: raw_floor(server, 1),
-            "raw pipes, 5,000": lambda: raw_floor(server, 5000),
-        }
-        for n, place in suites.items():
-            contestants[f"mcptest, {n:,} tests"] = lambda place=place: timed(command, place)  # type: ignore[misc]  # a lambda with a bound default
+        contestants = contestants_of(Path(name), options.peers)
         rounds(contestants, 1)
         report(rounds(contestants, options.rounds))
 

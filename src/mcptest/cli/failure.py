@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from mcptest import __version__
+from mcptest.cli.output import StandardOutput
 from mcptest.core.errors import (
     FormatError,
     InterruptedRunError,
@@ -14,7 +15,13 @@ from mcptest.core.errors import (
 )
 from mcptest.core.exit_codes import ExitCode
 
-__all__ = ["report_failure"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.core.diagnostics import Diagnostic
+
+__all__ = ["report_failure", "report_our_fault"]
 
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
@@ -30,13 +37,34 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
         (kind, status) for family, kind, status in _KINDS if isinstance(error, family)
     )
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    if as_json:
-        # Loaded only for a report that is going to be written.
-        from mcptest.reporters.json_report import render_failure  # noqa: PLC0415
-
-        sys.stdout.write(render_failure(kind, str(error), diagnostics, __version__, started_at))
     sys.stderr.write(_in_words(error))
+    if as_json:
+        _write_json(kind, str(error), diagnostics, started_at)
     return status
+
+
+def report_our_fault(as_json: bool, started_at: str) -> int:
+    """Show the exception at hand, which is nobody's fault but ours."""
+    import traceback  # noqa: PLC0415  # only ever needed here
+
+    traceback.print_exc()
+    whose = f"a fault of mcptest {__version__}, not of your server or your tests"
+    sys.stderr.write(
+        f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"
+    )
+    if as_json:
+        _write_json("internal", f"{whose}; standard error has the details", (), started_at)
+    return ExitCode.OUR_FAULT
+
+
+def _write_json(
+    kind: str, message: str, diagnostics: Sequence[Diagnostic], started_at: str
+) -> None:
+    # Loaded only for a report that is going to be written.
+    from mcptest.reporters.json_report import render_failure  # noqa: PLC0415
+
+    report = render_failure(kind, message, diagnostics, __version__, started_at)
+    StandardOutput().write_utf8(report)
 
 
 def _in_words(error: McptestError) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 
 from mcptest import __version__
-from mcptest.cli.failure import report_failure
+from mcptest.cli.failure import report_failure, report_our_fault
 from mcptest.cli.options import parse_arguments, render_help
-from mcptest.cli.output import prepare_streams
+from mcptest.cli.output import StandardOutput, prepare_streams, silence_stdout
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
@@ -17,7 +16,7 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mcptest.cli.options import Command
 
@@ -83,36 +82,44 @@ def _dispatch(command: Command, words: list[str]) -> int:
     return command.run(arguments)
 
 
-def _guarded(words: list[str], run: object) -> int:
+def _guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Every way a command can end, in one place."""
     prepare_streams()
-    as_json = "--json" in words
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     try:
-        status = run(words)  # type: ignore[operator]  # one of the two functions above
-        sys.stdout.flush()
-    except McptestError as error:
-        return report_failure(error, as_json, started_at)
+        status = _reported(words, run)
+        StandardOutput().flush()
+    except UsageError as error:
+        # Only standard output itself is left to complain about here.
+        sys.stderr.write(f"error: {error}\n")
+        return ExitCode.BAD_INPUT
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # Whoever read our output has left; nobody is there to be told.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence_stdout()
         return ExitCode.INTERRUPTED
+    return status
+
+
+def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
+    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    try:
+        return int(run(words))
+    except McptestError as error:
+        return report_failure(error, _wants_json(words), started_at)
+    except BrokenPipeError:
+        raise
     except Exception:  # noqa: BLE001  # the one place where a fault of ours may surface
-        return _our_fault()
-    return int(status)
+        return report_our_fault(_wants_json(words), started_at)
 
 
-def _our_fault() -> int:
-    import traceback  # noqa: PLC0415  # only ever needed here
-
-    traceback.print_exc()
-    sys.stderr.write(
-        f"\nThis is a fault of mcptest {__version__}, not of your server or your tests.\n"
-        "Please report it, with the lines above and the command you ran.\n"
+def _wants_json(words: list[str]) -> bool:
+    """Whether standard output is promised to be JSON, also on a line we do not understand."""
+    pairs = zip(words, [*words[1:], ""], strict=True)
+    return any(
+        word in ("--json", "--reporter=json") or (word, following) == ("--reporter", "json")
+        for word, following in pairs
     )
-    return ExitCode.OUR_FAULT
 
 
 def _overview() -> str:

@@ -32,7 +32,7 @@ class Option(Record):
 
 
 class Command(Record):
-    """One command: what it is called, takes, does, and how it is used."""
+    """One command: what a user types to call it, what it takes and does, and how it is used."""
 
     name: str
     summary: str
@@ -83,7 +83,7 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
             raise _unknown(name, command, by_name)
         _take(option, name, value, rest, given)
     if paths and not command.takes_paths:
-        raise UsageError(f"mcptest {command.name} takes no {visible(paths[0])!r}")
+        raise UsageError(f"{command.name} takes no {visible(paths[0])!r}")
     return Arguments(paths=tuple(paths), given=given)
 
 
@@ -116,10 +116,11 @@ def _take(
 
 
 def _unknown(name: str, command: Command, by_name: dict[str, Option]) -> UsageError:
-    meant = closest(name, by_name)
+    # Any letter is near any other: only long names can be misspelt.
+    meant = closest(name, (known for known in by_name if known.startswith("--")))
     question = f"; did you mean {meant}?" if meant else ""
-    message = f"mcptest {command.name} has no option {visible(name)}{question}"
-    return UsageError(message, f"mcptest {command.name} --help lists them")
+    message = f"{command.name} has no option {visible(name)}{question}"
+    return UsageError(message, f"{command.name} --help lists them")
 
 
 def render_help(command: Command) -> str:

@@ -12,23 +12,60 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
 
-__all__ = ["RedactedStream", "is_terminal", "prepare_streams", "wants_colour", "write_file"]
+__all__ = [
+    "StandardOutput",
+    "check_writable",
+    "is_terminal",
+    "prepare_streams",
+    "silence_stdout",
+    "wants_colour",
+    "write_file",
+]
 
 
-class RedactedStream:
-    """A text stream that blanks secrets before they leave us."""
+class StandardOutput:
+    """Standard output, where a full disk is the user's trouble and not a fault of ours."""
 
-    def __init__(self, redact: Callable[[str], str]) -> None:
-        self._redact = redact
+    def __init__(self) -> None:
         self.encoding = sys.stdout.encoding
 
     def write(self, text: str) -> int:
-        return sys.stdout.write(self._redact(text))
+        with _told_as_usage():
+            return sys.stdout.write(text)
+
+    def write_utf8(self, text: str) -> None:
+        """Write what must be UTF-8 whatever the locale says: JSON and XML reports."""
+        raw = text.encode("utf-8", "backslashreplace")
+        with _told_as_usage():
+            sys.stdout.flush()
+            # Tests and embedders may have put something simpler in its place.
+            binary = getattr(sys.stdout, "buffer", None)
+            if binary:
+                binary.write(raw)
+            else:
+                sys.stdout.write(raw.decode("utf-8"))
 
     def flush(self) -> None:
-        sys.stdout.flush()
+        with _told_as_usage():
+            sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _told_as_usage() -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        silence_stdout()
+        raise UsageError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def silence_stdout() -> None:
+    """Nobody can be told any more: what is still buffered must not end in a traceback."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def prepare_streams() -> None:
@@ -56,7 +93,7 @@ def write_file(path: str, text: str) -> None:
     raw = text.encode("utf-8", "backslashreplace")
     try:
         if _is_special(path):
-            with open(path, "wb", buffering=0) as target:
+            with open(path, "wb") as target:
                 target.write(raw)
         else:
             _replace(os.path.realpath(path), raw)
@@ -66,11 +103,16 @@ def write_file(path: str, text: str) -> None:
 
 def check_writable(path: str) -> None:
     """Refuse a report that could not be written, before anything runs."""
-    folder = os.path.dirname(os.path.realpath(path)) or "."
+    folder = os.path.dirname(os.path.realpath(path))
+    reason = ""
     if os.path.isdir(path):
-        raise UsageError(f"cannot write {visible(path)}: it is a folder")
-    if not os.path.isdir(folder):
-        raise UsageError(f"cannot write {visible(path)}: there is no folder {visible(folder)}")
+        reason = "it is a folder"
+    elif not os.path.isdir(folder):
+        reason = f"there is no folder {visible(folder)}"
+    elif not _is_special(path) and not os.access(folder, os.W_OK):
+        reason = f"the folder {visible(folder)} cannot be written to"
+    if reason:
+        raise UsageError(f"cannot write {visible(path)}: {reason}")
 
 
 def _is_special(path: str) -> bool:

@@ -7,7 +7,7 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.output import (
-    RedactedStream,
+    StandardOutput,
     check_writable,
     is_terminal,
     wants_colour,
@@ -21,7 +21,7 @@ from mcptest.core.visible import visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Protocol
+    from typing import Any, Protocol
 
     from mcptest.cli.options import Arguments
     from mcptest.core.events import Event
@@ -46,8 +46,7 @@ class Reports:
         self._verbose = verbose
         self._listeners: list[Callable[[Event], None]] = []
         self._rendered: list[tuple[Rendering, str]] = []
-        self._has_secrets = False
-        self.redact: Callable[[str], str] = redactor(())
+        self._redact: Callable[[str], str] | None = None
 
     @classmethod
     def of(cls, arguments: Arguments) -> Reports:
@@ -76,8 +75,7 @@ class Reports:
 
     def open(self, secrets: Sequence[str]) -> None:
         """Make the reporters; only those that are wanted are imported."""
-        self._has_secrets = bool(secrets)
-        self.redact = redactor(secrets)
+        self._redact = redactor(secrets) if secrets else None
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
                 if name == "terminal" and file == _STDOUT:
@@ -92,7 +90,7 @@ class Reports:
         from mcptest.reporters.terminal import TerminalReporter  # noqa: PLC0415
 
         return TerminalReporter(
-            RedactedStream(self.redact),
+            StandardOutput(),
             colour=wants_colour(self._no_colour),
             live=is_terminal(),
             width=_columns(),
@@ -111,19 +109,33 @@ class Reports:
         raise UsageError("the terminal report goes to standard output, not to a file")
 
     def tell(self, event: Event) -> None:
-        if self._has_secrets:
-            event = redact_all(event, self.redact)
+        event = self.redacted(event)
         for listener in self._listeners:
             listener(event)
 
-    def close(self) -> None:
-        """Write what is written at the end."""
-        for rendering, file in self._rendered:
-            text = self.redact(rendering.render())
+    def redacted(self, value: Any) -> Any:
+        """An event, or whatever else is to be written, without the secrets of this run."""
+        return redact_all(value, self._redact) if self._redact else value
+
+    def close(self, files: dict[str, str]) -> None:
+        """Write what is written at the end: the reports, and these texts to these files.
+
+        A file that cannot be written does not keep the others from being written, and is
+        told last. Standard output comes after the files, so that it has one story to tell.
+        """
+        texts = [(file, rendering.render()) for rendering, file in self._rendered]
+        trouble: UsageError | None = None
+        for file, text in (*texts, *files.items()):
+            try:
+                if file != _STDOUT:
+                    write_file(file, text)
+            except UsageError as error:
+                trouble = trouble or error
+        if trouble:
+            raise trouble
+        for file, text in texts:
             if file == _STDOUT:
-                sys.stdout.write(text)
-            else:
-                write_file(file, text)
+                StandardOutput().write_utf8(text)
 
 
 def _name_and_file(word: str) -> tuple[str, str]:

@@ -6,7 +6,6 @@ import os
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import write_file
 from mcptest.cli.reports import Reports
 from mcptest.core.errors import UsageError
 from mcptest.core.verdict import exit_code_of
@@ -68,9 +67,10 @@ def run(arguments: Arguments) -> int:
     plan = load_plan(wanted, os.environ)
     reports.open(plan.secrets)
     finished, captures = _run(plan, arguments, reports.tell)
-    reports.close()
+    files = {}
     if arguments.has("--capture"):
-        write_file(arguments.last("--capture"), reports.redact(_render_captures(captures)))
+        files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
+    reports.close(files)
     return exit_code_of(finished)
 
 
@@ -142,7 +142,7 @@ def _render_captures(captures: list[SessionCapture]) -> str:
 
 
 COMMAND = Command(
-    name="run",
+    name="mcptest run",
     summary="Run test files against an MCP server, and say what differs.",
     usage="mcptest run [PATH…] [options]",
     details="PATH is a file, a folder or a quoted glob; without one, this folder.",

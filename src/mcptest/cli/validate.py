@@ -37,7 +37,7 @@ def validate(arguments: Arguments) -> int:
 
 
 COMMAND = Command(
-    name="validate",
+    name="mcptest validate",
     summary="Load test files and report every mistake, without starting anything.",
     usage="mcptest validate PATH…",
     details="PATH is a file, a folder or a quoted glob.",

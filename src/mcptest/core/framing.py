@@ -18,12 +18,23 @@ import codecs
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 
-__all__ = ["DEFAULT_MAX_LINE_BYTES", "Frame", "LineDecoder", "Noise", "Overlong", "encode_line"]
+__all__ = [
+    "DEFAULT_MAX_LINE_BYTES",
+    "PLAIN_TEXT",
+    "Frame",
+    "LineDecoder",
+    "Noise",
+    "Overlong",
+    "encode_line",
+]
 
 DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 # How much of a bad line is kept as evidence.
 KEPT_BYTES = 4096
+
+# What is wrong with a line that never meant to be a message: a banner, a log line.
+PLAIN_TEXT = "it does not begin like JSON"
 
 
 class Frame(Record):
@@ -116,22 +127,33 @@ def _decode(raw: bytes, line: int) -> Frame | Noise:
     except UnicodeDecodeError as error:
         reason, column = _explain_encoding(raw, error), error.start + 1
     except NotJsonError as error:
-        reason, column = _explain_text(raw, error.reason), error.column
+        reason, column = _explain_text(raw, error), error.column
     return Noise(raw=raw[:KEPT_BYTES], size=len(raw), reason=reason, line=line, column=column)
 
 
 def _explain_encoding(raw: bytes, error: UnicodeDecodeError) -> str:
-    if raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or raw[1:2] == b"\0":
-        return "it looks like UTF-16; messages must be UTF-8"
+    if _is_utf16(raw):
+        return _UTF16
     bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
     return f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
 
 
-def _explain_text(raw: bytes, reason: str) -> str:
+def _explain_text(raw: bytes, error: NotJsonError) -> str:
     if raw.startswith(codecs.BOM_UTF8):
         return "it begins with a byte order mark (BOM); messages must not"
-    if raw[1:2] == b"\0" or raw[:1] == b"\0":
-        return "it has NUL bytes, as UTF-16 text does; messages must be UTF-8"
+    if _is_utf16(raw):
+        return _UTF16
+    if b"\0" in raw:
+        return f"byte {raw.index(0)} is NUL; messages must not hold any"
     if raw.lower().startswith(b"content-length:"):
         return "it is a Content-Length header, as LSP uses; MCP messages are lines of JSON"
-    return reason
+    return PLAIN_TEXT if error.column == 1 else error.reason
+
+
+_UTF16 = "it looks like UTF-16; messages must be UTF-8"
+
+
+def _is_utf16(raw: bytes) -> bool:
+    # Mostly ASCII text, as JSON is, has a NUL for every other byte in that encoding.
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return raw.startswith(marks) or (len(raw) > 3 and raw.count(0) * 3 > len(raw))

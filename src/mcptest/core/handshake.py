@@ -7,7 +7,7 @@ missing from the answer is a finding, and the tests still run.
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Fault
-from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import shorten, visible
 
@@ -38,8 +38,8 @@ def handshake_fault(answer: dict[str, Any]) -> Fault | None:
     return Fault(
         kind="unsupported_version",
         message=f"the server answered initialize with protocol version "
-        f"{visible(shorten(dump_json(version), 80))}; mcptest speaks {', '.join(REVISIONS)}, "
-        f"and the versions with a handshake are {', '.join(HANDSHAKE_REVISIONS)}",
+        f"{visible(shorten(dump_json(version), 80))}; the versions with a handshake, all of "
+        f"which mcptest speaks, are {', '.join(HANDSHAKE_REVISIONS)}",
         hint='"protocolVersion" in the config sets which one is offered',
     )
 

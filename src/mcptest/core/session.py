@@ -131,6 +131,12 @@ class ClientSession:
         if self._open.pop(key, ABSENT) is not ABSENT:
             self._settle(key, "late_response")
 
+    def spoiled(self, id: object) -> None:
+        """The answer came and could not be read; another one would be the second."""
+        key = jsonrpc.id_key(id)
+        if self._open.pop(key, ABSENT) is not ABSENT:
+            self._settle(key, "duplicate_response")
+
     def is_owed(self, id: object) -> bool:
         """Was a request with this id given up, and has its answer still not come?"""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"

@@ -12,9 +12,9 @@ _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
 
 # Printable by Unicode's account, but nothing is seen of them, or only in how their
 # neighbours look: joiners, fillers and variation selectors.
+_JOINERS_AND_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 _STEALTHY = frozenset(
-    [0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x180B, 0x180C, 0x180D, 0x180F, 0x2800, 0x3164]
-    + [0xFFA0, *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
+    [*map(ord, _JOINERS_AND_FILLERS), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
 )
 
 

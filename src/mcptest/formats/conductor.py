@@ -119,7 +119,9 @@ class _Loader:
         if not test.keys() <= _ALL_TEST_KEYS:
             fields.refuse_unknown((*_TEST_KEYS, *_SLIPPED_KEYS), _PLANNED_TEST_KEYS, "a test")
         if not test.keys() >= _REQUIRED_TEST_KEYS:
-            fields.require(("it", "request", "expect"), "a test")
+            has_slipped = any(key in test for key in _SLIPPED_KEYS)
+            needed = ("it", "request") if has_slipped else ("it", "request", "expect")
+            fields.require(needed, "a test")
         step = self._step(fields)
         return Case(
             name=fields.text("it"),
@@ -154,36 +156,45 @@ class _Loader:
         )
 
     def _expectation(self, fields: Fields, request: dict[str, object]) -> Expectation:
-        inner = self._expect_fields(fields)
-        if inner is None:
-            return Expectation()
-        expect = inner.mapping
-        if not expect.keys() <= _ALL_EXPECT_KEYS:
-            inner.refuse_unknown(_EXPECT_KEYS, _PLANNED_EXPECT_KEYS, '"expect"')
-        if not any(expect.get(key) is not None for key in expect):
-            message = '"expect" is empty: this test would check nothing'
-            fields.complain("expect", "F011", message, f"say one of: {', '.join(_EXPECT_KEYS)}")
+        holders = self._holders(fields)
+        response = holders.get("response")
+        stderr = holders.get("stderr")
+        exit_code = holders.get("exitCode")
+        performance = holders.get("performance")
         return Expectation(
-            response=self._response(inner, request) if "response" in expect else ABSENT,
-            stderr=self._stderr(inner) if "stderr" in expect else ABSENT,
-            exit_code=inner.whole_number("exitCode", -64, 255, 0) if "exitCode" in expect else None,
-            performance=self._performance(inner) if "performance" in expect else None,
+            response=self._response(response, request) if response else ABSENT,
+            stderr=self._stderr(stderr) if stderr else ABSENT,
+            exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
+            performance=self._performance(performance) if performance else None,
         )
 
-    def _expect_fields(self, fields: Fields) -> Fields | None:
-        """`expect`, with the keys that slipped out of it put back."""
-        inner = fields.mapping_at("expect") if fields.mapping.get("expect") is not None else None
-        slipped = [key for key in _SLIPPED_KEYS if key in fields.mapping]
-        if not slipped:
-            if inner is None and fields.mapping.get("expect", ABSENT) is None:
-                fields.complain("expect", "F011", '"expect" is empty: this test checks nothing')
-            return inner
-        expect = dict(inner.mapping) if inner else {}
-        for key in slipped:
-            message = f'"{key}" belongs under "expect"; it is read as if it stood there'
-            fields.complain(key, "W001", message, severity="warning")
-            expect.setdefault(key, fields.mapping[key])
-        return Fields(expect, (*fields.steps, "expect"), self.complaints)
+    def _holders(self, fields: Fields) -> dict[str, Fields]:
+        """The mapping that holds each key of `expect`: itself, or the test it slipped out to."""
+        test = fields.mapping
+        inner = fields.mapping_at("expect") if test.get("expect") is not None else None
+        holders: dict[str, Fields] = {}
+        if inner:
+            if not inner.mapping.keys() <= _ALL_EXPECT_KEYS:
+                inner.refuse_unknown(_EXPECT_KEYS, _PLANNED_EXPECT_KEYS, '"expect"')
+            holders = dict.fromkeys(inner.mapping, inner)
+        for key in _SLIPPED_KEYS:
+            if key in test:
+                self._take_slipped(key, fields, holders)
+        if any(holder.mapping[key] is not None for key, holder in holders.items()):
+            return holders
+        if holders or inner or test.get("expect", ABSENT) is None:
+            message = '"expect" is empty: this test would check nothing'
+            fields.complain("expect", "F011", message, f"say one of: {', '.join(_EXPECT_KEYS)}")
+        return {}
+
+    def _take_slipped(self, key: str, fields: Fields, holders: dict[str, Fields]) -> None:
+        if key in holders:
+            message = f'"{key}" stands here and under "expect"; only one of them can count'
+            fields.complain(key, "F003", message, 'keep the one under "expect"')
+            return
+        message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+        fields.complain(key, "W001", message, severity="warning")
+        holders[key] = fields
 
     def _response(self, fields: Fields, request: dict[str, object]) -> object:
         value = fields.mapping["response"]

@@ -14,6 +14,7 @@ from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, Limits, ServerSpec
 from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.matching.regex_form import compile_regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
 
-__all__ = ["load_config", "read_server"]
+__all__ = ["default_startup_s", "load_config", "read_server"]
 
 KEYS = (
     "name",
@@ -70,18 +71,18 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
     fields.require(_REQUIRED, "the config of a server")
     fields.refuse_unknown(KEYS, PLANNED_KEYS, "the config of a server")
     command = fields.text("command")
-    if command == "" and "command" in fields.mapping:
+    if fields.mapping.get("command") == "":
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
     most = 1 << 31
     limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
-        command=(command, *_read_args(fields)),
+        command=(command, *fields.texts("args")),
         cwd=fields.text("cwd"),
         env=env,
         inherit_env=fields.flag("inheritEnv", True),
-        startup_timeout_s=fields.duration_s("startupTimeout") or _default_startup_s(command),
+        startup_timeout_s=fields.duration_s("startupTimeout") or default_startup_s(command),
         ready_pattern=_read_ready_pattern(fields),
         timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
         protocol_version=_read_version(fields),
@@ -89,15 +90,6 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
         limits=Limits(max_line_bytes=limit),
         secrets=secrets,
     )
-
-
-def _read_args(fields: Fields) -> tuple[str, ...]:
-    args = fields.list_at("args")
-    for index, arg in enumerate(args):
-        if not isinstance(arg, str):
-            message = f'"args" must hold texts; number {index + 1} is {kind_of(arg)}'
-            fields.complain("args", "F008", message, 'put it in quotes: "…"', on_key=False)
-    return tuple(arg for arg in args if isinstance(arg, str))
 
 
 _VARIABLE = re.compile(r"\$\{([^}]*)\}")
@@ -128,14 +120,11 @@ def _read_env(
 
 
 def _read_ready_pattern(fields: Fields) -> str:
-    pattern = fields.text("readyPattern")
     try:
-        re.compile(pattern)
-    except re.error as error:
-        message = f'"readyPattern" is not a regular expression: {error}'
-        fields.complain("readyPattern", "F015", message, on_key=False)
+        return compile_regex(fields.text("readyPattern")).pattern
+    except ValueError as error:
+        fields.complain("readyPattern", "F015", f'"readyPattern" {error}', on_key=False)
         return ""
-    return pattern
 
 
 def _read_version(fields: Fields) -> str:
@@ -149,6 +138,7 @@ def _read_version(fields: Fields) -> str:
     return version
 
 
-def _default_startup_s(command: str) -> float:
+def default_startup_s(command: str) -> float:
+    """How long a server may take to be ready when nobody has said."""
     is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
     return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S

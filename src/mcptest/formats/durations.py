@@ -18,7 +18,8 @@ def parse_duration(value: object) -> float:
         found = _WRITTEN.fullmatch(value)
         seconds = float(found[1]) * _UNITS_S[found[2]] if found else None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        seconds = value / 1000
+        # Compared before it is divided: an integer may be too large for that.
+        seconds = value / 1000 if value <= MAX_DURATION_S * 1000 else MAX_DURATION_S + 1
     else:
         seconds = None
     if seconds is None:

@@ -121,6 +121,19 @@ class Fields:
         self._wrong_type(key, "a list")
         return []
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The list of texts at a key; an error for every item that is something else."""
+        texts = []
+        for index, item in enumerate(self.list_at(key)):
+            if isinstance(item, str):
+                texts.append(item)
+            else:
+                help = 'put it in quotes: "…"' if not isinstance(item, (dict, list)) else ""
+                message = f'"{key}" must hold texts; number {index + 1} is {kind_of(item)}'
+                place = Fields({}, (*self.steps, key, index), self._complaints)
+                place.complain("", "F008", message, help, on_key=False)
+        return tuple(texts)
+
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:
         value = self.mapping.get(key, default)
         if isinstance(value, str) and value in choices:

@@ -319,8 +319,8 @@ def _key_spot(event: Any) -> KeySpot | None:
 
 def _value_spot(event: Any) -> ValueSpot:
     start, end = event.start_mark, event.end_mark
-    style = "collection"
-    if type(event) is ScalarEvent:
-        is_bare = event.tag is None and event.anchor is None
-        style = event.style or "" if is_bare else "marked"
+    if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
+        style = event.style or ""
+    else:
+        style = "marked" if type(event) in (ScalarEvent, AliasEvent) else "collection"
     return start.line, start.column, end.line, end.column, style

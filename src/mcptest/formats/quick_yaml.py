@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     # column of the first character; of what follows the dash, or -1; key; kind; value
     Cut = tuple[int, int, str | None, int, object]
     Starts = dict[int, list[int]]
+    Found = tuple[object, Starts]
 
 __all__ = ["read_quickly"]
 
@@ -60,7 +61,7 @@ _BLOCK_HEADER = re.compile(r"([|>][+-]?) *(?: #.*)?")
 _BREAKS = re.compile(r"\n+")
 
 
-def read_quickly(text: str) -> tuple[object, Starts] | None:
+def read_quickly(text: str) -> Found | None:
     """The value of `text` and the lines of its sequence items, or None when not sure."""
     text = text.removeprefix("\ufeff")
     if "\r" in text:
@@ -104,10 +105,9 @@ def _first_line(lines: list[str]) -> int:
     return len(lines)
 
 
-def _read_lines(  # noqa: C901 - the hot loop: each call per line would cost a tenth of it
-    lines: list[str], index: int, is_ended: bool
-) -> tuple[object, Starts] | None:
-    known: dict[str, Cut] = {}
+# The hot loop, in one piece: each call per line would cost a tenth of its time.
+def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  # noqa: C901
+    known: dict[str, Cut | None] = {}
     root: list[object] = [None]
     starts: Starts = {id(root): [0]}
     node: Any = root  # the innermost open collection; `indent` is the column of its entries
@@ -117,10 +117,9 @@ def _read_lines(  # noqa: C901 - the hot loop: each call per line would cost a t
     while index < len(lines):
         line = lines[index]
         index += 1
-        if (cut := known.get(line)) is None:
-            if (cut := _cut(line)) is None:
-                return None
-            known[line] = cut
+        cut = known.get(line) or known.setdefault(line, _cut(line))
+        if cut is None:
+            return None
         column, inner, key, kind, value = cut
         if kind == _SKIP:
             continue
@@ -137,28 +136,24 @@ def _read_lines(  # noqa: C901 - the hot loop: each call per line would cost a t
                 indent, node = outer.pop()
             if indent != column or (type(node) is list) != (inner >= 0):
                 return None
-        slot = None
         if inner >= 0:
             starts[id(node)].append(index)
             if key is not None:
-                child: dict[str, object] = {}
-                node.append(child)
                 outer.append((indent, node))
-                indent, node = inner, child
+                node.append({})
+                indent, node = inner, node[-1]
         if kind >= _FLOW:
-            room = MAX_DEPTH - len(outer)
-            more = _read_on(kind, str(value), lines, index, indent, is_ended, starts, room)
-            if more is None:
+            begun = (kind, str(value), indent, MAX_DEPTH - len(outer))
+            if (more := _read_on(begun, lines, index, is_ended, starts)) is None:
                 return None
             value, index = more
         if key is None:
             node.append(value)
-            slot = -1 if kind == _EMPTY else None
         elif key in node:
             return None
         else:
             node[key] = value
-            slot = key if kind == _EMPTY else None
+        slot = None if kind != _EMPTY else -1 if key is None else key
     del starts[id(root)]
     return root[0], starts
 
@@ -233,16 +228,13 @@ def _sure(match: re.Match[str] | None) -> re.Match[str]:
 
 
 def _read_on(
-    kind: int,
-    head: str,
-    lines: list[str],
-    index: int,
-    indent: int,
-    is_ended: bool,
-    starts: Starts,
-    room: int,
+    begun: tuple[int, str, int, int], lines: list[str], index: int, is_ended: bool, starts: Starts
 ) -> tuple[object, int] | None:
-    """A value that goes on in the next lines, and the index of the line after it."""
+    """A value that goes on in the next lines, and the index of the line after it.
+
+    Begun are its kind, its first line, the column of its parent and the levels left.
+    """
+    kind, head, indent, room = begun
     if kind == _FLOW:
         return read_flow(head, lines, index, starts, room)
     body, end = _block_lines(lines, index, indent)

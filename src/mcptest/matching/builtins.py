@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.regex_form import python_regex
+from mcptest.matching.regex_form import compile_regex
 from mcptest.matching.registry import Directive, Matcher, Miss, Registry
 from mcptest.matching.values import a_type, json_type, printed
 
@@ -25,17 +25,14 @@ def _text(raw: str) -> str:
 
 
 def _count(raw: str) -> int:
-    if not re.fullmatch(r"[0-9]+", raw.strip()):
+    if not re.fullmatch(r"[0-9]{1,18}", raw.strip()):
         raise ValueError(f"needs a whole number, not {dump_json(raw)}")
     return int(raw)
 
 
 def _regex(raw: str) -> re.Pattern[str]:
     _text(raw)
-    try:
-        return re.compile(python_regex(raw))
-    except (re.error, OverflowError) as error:
-        raise ValueError(f"is not a regular expression: {error}") from None
+    return compile_regex(raw)
 
 
 _TYPE_NAMES = ("string", "number", "integer", "boolean", "object", "array", "null")
@@ -60,7 +57,7 @@ def _found(pattern: re.Pattern[str], actual: object) -> Miss | None:
     text = printed(actual)
     if pattern.search(text):
         return None
-    folded = re.compile(pattern.pattern, pattern.flags | re.IGNORECASE)
+    folded = compile_regex(pattern.pattern, re.IGNORECASE)
     hint = "it matches when case is ignored" if folded.search(text) else ""
     return Miss(why="it does not match", hint=hint)
 
@@ -87,22 +84,26 @@ def _contains(wanted: str, actual: object) -> Miss | None:
     if isinstance(actual, list):
         if any(wanted in printed(element) for element in actual):
             return None
-        return Miss(why=f"none of its {len(actual)} elements does")
+        return Miss(why=_none_of(actual, "contains it"))
     return _contains_text(wanted, actual)
 
 
 def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     kind = json_type(actual)
-    is_whole = kind == "number" and isinstance(actual, (int, float)) and float(actual).is_integer()
-    if kind in names or ("integer" in names and is_whole):
+    if kind in names or ("integer" in names and _is_whole(actual)):
         return None
     hint = ""
-    if kind == "string" and "number" in names and _NUMBER.fullmatch(str(actual)):
+    is_wanted = "number" in names or "integer" in names
+    if kind == "string" and is_wanted and _NUMBER.fullmatch(str(actual)):
         hint = "it is a number written as text"
     return Miss(why=f"it is {a_type(actual)}", hint=hint)
 
 
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+
+
+def _is_whole(value: object) -> bool:
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def _exists(_: None, actual: object) -> Miss | None:
@@ -130,7 +131,14 @@ def _array_contains(wanted: str, actual: object) -> Miss | None:
         return None
     folded = any(printed(element).casefold() == wanted.casefold() for element in actual)
     hint = "one differs only in case" if folded else ""
-    return Miss(why=f"none of its {len(actual)} elements does", hint=hint)
+    return Miss(why=_none_of(actual, "is it"), hint=hint)
+
+
+def _none_of(elements: list[object], does: str) -> str:
+    if not elements:
+        return "it is empty"
+    count = len(elements)
+    return f"it has {count:,} element{'s' if count != 1 else ''} and none {does}"
 
 
 def _at(element: object, path: str) -> str | None:

@@ -7,7 +7,7 @@ array the same length. Below `match:partial` only what is written is checked.
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_trail
+from mcptest.core.paths import EVERY, render_trail
 from mcptest.core.suggest import closest
 from mcptest.matching.expectation import Extract, Group, written
 from mcptest.matching.patterns import Pattern
@@ -109,7 +109,7 @@ def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator
 def _pull(value: object, steps: tuple[str | int, ...]) -> tuple[object, str]:
     """What stands at the steps, or ABSENT and where the way ended; "*" gives a list."""
     for at, step in enumerate(steps):
-        if step == "*":
+        if step is EVERY:
             inner = _members(value)
             if inner is None:
                 return ABSENT, f"there is {a_type(value)} where * wants an array"
@@ -130,10 +130,12 @@ def _members(value: object) -> list[object] | None:
 
 def _step_into(value: object, step: str | int) -> tuple[object, str]:
     if isinstance(value, dict) and isinstance(step, str):
+        if step in value:
+            return value[step], ""
         near = closest(step, value)
         hint = f'; there is "{near}"' if near else ""
-        return value.get(step, ABSENT), f'no key "{step}"{hint}'
-    if isinstance(value, list) and str(step).isdigit():
+        return ABSENT, f'no key "{step}"{hint}'
+    if isinstance(value, list) and str(step).isdecimal():
         index = int(step)
         if index < len(value):
             return value[index], ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Complaint
+from mcptest.core.paths import EVERY
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern
@@ -134,7 +135,7 @@ _FIELD_STEP = re.compile(r"\[(?P<index>\d+|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)")
 
 
 def parse_field_path(path: str) -> Steps | None:
-    """The steps of a field path; "*" stands for every element or member."""
+    """The steps of a field path; `*` and `[*]` stand for every element or member."""
     steps: list[str | int] = []
     at = 0
     while at < len(path):
@@ -142,11 +143,11 @@ def parse_field_path(path: str) -> Steps | None:
         if found is None:
             return None
         at = found.end()
-        index = found["index"]
-        if index is None:
-            steps.append(found["word"])
+        index, word = found["index"], found["word"]
+        if "*" in (index, word):
+            steps.append(EVERY)
         else:
-            steps.append("*" if index == "*" else int(index))
+            steps.append(word if index is None else int(index))
     return tuple(steps) or None
 
 

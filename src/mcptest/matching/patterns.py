@@ -141,7 +141,7 @@ def _parse_parameters(matcher: Matcher, texts: list[str], at: int) -> Any:
     try:
         return matcher.parse(*texts)
     except ValueError as error:
-        code = "F015" if "regular expression" in str(error) else "F013"
+        code = "F015" if matcher.name == "regex" and texts[0] else "F013"
         message = f'the matcher "{matcher.name}" {error}'
         raise _error(code, message, offset, sum(map(len, texts)), example) from None
 

@@ -7,10 +7,24 @@ a reference to it ``\\k<name>``.
 from __future__ import annotations
 
 import re
+import warnings
 
-__all__ = ["python_regex"]
+__all__ = ["compile_regex", "python_regex"]
 
 _ESCAPE_OR_GROUP = re.compile(r"\\k<(?P<back>\w+)>|\\.|\(\?<(?P<group>[^\W\d]\w*)>", re.DOTALL)
+
+
+def compile_regex(source: str, flags: int = 0) -> re.Pattern[str]:
+    """The expression, ready to search with. ValueError says why it is none."""
+    with warnings.catch_warnings():
+        # Python warns of syntax it may give another meaning one day; the author cannot care.
+        warnings.simplefilter("ignore")
+        try:
+            return re.compile(python_regex(source), flags)
+        except (re.error, OverflowError) as error:
+            raise ValueError(f"is not a regular expression: {error}") from None
+        except RecursionError:
+            raise ValueError("is not a regular expression: nested too deeply") from None
 
 
 def python_regex(source: str) -> str:

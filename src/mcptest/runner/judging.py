@@ -39,9 +39,7 @@ def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
 
 
 def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:
-    if isinstance(wanted, Pattern):
-        yield from compare(wanted, stderr, (None, "stderr"))
-    elif wanted == "" and stderr.strip():
+    if wanted == "" and stderr.strip():
         yield Mismatch(
             path="stderr", expected="", actual=stderr.strip(), message="expected nothing on stderr"
         )

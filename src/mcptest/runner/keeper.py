@@ -80,6 +80,8 @@ class Keeper:
 
     def broke(self, fault: Fault) -> None:
         """A test ended in this fault: a server that cannot be trusted is not used again."""
+        if self._given_up:
+            return
         if fault.kind in _SPENT:
             self.retire(at_once=fault.kind in _DEAF)
         if self._server is None or not self._server.is_usable:
@@ -87,7 +89,8 @@ class Keeper:
             if self._deaths >= _MAX_DEATHS:
                 self._given_up = fault.but(
                     message=f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
-                    + fault.message
+                    + fault.message,
+                    effect="definite",
                 )
 
     def retire(self, *, at_once: bool = False) -> None:

@@ -9,7 +9,7 @@ from mcptest.core.plan import ServerSpec, Suite
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.conductor_config import load_config
+from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.matching.builtins import builtin_registry
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 
@@ -100,8 +100,12 @@ def _given_server(
 ) -> ServerSpec | None:
     """The server of the command line or of the config file, if there is one."""
     if wanted.server_command:
-        name = os.path.basename(wanted.server_command[0])
-        return ServerSpec(name=name, command=wanted.server_command)
+        command = wanted.server_command
+        return ServerSpec(
+            name=os.path.basename(command[0]),
+            command=command,
+            startup_timeout_s=default_startup_s(command[0]),
+        )
     path = wanted.config or find_config(".")
     if not path:
         return None
@@ -117,8 +121,10 @@ def _given_server(
 
 
 def _server_of(suite: Suite, given: ServerSpec | None, wanted: Wanted) -> ServerSpec:
+    is_told = bool(wanted.server_command or wanted.config)
     spec = given
-    if spec is None and suite.server:
+    # A file's own server gives way to the command line, not to a config that lies about.
+    if suite.server and not is_told:
         spec = _placed(suite.server, os.path.dirname(suite.file) or ".")
     if spec is None:
         raise UsageError(

@@ -13,7 +13,7 @@ import contextlib
 import os
 import signal
 
-from mcptest.wire.sweep import kill_marked
+from mcptest.wire.sweep import MARK_VARIABLE, kill_marked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,9 @@ class Guardian:
     """Knows every process group that is alive, and so does its other half."""
 
     def __init__(self) -> None:
-        self.mark = f"{os.getpid()}-{os.urandom(8).hex()}/"
+        # A run inside a server of another run is found by the other run's mark as well.
+        above = os.environ.get(MARK_VARIABLE, "")
+        self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
         self.groups: set[int] = set()
         self._servers = 0
         reader, writer = os.pipe()

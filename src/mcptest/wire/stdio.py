@@ -39,6 +39,9 @@ __all__ = ["StdioServer"]
 
 _READ_BYTES = 1 << 20
 _STDERR_KEPT_BYTES = 256 * 1024
+
+# No pipe holds more than this at one moment, unless root has raised the limit.
+_PIPE_BYTES = 1 << 20
 _STDOUT_KEPT_BYTES = 4 * 1024
 
 _UNREAD_PATIENCE_S = 0.05
@@ -46,6 +49,9 @@ _UNREAD_PATIENCE_S = 0.05
 # After the process is gone its last words are read, but a grandchild that holds
 # the pipe and keeps talking must not keep us here.
 _LAST_WORDS_BYTES = 64 * 1024 * 1024
+
+# How many lines that came while the server was being stopped are kept.
+_LAST_WORDS_KEPT = 1000
 
 
 class StdioServer:
@@ -60,6 +66,8 @@ class StdioServer:
         self.stdout_tail = Ring(_STDOUT_KEPT_BYTES)
         self.has_exited = False
         self.is_closed = False
+        self.has_closed_stdin = False
+        self.last_words: list[Item] = []
         self._backlog = bytearray()
         self.mark = guardian.next_mark()
         self._process = _spawn(spec, self.mark)
@@ -130,8 +138,9 @@ class StdioServer:
         return []
 
     def drain_stderr(self) -> None:
-        """Take what is on stderr at this moment."""
-        while self._stderr >= 0 and self._read_stderr():
+        """Take what is on stderr at this moment, and no more: it may never end."""
+        enough = self.stderr.total + _PIPE_BYTES
+        while self._stderr >= 0 and self.stderr.total < enough and self._read_stderr():
             pass
 
     def wait_for_stderr(self, deadline: float) -> bool:
@@ -226,6 +235,7 @@ class StdioServer:
             return 0
         except BrokenPipeError:
             # The server stopped reading. What it says, or its end, tells the rest.
+            self.has_closed_stdin = True
             self.close_stdin()
             return len(data)
 
@@ -254,18 +264,24 @@ class StdioServer:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, number)
 
-    def wait_for_exit(self, deadline: float) -> bool:
+    def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
         """Drain both pipes until the process has ended or the deadline has come."""
         while not self.has_exited:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return False
             # Without process handles the end is noticed by asking now and then.
-            self._look(wait_s if self._pidfd >= 0 else min(wait_s, 0.01), heed_interrupts=False)
+            wait_s = wait_s if self._pidfd >= 0 else min(wait_s, 0.01)
+            self._remember(self._look(wait_s, heed_interrupts))
         return True
 
+    def _remember(self, items: list[Item]) -> None:
+        self.last_words += items[: _LAST_WORDS_KEPT - len(self.last_words)]
+
     def reap(self) -> None:
-        """Take the exit status and let go of every handle."""
+        """Take the last words and the exit status, and let go of every handle."""
+        if not self.is_closed:
+            self._remember(self._last_words())
         # A process that not even KILL ended (stuck in the kernel) stays the guardian's.
         if self.has_exited:
             self._process.wait()

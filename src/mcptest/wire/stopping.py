@@ -6,7 +6,7 @@ import signal
 import time
 
 from mcptest.core.record import Record
-from mcptest.wire.sweep import kill_marked
+from mcptest.wire.sweep import kill_marked, list_marked, wait_until_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mcptest.wire.stdio import StdioServer
 
-    Rung = Literal["exited", "stdin", "term", "kill"]
+    Rung = Literal["exited", "stdin", "term", "kill", "at_once"]
 
 __all__ = ["Grace", "Stopped", "describe_exit", "stop"]
 
@@ -25,6 +25,7 @@ class Grace(Record):
     stdin_s: float = 2.0
     term_s: float = 2.0
     kill_s: float = 5.0
+    linger_s: float = 0.2
 
 
 class Stopped(Record):
@@ -42,7 +43,7 @@ def stop(server: StdioServer, grace: Grace, *, at_once: bool = False) -> Stopped
     rung = "exited" if server.has_exited else _descend(server, grace, at_once)
     # The leader has ended but is not reaped: its id cannot have been given to another
     # group yet, so these kills hit what it left behind and nobody else.
-    left_behind = kill_marked(server.mark, but=server.pid)
+    left_behind = _clear(server, grace)
     server.signal_group(signal.SIGKILL)
     server.reap()
     took_s = time.monotonic() - began
@@ -59,7 +60,17 @@ def _descend(server: StdioServer, grace: Grace, at_once: bool) -> Rung:
             return "term"
     server.signal_group(signal.SIGKILL)
     server.wait_for_exit(time.monotonic() + grace.kill_s)
-    return "kill"
+    return "at_once" if at_once else "kill"
+
+
+def _clear(server: StdioServer, grace: Grace) -> dict[int, str]:
+    """Kill whom the server left behind; who they were."""
+    # The child of a launcher often ends a moment after it: only who stays is left behind.
+    leaving = list_marked(server.mark, but=server.pid)
+    if not leaving:
+        return {}
+    wait_until_gone(leaving, time.monotonic() + grace.linger_s)
+    return kill_marked(server.mark, but=server.pid)
 
 
 def describe_exit(code: int | None) -> str:

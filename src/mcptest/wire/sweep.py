@@ -3,16 +3,23 @@
 Every server is started with a mark in its environment, and its children inherit
 it. A grandchild that left the process group, made its own session or was adopted
 by init is still found by that mark, without any help from it. Marks are paths,
-``<run>/<server>/``, so that a run's mark begins those of all its servers.
+``<run>/<server>/``, so that a run's mark begins those of all its servers, and those
+of a run that one of its servers starts.
 Linux only: elsewhere there is nothing to read, and the process group must do.
 """
 
 from __future__ import annotations
 
 import os
+import select
 import signal
+import time
 
-__all__ = ["MARK_VARIABLE", "kill_marked", "list_marked"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["MARK_VARIABLE", "kill_marked", "list_marked", "wait_until_gone"]
 
 MARK_VARIABLE = "MCPTEST_RUN"
 
@@ -47,6 +54,21 @@ def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
         for pid in found:
             _kill(pid)
     return killed
+
+
+def wait_until_gone(pids: Iterable[int], deadline: float) -> None:
+    """Wait until all of these have ended, or the deadline has come."""
+    for pid in pids:
+        try:
+            handle = os.pidfd_open(pid)
+        except OSError:
+            continue  # it has ended already
+        try:
+            waiter = select.poll()
+            waiter.register(handle, select.POLLIN)
+            waiter.poll(max(0.0, deadline - time.monotonic()) * 1000)
+        finally:
+            os.close(handle)
 
 
 def _kill(pid: int) -> None:

