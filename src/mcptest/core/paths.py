@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Step = str | int
     Trail = tuple["Trail | None", Step] | None
 
-__all__ = ["EVERY", "parse_path", "render_path", "render_trail", "trail_of"]
+__all__ = ["EVERY", "parse_path", "render_path", "render_trail", "steps_of", "trail_of"]
 
 
 class _Every(str):
@@ -30,11 +30,16 @@ EVERY = _Every("*")
 
 def render_trail(trail: Trail) -> str:
     """The text of a chain of steps."""
+    return render_path(steps_of(trail))
+
+
+def steps_of(trail: Trail) -> tuple[Step, ...]:
+    """The steps of a chain, outermost first."""
     steps: list[Step] = []
     while trail is not None:
         trail, step = trail
         steps.append(step)
-    return render_path(reversed(steps))
+    return tuple(reversed(steps))
 
 
 def trail_of(steps: Iterable[Step]) -> Trail:

@@ -34,10 +34,12 @@ class _RecordType(type):
         cls = super().__new__(mcs, name, bases, body)
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
+        cls._names = frozenset(cls._fields)
         cls._defaults = {**getattr(cls, "_defaults", {}), **defaults}
         return cls
 
     _fields: tuple[str, ...]
+    _names: frozenset[str]
     _defaults: dict[str, Any]
 
 
@@ -49,15 +51,11 @@ class Record(metaclass=_RecordType):
 
     def __init__(self, **given: Any) -> None:
         cls = type(self)
-        for field in cls._fields:
-            if field in given:
-                _set(self, field, given.pop(field))
-            elif field in cls._defaults:
-                _set(self, field, cls._defaults[field])
-            else:
-                raise TypeError(f"{cls.__name__} needs {field!r}")
-        if given:
-            raise TypeError(f"{cls.__name__} has no field {sorted(given)[0]!r}")
+        values = {**cls._defaults, **given}
+        if values.keys() != cls._names:
+            raise TypeError(_complaint(cls, values))
+        for field, value in values.items():
+            _set(self, field, value)
 
     def fields(self) -> list[tuple[str, Any]]:
         """Names and values, in the order they were declared."""
@@ -84,3 +82,11 @@ class Record(metaclass=_RecordType):
     def __repr__(self) -> str:
         shown = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self)._fields)
         return f"{type(self).__name__}({shown})"
+
+
+def _complaint(cls: type[Record], values: dict[str, Any]) -> str:
+    missing = [field for field in cls._fields if field not in values]
+    if missing:
+        return f"{cls.__name__} needs {missing[0]!r}"
+    surplus = sorted(values.keys() - cls._names)
+    return f"{cls.__name__} has no field {surplus[0]!r}"

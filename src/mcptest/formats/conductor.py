@@ -8,6 +8,7 @@ from __future__ import annotations
 from mcptest.core.errors import FormatError
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import trail_of
 from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
 from mcptest.formats.conductor_config import read_server
 from mcptest.formats.document import read_document
@@ -206,7 +207,7 @@ class _Loader:
         if "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
-        return self._compiler.compile(value, (*fields.steps, "response"))
+        return self._compiler.compile(value, trail_of((*fields.steps, "response")))
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -216,7 +217,7 @@ class _Loader:
             return ABSENT
         if value == STDERR_EMPTY:
             return ""
-        return self._compiler.compile(value.strip(), (*fields.steps, "stderr"))
+        return self._compiler.compile(value.strip(), trail_of((*fields.steps, "stderr")))
 
     def _performance(self, fields: Fields) -> Performance | None:
         inner = fields.mapping_at("performance")

@@ -92,7 +92,7 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
     )
 
 
-_VARIABLE = re.compile(r"\$\{([^}]*)\}")
+_VARIABLE = r"\$\{([^}]*)\}"
 
 
 def _read_env(
@@ -115,7 +115,7 @@ def _read_env(
 
     filled = {}
     for key in inner.mapping:
-        filled[key] = _VARIABLE.sub(fill, inner.text(key))
+        filled[key] = re.sub(_VARIABLE, fill, inner.text(key))
     return filled, tuple(secret for secret in secrets if secret)
 
 

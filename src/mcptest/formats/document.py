@@ -13,9 +13,9 @@ import re
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
+from mcptest.formats.json_text import NOT_JSON, read_json
 from mcptest.formats.limits import MAX_TEXT_BYTES
 from mcptest.formats.quick_yaml import read_quickly
-from mcptest.formats.strict_json import NOT_JSON, read_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

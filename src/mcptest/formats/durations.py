@@ -6,7 +6,7 @@ import re
 
 __all__ = ["MAX_DURATION_S", "parse_duration"]
 
-_WRITTEN = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|)\s*")
+_WRITTEN = r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|)\s*"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 0.001}
 
 MAX_DURATION_S = 24 * 3600.0
@@ -15,7 +15,7 @@ MAX_DURATION_S = 24 * 3600.0
 def parse_duration(value: object) -> float:
     """Seconds; a bare number means milliseconds. ValueError says what is wrong."""
     if isinstance(value, str):
-        found = _WRITTEN.fullmatch(value)
+        found = re.fullmatch(_WRITTEN, value)
         seconds = float(found[1]) * _UNITS_S[found[2]] if found else None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         # Compared before it is divided: an integer may be too large for that.

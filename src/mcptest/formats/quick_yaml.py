@@ -37,9 +37,7 @@ _VALUE, _EMPTY, _FLOW, _BLOCK, _SKIP = range(5)
 
 _ASCII = bytes([10, *range(32, 127)])
 # Not printable in YAML, or a line break to one of its versions and not to another.
-_DOUBTFUL = re.compile(
-    "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+_DOUBTFUL = "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 _COMMENT_LINE = re.compile(r" *(?:#.*)?")
 _LINE = re.compile(
     r"""
@@ -90,7 +88,8 @@ def _may_be_large(text: str) -> bool:
 def _is_doubtful(text: str) -> bool:
     if text.isascii():
         return bool(text.encode("ascii").translate(None, _ASCII))
-    return _DOUBTFUL.search(text) is not None
+    # Compiled on first use: a class of this size takes longer than reading a small file.
+    return re.search(_DOUBTFUL, text) is not None
 
 
 def _first_line(lines: list[str]) -> int:

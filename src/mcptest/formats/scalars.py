@@ -19,18 +19,19 @@ if TYPE_CHECKING:
 __all__ = ["KNOWN_TAGS", "MAX_DIGITS", "resolve_as", "resolve_plain"]
 
 # Python itself refuses to print or parse longer ones (4,300 digits by default).
-MAX_DIGITS = 4000
+MAX_DIGITS = 4300
 
 _WORDS: dict[str, bool | None] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
     **dict.fromkeys(("false", "False", "FALSE"), False),
 }
-_DECIMAL = re.compile(r"[-+]?[0-9]+")
-_OCTAL = re.compile(r"0o[0-7]+")
-_HEXADECIMAL = re.compile(r"0x[0-9a-fA-F]+")
-_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+# Compiled by `re` on first use: most files need few of them, and start-up counts.
+_DECIMAL = r"[-+]?[0-9]+"
+_OCTAL = r"0o[0-7]+"
+_HEXADECIMAL = r"0x[0-9a-fA-F]+"
+_FLOAT = r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
+_NOT_FINITE = r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 _NUMBER_STARTS = frozenset("-+.0123456789")
 
 
@@ -46,14 +47,14 @@ def resolve_plain(text: str) -> Scalar:
 
 
 def _int_of(text: str) -> int | None:
-    if _DECIMAL.fullmatch(text):
+    if re.fullmatch(_DECIMAL, text):
         if len(text.lstrip("+-")) > MAX_DIGITS:
             raise ValueError(_too_long(text))
         return int(text)
     for pattern, base in ((_OCTAL, 8), (_HEXADECIMAL, 16)):
-        if pattern.fullmatch(text):
+        if re.fullmatch(pattern, text):
             value = int(text[2:], base)
-            # 16 ** 3000 is below 10 ** 4000: only long texts need the exact comparison.
+            # 16 ** 3225 is below 10 ** 4300: only long texts need the exact comparison.
             if len(text) > MAX_DIGITS * 3 // 4 and value >= 10**MAX_DIGITS:
                 raise ValueError(_too_long(text))
             return value
@@ -61,9 +62,9 @@ def _int_of(text: str) -> int | None:
 
 
 def _float_of(text: str) -> float | None:
-    if _NOT_FINITE.fullmatch(text):
+    if re.fullmatch(_NOT_FINITE, text):
         raise ValueError(f"{text} is not a number that JSON can carry")
-    if not _FLOAT.fullmatch(text):
+    if not re.fullmatch(_FLOAT, text):
         return None
     if len(text) > MAX_DIGITS:
         raise ValueError(_too_long(text))

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
+_SCALARS = frozenset([str, int, bool, float])
+
 
 def compare(
     expected: object, actual: object, trail: Trail = None, *, partial: bool = False
@@ -45,10 +47,13 @@ def _compare_objects(
 ) -> Iterator[Mismatch]:
     for key, wanted in expected.items():
         if key in actual:
-            yield from compare(wanted, actual[key], (trail, key), partial=partial)
+            got = actual[key]
+            # Most of any answer is equal scalars; they need no trail and no generator.
+            if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
+                yield from compare(wanted, got, (trail, key), partial=partial)
         elif not _accepts_absence(wanted, partial):
             yield _missing(wanted, (trail, key), actual, expected)
-    if not partial and len(actual) > 0:
+    if not partial and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
                 yield _surplus(surplus, (trail, key))

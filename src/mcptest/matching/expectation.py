@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.paths import EVERY
+from mcptest.core.paths import EVERY, steps_of
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern
@@ -18,6 +18,7 @@ from mcptest.matching.planned import PLANNED_DIRECTIVES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcptest.core.paths import Trail
     from mcptest.matching.registry import Registry
 
     Steps = tuple[str | int, ...]
@@ -53,67 +54,67 @@ class Compiler:
         self._patterns: dict[str, Pattern] = {}
         self.complaints: list[Complaint] = []
 
-    def compile(self, value: object, steps: Steps) -> object:
-        """The compiled form of `value`, which stands at `steps` in its file."""
+    def compile(self, value: object, trail: Trail) -> object:
+        """The compiled form of `value`, which stands at the end of `trail` in its file."""
         if isinstance(value, str):
-            return self._text(value, steps) if value.startswith(PREFIX) else value
+            return self._text(value, trail) if value.startswith(PREFIX) else value
         if isinstance(value, dict):
             for key in value:
                 if key.startswith(PREFIX):
-                    return self._group(value, steps)
-            return {key: self.compile(inner, (*steps, key)) for key, inner in value.items()}
+                    return self._group(value, trail)
+            return {key: self.compile(inner, (trail, key)) for key, inner in value.items()}
         if isinstance(value, list):
-            return [self.compile(inner, (*steps, index)) for index, inner in enumerate(value)]
+            return [self.compile(inner, (trail, index)) for index, inner in enumerate(value)]
         return value
 
-    def _text(self, source: str, steps: Steps) -> object:
+    def _text(self, source: str, trail: Trail) -> object:
         known = self._patterns.get(source)
         if known is None:
             try:
                 known = self._patterns[source] = parse_pattern(source, self._registry)
             except PatternError as error:
-                self.complaints.append(error.complaint.but(steps=steps))
+                self.complaints.append(error.complaint.but(steps=steps_of(trail)))
                 return source
         return known
 
-    def _group(self, source: dict[str, object], steps: Steps) -> Group:
+    def _group(self, source: dict[str, object], trail: Trail) -> Group:
         fields: dict[str, object] = {}
         siblings: dict[str, object] = {}
         extracts = PREFIX + "extractField" in source
         for key, value in source.items():
-            inner = (*steps, key)
+            inner = (trail, key)
             if key == PREFIX + "partial":
                 fields |= {"partial": self.compile(value, inner), "has_partial": True}
             elif key == PREFIX + "arrayElements":
                 fields |= {"elements": self.compile(value, inner), "has_elements": True}
             elif key == PREFIX + "extractField":
-                fields["extract"] = self._extract(source, value, steps)
+                fields["extract"] = self._extract(source, value, trail)
             elif key.startswith(PREFIX):
                 self._refuse_directive(key, inner)
             elif key != "value" or not extracts:
                 siblings[key] = self.compile(value, inner)
         return Group(source=source, siblings=siblings or None, **fields)  # type: ignore[arg-type]  # checked just above
 
-    def _extract(self, source: dict[str, object], path: object, steps: Steps) -> Extract | None:
+    def _extract(self, source: dict[str, object], path: object, trail: Trail) -> Extract | None:
         key = PREFIX + "extractField"
         parsed = parse_field_path(path) if isinstance(path, str) else None
         if parsed is None:
             message = "match:extractField takes a path such as tools.*.name or content[0].text"
-            self._complain("F013", message, (*steps, key), on_key=False)
+            self._complain("F013", message, (trail, key), on_key=False)
         if "value" not in source:
             message = 'match:extractField needs a "value" beside it to compare with'
-            self._complain("F014", message, (*steps, key))
+            self._complain("F014", message, (trail, key))
         if parsed is None or "value" not in source:
             return None
-        value = self.compile(source["value"], (*steps, "value"))
+        value = self.compile(source["value"], (trail, "value"))
         return Extract(path=str(path), steps=parsed, value=value)
 
-    def _refuse_directive(self, key: str, steps: Steps) -> None:
+    def _refuse_directive(self, key: str, trail: Trail) -> None:
         name = key.removeprefix(PREFIX)
         known = tuple(self._registry.directives)
         if name in PLANNED_DIRECTIVES:
             message = f'the directive "{key}" is not supported by this version of mcptest'
-            self._complain("F010", message, steps)
+            self._complain("F010", message, trail)
             return
         meant = closest(name, known)
         message = f'unknown directive "{key}"'
@@ -122,11 +123,12 @@ class Compiler:
         help = f"as keys there are: {', '.join(PREFIX + name for name in known)}"
         if self._registry.get(name.split(":")[0]):
             help = "this one is a pattern: write it as a value, not as a key"
-        self._complain("F012", message, steps, help)
+        self._complain("F012", message, trail, help)
 
     def _complain(
-        self, code: str, message: str, steps: Steps, help: str = "", *, on_key: bool = True
+        self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = True
     ) -> None:
+        steps = steps_of(trail)
         complaint = Complaint(code=code, message=message, help=help, steps=steps, on_key=on_key)
         self.complaints.append(complaint)
 

@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import os
+
+from mcptest.core.framing import PLAIN_TEXT
 from mcptest.core.jsonrpc import describe_id
 from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.session import INITIALIZE_ID
+from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import quoted_bytes, visible
 from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.framing import Noise, Overlong
-    from mcptest.core.plan import ServerSpec
-    from mcptest.core.session import Strayed
+    from mcptest.core.plan import Limits, ServerSpec
+    from mcptest.core.session import Strayed, Violated
     from mcptest.wire.stdio import StdioServer
     from mcptest.wire.stopping import Stopped
 
 __all__ = [
     "NOISE",
     "STRAYS",
+    "busy_clue",
     "call",
     "gone",
     "malformed",
     "not_ready",
     "over_budget",
+    "quoted",
+    "quoted_line",
     "seconds",
     "stray_clue",
     "timed_out",
     "too_long",
     "violation",
+    "violation_sentence",
     "with_evidence",
 ]
 
@@ -60,7 +69,20 @@ def with_evidence(fault: Fault, wire: StdioServer, exit_status: str = "") -> Fau
 
 def call(method: str, id: object) -> str:
     """A request, as it reads in a sentence."""
+    if id == INITIALIZE_ID:
+        return "initialize"
     return f"{visible(method) or 'the request'} ({visible(describe_id(id))})"
+
+
+def quoted(message: object) -> str:
+    """A message from the server, cut to what fits in a sentence."""
+    return quoted_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
+
+
+def quoted_line(head: bytes, size: int, limit: int = 200) -> str:
+    """The beginning of a line of which only the head was kept."""
+    rest = size - limit
+    return quoted_bytes(head[:limit]) + (f" … ({rest:,} more bytes)" if rest > 0 else "")
 
 
 def seconds(duration_s: float) -> str:
@@ -81,7 +103,7 @@ def timed_out(
     wire: StdioServer, method: str, id: object, limit_s: float, clues: list[str]
 ) -> Fault:
     """No answer in time; the most likely reason first."""
-    hint = _join(_unfinished(wire), _clue(clues))
+    hint = _join(_unread(wire), _why(wire, clues))
     if wire.unsent_bytes:
         fault = Fault(
             kind="stdin_blocked",
@@ -111,7 +133,7 @@ def gone(
     wire: StdioServer, moment: str, stopped: Stopped | None, clues: list[str], was_open: bool
 ) -> Fault:
     """The server went away, or closed its stdout, at a bad moment."""
-    hint = _join(_unfinished(wire), _clue(clues))
+    hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
     if stopped is None:
         message = f"the server closed its stdout and went on running while {moment}"
         status = "still running; it was stopped"
@@ -131,33 +153,50 @@ def malformed(noise: Noise, wire: StdioServer) -> Fault:
     at = f" at column {noise.column}" if noise.column else ""
     fault = Fault(
         kind="malformed_line",
-        message=f"the answer is not JSON{at}: {noise.reason}: {quoted_bytes(noise.raw)}",
+        message=f"the answer is not JSON{at}: {noise.reason}: {quoted_line(noise.raw, noise.size)}",
+        hint=_mixed(noise),
         effect="indefinite",
     )
     return with_evidence(fault, wire)
 
 
-def violation(reason: str, quote: str, wire: StdioServer) -> Fault:
-    fault = Fault(kind="protocol_violation", message=f"{reason}: {quote}", effect="indefinite")
+def _mixed(noise: Noise) -> str:
+    if noise.raw.count(b'"jsonrpc"') > 1:
+        return "two messages are mixed on one line: does it write from several threads at once?"
+    if noise.reason == PLAIN_TEXT:
+        return f"something else was written on the same line; {_NOISE_ADVICE}"
+    return ""
+
+
+def violation(event: Violated, wire: StdioServer) -> Fault:
+    message = violation_sentence(event, with_quote=True)
+    fault = Fault(kind="protocol_violation", message=message, effect="indefinite")
     return with_evidence(fault, wire)
+
+
+def violation_sentence(event: Violated, *, with_quote: bool = False) -> str:
+    where = f" at {event.path}" if event.path else ""
+    sentence = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
+    return f"{sentence}: {quoted(event.message)}" if with_quote else sentence
 
 
 def too_long(line: Overlong, wire: StdioServer) -> Fault:
     fault = Fault(
         kind="line_too_long",
         message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
-        f"{quoted_bytes(line.raw, 60)}",
+        f"{quoted_bytes(line.raw[:60])} …",
         hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
         effect="indefinite",
     )
     return with_evidence(fault, wire)
 
 
-def over_budget(spec: ServerSpec, messages: int, wire: StdioServer) -> Fault:
+def over_budget(limits: Limits, messages: int, size: int, wire: StdioServer) -> Fault:
     fault = Fault(
         kind="output_budget",
-        message=f"the server sent {messages:,} messages during one call and did not answer it "
-        f"(limit {spec.limits.max_messages_per_call:,})",
+        message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
+        f"not answer it (limits: {limits.max_messages_per_call:,} messages, "
+        f"{limits.max_bytes_per_call:,} bytes)",
         effect="indefinite",
     )
     return with_evidence(fault, wire)
@@ -174,11 +213,24 @@ def stray_clue(event: Strayed, awaited: object) -> str:
     return clue
 
 
+def busy_clue(messages: int) -> list[str]:
+    """What to say when nothing odd came, but much that was not the answer."""
+    many = f"{messages:,} other messages" if messages > 1 else "another message"
+    return [f"{many} came meanwhile"] if messages else []
+
+
+def _why(wire: StdioServer, clues: list[str]) -> str:
+    """What was seen that may be the reason, the likeliest first."""
+    if clues and "Content-Length" in clues[0]:
+        return clues[0]  # then the missing newline is a part of the same mistake
+    return _join(_unfinished(wire), _clue(clues))
+
+
 def _clue(clues: list[str]) -> str:
     if not clues:
         return ""
     more = f" (and {len(clues) - 1:,} more such)" if len(clues) > 1 else ""
-    advice = f"; {_NOISE_ADVICE}" if "not JSON" in clues[0] else ""
+    advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in clues[0] else ""
     return f"{clues[0]}{more}{advice}"
 
 
@@ -186,8 +238,24 @@ def _unfinished(wire: StdioServer) -> str:
     head, size = wire.decoder.remainder
     if not size:
         return ""
-    quote = quoted_bytes(head, 100)
-    return f"{size:,} bytes came without the newline that ends a message: {quote}"
+    many = f"{size:,} bytes" if size > 1 else "1 byte"
+    quote = quoted_line(head, size, 100)
+    return f"{many} came without the newline that ends a message: {quote}"
+
+
+def _unread(wire: StdioServer) -> str:
+    return "it has closed its stdin, so it cannot read requests" if wire.has_closed_stdin else ""
+
+
+def _misplaced(spec: ServerSpec) -> str:
+    """A path among the arguments that is right from here and wrong from the server's folder."""
+    for word in spec.command[1:]:
+        if os.path.exists(word) and not os.path.exists(os.path.join(spec.cwd, word)):
+            return (
+                f"{visible(word)!r} exists in {visible(os.getcwd())}, but the server was started "
+                f"in {visible(spec.cwd)}; paths in its arguments are taken from there"
+            )
+    return ""
 
 
 def _join(*sentences: str) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from mcptest.core.outcome import Finding
 from mcptest.core.visible import visible
+from mcptest.runner import faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.framing import LineDecoder
+    from mcptest.core.framing import LineDecoder, Noise
+    from mcptest.core.session import Strayed, Violated
     from mcptest.wire.stopping import Stopped
 
 __all__ = ["Findings"]
@@ -28,10 +30,8 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._found.values())
 
-    def add(
-        self, kind: str, message: str, *, quote: str = "", count: int = 1, group: str = ""
-    ) -> None:
-        key = f"{kind} {group or message}"
+    def add(self, kind: str, message: str, *, quote: str = "", count: int = 1) -> None:
+        key = f"{kind} {message}"
         known = self._found.get(key)
         if known:
             self._found[key] = known.but(count=known.count + count)
@@ -39,6 +39,17 @@ class Findings:
             self._found[key] = Finding(
                 kind=kind, server=self._server, message=message, quote=quote, count=count
             )
+
+    def add_noise(self, noise: Noise) -> None:
+        quote = f"{faults.quoted_line(noise.raw, noise.size)} ({noise.reason})"
+        self.add("malformed_line", faults.NOISE, quote=quote)
+
+    def add_stray(self, event: Strayed) -> None:
+        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quoted(event.message))
+
+    def add_violation(self, event: Violated) -> None:
+        sentence = faults.violation_sentence(event)
+        self.add("protocol_violation", sentence, quote=faults.quoted(event.message))
 
     def note_ending(self, stopped: Stopped, decoder: LineDecoder) -> None:
         """What is only known when the server has ended."""

@@ -50,7 +50,6 @@ class Keeper:
         server = self._server
         if server is None:
             return ""
-        server.notice_exit()
         if not server.is_usable:
             return "the server had ended; a fresh one was started for this test"
         if server.needs_fresh_process_for(step):

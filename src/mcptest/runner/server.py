@@ -20,7 +20,6 @@ from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.record import Record
 from mcptest.core.session import INITIALIZE_ID, Answered, Asked, ClientSession, Strayed, Violated
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.visible import quoted_bytes
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.wire.stdio import StdioServer
@@ -79,18 +78,19 @@ class Server:
         self._answer: Any = ABSENT
         self._clues: list[str] = []
         self._messages = 0
+        self._bytes_before = 0
         self._exchanges: list[Exchange] = []
 
     # Opening
 
     def open(self) -> None:
         """Wait until the server is ready and shake hands."""
-        deadline = time.monotonic() + self.spec.startup_timeout_s
+        began = time.monotonic()
+        limit_s = self.spec.startup_timeout_s
         if self.spec.ready_pattern:
-            self._wait_until_ready(deadline)
+            self._wait_until_ready(began + limit_s)
         request = self._session.initialize()
-        left_s = max(0.0, deadline - time.monotonic())
-        answer = self._call(encode_line(request), "initialize", INITIALIZE_ID, left_s)
+        answer = self._call(encode_line(request), "initialize", INITIALIZE_ID, began, limit_s)
         fault = handshake_fault(answer)
         if fault:
             raise ServerError(faults.with_evidence(fault, self._wire))
@@ -135,15 +135,18 @@ class Server:
         wants_exit = expectation.exit_code is not None
         answer: Any = ABSENT
         if step.id is ABSENT or (wants_exit and expectation.response is ABSENT):
+            if step.id is not ABSENT:
+                self._session.opened(step.id)  # nobody waits for its answer, but it may come
             self._wire.send(step.line)
             self._wire.wait_until_read()
         else:
-            answer = self._call(step.line, step.method, step.id, timeout_s)
+            answer = self._call(step.line, step.method, step.id, began, timeout_s)
         elapsed_s = time.monotonic() - began
         if self._launcher.keeps_traffic:
             self._keep(parse_json(step.line.decode("utf-8")), answer)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
-        self._wire.drain_stderr()
+        # One more look takes what stderr holds by now, and notices an end at once.
+        self.look_around()
         return Reply(
             message=answer,
             elapsed_s=elapsed_s,
@@ -166,15 +169,15 @@ class Server:
     def is_usable(self) -> bool:
         return self.is_open and not self._wire.is_closed
 
-    def notice_exit(self) -> None:
-        """Look, without waiting, whether the server has ended since the last step."""
+    def look_around(self) -> None:
+        """Take, without waiting, whatever has arrived or happened since the last look."""
         if not self._wire.is_closed:
             self._take_all(self._wire.receive(0.0))
 
     def _wait_for_exit(self, deadline: float) -> int | None:
         while not self._wire.has_exited and time.monotonic() < deadline:
             if self._wire.is_closed:
-                self._wire.wait_for_exit(deadline)
+                self._wire.wait_for_exit(deadline, heed_interrupts=True)
             else:
                 self._take_all(self._wire.receive(deadline))
         if not self._wire.has_exited:
@@ -183,17 +186,22 @@ class Server:
 
     # One call
 
-    def _call(self, line: bytes, method: str, id: object, limit_s: float) -> Any:
-        deadline = time.monotonic() + limit_s
+    def _call(self, line: bytes, method: str, id: object, began: float, limit_s: float) -> Any:
         self._session.opened(id)
         self._awaited, self._answer = id, ABSENT
         self._clues, self._messages = [], 0
+        self._bytes_before = self._wire.stdout_tail.total
         self._wire.send(line)
+        try:
+            return self._wait_for_answer(method, id, began + limit_s, limit_s)
+        finally:
+            self._awaited = ABSENT
+
+    def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
         while True:
             items = self._wire.receive(deadline)
             self._take_all(items)
             if self._answer is not ABSENT:
-                self._awaited = ABSENT
                 return self._answer
             if self._wire.is_closed:
                 raise ServerError(
@@ -206,8 +214,14 @@ class Server:
         for item in items:
             self._take(item)
         self._messages += len(items)
-        if self._messages > self.spec.limits.max_messages_per_call:
-            raise ServerError(faults.over_budget(self.spec, self._messages, self._wire))
+        if self._awaited is not ABSENT and self._answer is ABSENT:
+            self._check_budget()
+
+    def _check_budget(self) -> None:
+        limits = self.spec.limits
+        size = self._wire.stdout_tail.total - self._bytes_before
+        if self._messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
+            raise ServerError(faults.over_budget(limits, self._messages, size, self._wire))
 
     def _take(self, item: Frame | Noise | Overlong) -> None:
         if isinstance(item, Frame):
@@ -231,23 +245,20 @@ class Server:
 
     def _take_stray(self, event: Strayed) -> None:
         self._suspect(faults.stray_clue(event, self._awaited))
-        self.findings.add(event.kind, faults.STRAYS[event.kind], quote=_quote(event.message))
+        self.findings.add_stray(event)
 
     def _take_violation(self, event: Violated) -> None:
-        where = f" at {event.path}" if event.path else ""
-        reason = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
         if event.id is not ABSENT:
-            raise ServerError(faults.violation(reason, _quote(event.message), self._wire))
-        self._suspect(f"{reason}: {_quote(event.message)}")
-        self.findings.add("protocol_violation", reason, quote=_quote(event.message))
+            raise ServerError(faults.violation(event, self._wire))
+        self._suspect(faults.violation_sentence(event, with_quote=True))
+        self.findings.add_violation(event)
 
     def _take_noise(self, noise: Noise) -> None:
-        quote = quoted_bytes(noise.raw)
-        self.findings.add(
-            "malformed_line", faults.NOISE, quote=f"{quote} ({noise.reason})", group=faults.NOISE
-        )
+        self.findings.add_noise(noise)
         if self._awaited is not ABSENT and _is_meant_for(noise.raw, self._awaited):
+            self._session.spoiled(self._awaited)
             raise ServerError(faults.malformed(noise, self._wire))
+        quote = faults.quoted_line(noise.raw, noise.size)
         self._suspect(f"it wrote a line that is not JSON ({noise.reason}): {quote}")
 
     def _suspect(self, clue: str) -> None:
@@ -265,9 +276,9 @@ class Server:
         )
 
     def _timed_out(self, method: str, id: object, limit_s: float) -> Fault:
-        fault = faults.timed_out(self._wire, method, id, limit_s, self._clues)
+        clues = self._clues or faults.busy_clue(self._messages)
+        fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         self._session.abandon(id)
-        self._awaited = ABSENT
         if method != "initialize":
             params = {"requestId": id, "reason": "timed out"}
             self._wire.send(encode_line(jsonrpc.notification("notifications/cancelled", params)))
@@ -278,11 +289,24 @@ class Server:
     def close(self, *, at_once: bool = False) -> Stopped:
         """Stop the server by the ladder, once; later calls return how it went."""
         if self.stopped is None:
-            self._session.terminate()
             self.stopped = stop(self._wire, self._launcher.grace, at_once=at_once)
             self.is_open = False
+            self._hear_out()
+            self._session.terminate()
             self.findings.note_ending(self.stopped, self._wire.decoder)
         return self.stopped
+
+    def _hear_out(self) -> None:
+        """What came while the server was being stopped breaks no test; it is told all the same."""
+        for item in self._wire.last_words:
+            if isinstance(item, Noise):
+                self.findings.add_noise(item)
+            elif isinstance(item, Frame):
+                for event in self._session.receive(item.value):
+                    if type(event) is Strayed:
+                        self.findings.add_stray(event)
+                    elif type(event) is Violated:
+                        self.findings.add_violation(event)
 
     def capture(self) -> SessionCapture:
         return SessionCapture(
@@ -296,11 +320,9 @@ class Server:
             self._exchanges.append(Exchange(request=request, response=response))
 
 
-def _quote(message: object) -> str:
-    return quoted_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
-
-
 def _is_meant_for(raw: bytes, id: object) -> bool:
     """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
     wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
-    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", raw) is not None
+    # Without its NULs, UTF-16 can be read well enough.
+    text = raw.replace(b"\0", b"")
+    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from mcptest.core.errors import FormatError
 from mcptest.formats import full_yaml
 from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.json_text import NOT_JSON, read_json
 from mcptest.formats.quick_yaml import read_quickly
-from mcptest.formats.strict_json import NOT_JSON, read_json
 
 # One JSON string per line: every trap we could think of, right and wrong.
 SNIPPETS: list[str] = [
@@ -31,11 +31,11 @@ LONG_SNIPPETS = [
     'a: {"' + "k" * 1030 + '": 1}',
     'a: {"b"' + " " * 1030 + ": 1}",
     '{"' + "k" * 1030 + '": 1}',
-    "a: " + "9" * 4000,
-    "a: " + "9" * 4001,
-    "a: " + "0" * 4001,
+    "a: " + "9" * 4300,
+    "a: " + "9" * 4301,
+    "a: " + "0" * 4301,
     "a: 0x" + "f" * 4000,
-    '{"a": ' + "9" * 4001 + "}",
+    '{"a": ' + "9" * 4301 + "}",
     "a: [" * 70 + "]" * 70,
     "a: " + "[" * 70 + "]" * 70,
     "[" * 70 + "]" * 70,
@@ -182,9 +182,7 @@ def item_text(item: object, indent: int, chance: random.Random) -> str:
 
 
 @given(value=BLOCKS, seed=st.integers())
-def test_generated_block_files_read_the_same_and_mostly_quickly(
-    value: dict[str, object], seed: int
-) -> None:
+def test_generated_block_files_read_the_same(value: dict[str, object], seed: int) -> None:
     text = block(value, 0, random.Random(seed))[1:]
     assert_agreement(text)
 

@@ -1,0 +1,138 @@
+"""A secret is blanked in every shape it can take, and nothing else is."""
+
+from __future__ import annotations
+
+import base64
+import json
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
+from mcptest.core.outcome import ABSENT, CaseResult, Evidence, Fault, Mismatch, Summary
+from mcptest.core.redaction import BLANK, redact_all, redactor
+
+SECRET = 'hunter2/"pass+word"\tü'
+SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=8).filter(
+    lambda text: text.splitlines() == [text]
+)
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        SECRET,
+        json.dumps(SECRET)[1:-1],
+        json.dumps(SECRET, ensure_ascii=False)[1:-1],
+        quote(SECRET),
+        quote(SECRET, safe=""),
+        quote_plus(SECRET),
+        quote(SECRET, safe="").lower().replace("ü", "%c3%bc"),
+    ],
+)
+def test_a_secret_inside_other_text_is_blanked_whatever_its_shape(shape: str) -> None:
+    assert redactor([SECRET])(f"before {shape} after") == f"before {BLANK} after"
+
+
+@given(SECRETS, st.binary(max_size=5), st.binary(max_size=5))
+def test_base64_of_a_text_that_holds_a_secret_does_not_give_it_away(
+    secret: str, before: bytes, after: bytes
+) -> None:
+    encoded = base64.b64encode(before + secret.encode() + after).decode()
+    shown = redactor([secret])(encoded)
+    assert BLANK in shown
+    inner = len(secret.encode()) * 4 // 3
+    assert len(shown.replace(BLANK, "")) <= len(encoded) - inner + 4
+
+
+@pytest.mark.parametrize("shift", [0, 1, 2])
+def test_base64_is_known_at_each_of_its_three_alignments(shift: int) -> None:
+    encoded = base64.b64encode(b"x" * shift + b"correct horse battery").decode()
+    assert redactor(["correct horse battery"])(encoded) == {
+        0: BLANK,
+        1: f"eG{BLANK}=",
+        2: f"eHh{BLANK}==",
+    }[shift].replace(BLANK, BLANK + encoded.rstrip("=")[-1] * (shift > 0))
+
+
+def test_the_url_safe_alphabet_is_known_too() -> None:
+    secret = "\u00fb\u00ff\u00fe\u00fb\u00ff\u00fe"
+    encoded = base64.urlsafe_b64encode(secret.encode("utf-8")).decode()
+    assert redactor([secret])(encoded) == BLANK
+
+
+def test_each_line_of_a_key_file_is_blanked_by_itself() -> None:
+    key = "-----BEGIN KEY-----\nMIIEpQIBAAKCAQEA\n-----END KEY-----\n"
+    shown = redactor([key])("  stderr | -----BEGIN KEY-----\n         | MIIEpQIBAAKCAQEA")
+    assert shown == f"  stderr | {BLANK}\n         | {BLANK}"
+
+
+def test_the_longer_of_two_secrets_goes_first() -> None:
+    assert redactor(["pass", "password"])("password pass") == f"{BLANK} {BLANK}"
+
+
+@pytest.mark.parametrize("short", ["", "1", "on", "abc"])
+def test_a_value_too_short_to_be_a_secret_is_not_blanked(short: str) -> None:
+    text = "1 on abc and more"
+    assert redactor([short])(text) == text
+
+
+@given(st.text())
+def test_without_secrets_nothing_changes(text: str) -> None:
+    assert redactor([])(text) == text
+
+
+def test_text_without_the_secret_is_left_alone() -> None:
+    assert redactor([SECRET])("hunter2 is not it") == "hunter2 is not it"
+
+
+def test_every_text_of_a_result_is_redacted_and_no_word_or_number_of_ours() -> None:
+    """A secret may be a word or a number that also stands in our own fields."""
+    result = CaseResult(
+        name="says error",
+        status="error",
+        line=8080,
+        duration_s=8080.5,
+        mismatches=(
+            Mismatch(
+                path="result.error",
+                expected={"error": [8080, True, None, "port 8080"]},
+                actual=ABSENT,
+                message="is missing",
+            ),
+        ),
+        fault=Fault(kind="error", message="an error", evidence=Evidence(command=("x", "8080"))),
+        actual=80801,
+        notes=("error",),
+    )
+    assert redact_all(CaseFinished(result=result), redactor(["error", "8080"])) == CaseFinished(
+        result=CaseResult(
+            name=f"says {BLANK}",
+            status="error",
+            line=8080,
+            duration_s=8080.5,
+            mismatches=(
+                Mismatch(
+                    path=f"result.{BLANK}",
+                    expected={BLANK: [BLANK, True, None, f"port {BLANK}"]},
+                    actual=ABSENT,
+                    message="is missing",
+                ),
+            ),
+            fault=Fault(
+                kind="error", message=f"an {BLANK}", evidence=Evidence(command=("x", BLANK))
+            ),
+            actual=BLANK,
+            notes=(BLANK,),
+        )
+    )
+
+
+def test_counts_and_formats_of_a_run_are_never_secret() -> None:
+    redact = redactor(["conductor", "1234"])
+    suite = SuiteStarted(name="n", file="f", format="conductor", server="s", total=1234)
+    finished = RunFinished(summary=Summary(passed=1234), duration_s=1234.0)
+    assert redact_all(suite, redact) == suite
+    assert redact_all(finished, redact) == finished
