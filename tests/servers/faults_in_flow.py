@@ -122,14 +122,22 @@ def announced() -> None:
 
 
 @mode
-def tty() -> None:
+def announce_ready() -> None:
+    """Says on stderr, in two pieces, that it is ready."""
+    write(b"listening ", 2)
+    write(b"on 3000\n", 2)
+    serve()
+
+
+@on("tools/call")
+def tty(request: Message, line: bytes) -> None:
     """Wants to ask the person at the terminal; says on stderr whether there is one."""
     try:
         os.close(os.open("/dev/tty", os.O_RDWR))
         write(b"there is a terminal\n", 2)
     except OSError:
         write(b"there is no terminal\n", 2)
-    serve()
+    write(line)
 
 
 @on("tools/call")

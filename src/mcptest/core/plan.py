@@ -51,12 +51,17 @@ class Performance(Record):
 
 
 class Expectation(Record):
-    """What must hold after a step. ABSENT and None mean that nothing was asked for."""
+    """What must hold after a step. ABSENT and None mean that nothing was asked for.
+
+    `has_elements` says that `response` looks at each element of some array, which may
+    turn out to be empty.
+    """
 
     response: object = ABSENT
     stderr: object = ABSENT
     exit_code: int | None = None
     performance: Performance | None = None
+    has_elements: bool = False
 
 
 class Step(Record):

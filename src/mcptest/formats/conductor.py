@@ -162,8 +162,10 @@ class _Loader:
         stderr = holders.get("stderr")
         exit_code = holders.get("exitCode")
         performance = holders.get("performance")
+        self._compiler.has_seen_elements = False
         return Expectation(
             response=self._response(response, request) if response else ABSENT,
+            has_elements=self._compiler.has_seen_elements,
             stderr=self._stderr(stderr) if stderr else ABSENT,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
             performance=self._performance(performance) if performance else None,

@@ -53,6 +53,7 @@ class Compiler:
         self._registry = registry
         self._patterns: dict[str, Pattern] = {}
         self.complaints: list[Complaint] = []
+        self.has_seen_elements = False
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
@@ -87,6 +88,7 @@ class Compiler:
                 fields |= {"partial": self.compile(value, inner), "has_partial": True}
             elif key == PREFIX + "arrayElements":
                 fields |= {"elements": self.compile(value, inner), "has_elements": True}
+                self.has_seen_elements = True
             elif key == PREFIX + "extractField":
                 fields["extract"] = self._extract(source, value, trail)
             elif key.startswith(PREFIX):

@@ -20,6 +20,7 @@ from mcptest.core.events import (
 from mcptest.core.outcome import ABSENT, CaseResult, Fault, Summary
 from mcptest.core.record import Record
 from mcptest.matching.expectation import written
+from mcptest.matching.notes import empty_arrays
 from mcptest.runner.judging import judge, stderr_may_still_come
 from mcptest.runner.keeper import Keeper
 
@@ -167,6 +168,8 @@ class _Run:
                 began = time.monotonic() if step is case.steps[0] else began
                 reply = _perform_step(server, step, case.timeout_s or spec.timeout_s)
                 mismatches = tuple(judge(step.expectation, reply))
+                if step.expectation.has_elements:
+                    notes += tuple(empty_arrays(step.expectation.response, reply.message))
                 if mismatches:
                     return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
         except ServerError as error:

@@ -113,8 +113,7 @@ class Server:
             if pattern.search(text):
                 return
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
-            for item in self._wire.receive(min(deadline, time.monotonic() + 0.05)):
-                self._take(item)
+            self._take_all(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
             if self._wire.is_closed:
                 raise ServerError(self._gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
@@ -211,9 +210,16 @@ class Server:
                 raise ServerError(self._timed_out(method, id, limit_s))
 
     def _take_all(self, items: list[Frame | Noise | Overlong]) -> None:
+        broken: ServerError | None = None
         for item in items:
-            self._take(item)
+            try:
+                self._take(item)
+            except ServerError as error:
+                # What came with the line that broke the step is looked at all the same.
+                broken = broken or error
         self._messages += len(items)
+        if broken:
+            raise broken
         if self._awaited is not ABSENT and self._answer is ABSENT:
             self._check_budget()
 

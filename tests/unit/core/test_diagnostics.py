@@ -30,7 +30,13 @@ def test_a_mistake_is_shown_with_its_line_a_caret_and_help() -> None:
 
 def test_a_warning_says_so_and_needs_no_help() -> None:
     diagnostic = Diagnostic(
-        code="W001", file="a.yml", message="a slip", line=1, column=1, source="a", severity="warning"
+        code="W001",
+        file="a.yml",
+        message="a slip",
+        line=1,
+        column=1,
+        source="a",
+        severity="warning",
     )
     assert render_diagnostic(diagnostic) == (
         "warning[W001]: a slip\n --> a.yml:1:1\n  |\n1 | a\n  | ^"

@@ -15,9 +15,7 @@ from mcptest.core.outcome import ABSENT, CaseResult, Evidence, Fault, Mismatch, 
 from mcptest.core.redaction import BLANK, redact_all, redactor
 
 SECRET = 'hunter2/"pass+word"\tü'
-SECRETS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc",)), min_size=8).filter(
-    lambda text: text.splitlines() == [text]
-)
+SECRETS = st.text(st.characters(codec="utf-8"), min_size=8)
 
 
 @pytest.mark.parametrize(
@@ -47,14 +45,12 @@ def test_base64_of_a_text_that_holds_a_secret_does_not_give_it_away(
     assert len(shown.replace(BLANK, "")) <= len(encoded) - inner + 4
 
 
-@pytest.mark.parametrize("shift", [0, 1, 2])
-def test_base64_is_known_at_each_of_its_three_alignments(shift: int) -> None:
-    encoded = base64.b64encode(b"x" * shift + b"correct horse battery").decode()
-    assert redactor(["correct horse battery"])(encoded) == {
-        0: BLANK,
-        1: f"eG{BLANK}=",
-        2: f"eHh{BLANK}==",
-    }[shift].replace(BLANK, BLANK + encoded.rstrip("=")[-1] * (shift > 0))
+@pytest.mark.parametrize(
+    ("before", "shown"), [(b"", BLANK), (b"x", f"eG{BLANK}Q=="), (b"xx", f"eHh{BLANK}k=")]
+)
+def test_base64_is_known_at_each_of_its_three_alignments(before: bytes, shown: str) -> None:
+    encoded = base64.b64encode(before + b"correct horse battery").decode()
+    assert redactor(["correct horse battery"])(encoded) == shown
 
 
 def test_the_url_safe_alphabet_is_known_too() -> None:

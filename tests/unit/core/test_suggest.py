@@ -23,9 +23,7 @@ KNOWN = ("name", "command", "args", "startupTimeout", "readyPattern")
         ("kitten", "sitting", 3),
     ],
 )
-def test_letters_are_added_dropped_changed_or_swapped(
-    left: str, right: str, distance: int
-) -> None:
+def test_letters_are_added_dropped_changed_or_swapped(left: str, right: str, distance: int) -> None:
     assert edit_distance(left, right) == distance
 
 

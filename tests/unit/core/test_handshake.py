@@ -1,0 +1,111 @@
+"""Which answers to `initialize` open a session, and what is missing in those that do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcptest.core.handshake import handshake_fault, handshake_gaps
+from mcptest.core.outcome import Fault
+
+GOOD: dict[str, Any] = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "serverInfo": {"name": "s", "version": "1"},
+}
+
+
+def without(member: str) -> dict[str, Any]:
+    return {name: value for name, value in GOOD.items() if name != member}
+
+
+@pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
+def test_every_revision_with_a_handshake_opens_a_session(version: str) -> None:
+    answer = {"result": GOOD | {"protocolVersion": version}}
+    assert handshake_fault(answer) is None
+    assert list(handshake_gaps(answer["result"])) == []
+
+
+def test_an_answer_without_a_version_opens_a_session_all_the_same() -> None:
+    assert handshake_fault({"result": without("protocolVersion")}) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "shown"),
+    [
+        ("2023-01-01", '"2023-01-01"'),
+        ("2026-07-28", '"2026-07-28"'),
+        ("", '""'),
+        ("\x1b[0m", '"\\u001b[0m"'),
+        (None, "null"),
+        (20250618, "20250618"),
+        (["2025-06-18"], '["2025-06-18"]'),
+        ({}, "{}"),
+    ],
+)
+def test_a_version_nobody_knows_opens_no_session(version: object, shown: str) -> None:
+    fault = handshake_fault({"result": GOOD | {"protocolVersion": version}})
+    assert fault is not None
+    assert fault.kind == "unsupported_version"
+    assert f"answered initialize with protocol version {shown}; " in fault.message
+    assert fault.message.endswith("2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25")
+
+
+@pytest.mark.parametrize(("result", "shown"), [(None, "null"), ([], "[]"), ("ok", '"ok"')])
+def test_a_result_that_is_no_object_opens_no_session(result: object, shown: str) -> None:
+    assert handshake_fault({"result": result}) == Fault(
+        kind="protocol_violation",
+        message=f"the result of initialize must be an object and is {shown}",
+    )
+
+
+def test_a_refusal_is_told_in_the_words_of_the_server() -> None:
+    refusal = {"code": -32602, "message": "Unsupported\x07", "data": {"supported": ["x"]}}
+    assert handshake_fault({"error": refusal}) == Fault(
+        kind="handshake_refused",
+        message='the server refused initialize: code -32602, "Unsupported\\u0007", '
+        'data {"supported":["x"]}',
+    )
+
+
+def test_the_refusal_of_a_stateless_server_is_explained() -> None:
+    fault = handshake_fault({"error": {"code": -32022, "message": "no"}})
+    assert fault is not None
+    assert "stateless revision 2026-07-28" in fault.hint
+
+
+@pytest.mark.parametrize(
+    ("result", "gaps"),
+    [
+        (
+            without("protocolVersion"),
+            ["result.protocolVersion is missing; 2025-11-25 is assumed"],
+        ),
+        (without("capabilities"), ["result.capabilities must be an object and is missing"]),
+        (GOOD | {"capabilities": None}, ["result.capabilities must be an object"]),
+        (GOOD | {"capabilities": []}, ["result.capabilities must be an object"]),
+        (without("serverInfo"), ["result.serverInfo must be an object and is missing"]),
+        (GOOD | {"serverInfo": "s"}, ["result.serverInfo must be an object"]),
+        (
+            GOOD | {"serverInfo": {"version": "1"}},
+            ["result.serverInfo.name must be text and is missing"],
+        ),
+        (
+            GOOD | {"serverInfo": {"name": "s", "version": 1}},
+            ["result.serverInfo.version must be text"],
+        ),
+        (
+            {},
+            [
+                "result.protocolVersion is missing; 2025-11-25 is assumed",
+                "result.capabilities must be an object and is missing",
+                "result.serverInfo must be an object and is missing",
+            ],
+        ),
+    ],
+)
+def test_each_member_that_is_missing_or_wrong_is_a_gap(
+    result: dict[str, Any], gaps: list[str]
+) -> None:
+    assert list(handshake_gaps(result)) == gaps

@@ -1,0 +1,298 @@
+"""The client's side of a conversation: states, pairing, and what is owed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.session import (
+    INITIALIZE_ID,
+    REMEMBERED_IDS,
+    Answered,
+    Asked,
+    ClientSession,
+    Notified,
+    SessionEvent,
+    Strayed,
+    Violated,
+)
+
+WELCOME = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {}}
+NO_BATCHES = "revision 2025-11-25 has no batches"
+
+
+def result(id: object, value: object = "yes") -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "result": value}
+
+
+def error(id: object = ABSENT) -> dict[str, object]:
+    answer: dict[str, object] = {"jsonrpc": "2.0", "error": {"code": -32700, "message": "parse"}}
+    return answer if id is ABSENT else answer | {"id": id}
+
+
+def received(session: ClientSession, value: object) -> list[SessionEvent]:
+    return list(session.receive(value))
+
+
+def opened(*ids: object, offer: str = "") -> ClientSession:
+    session = ClientSession(offer)
+    for id in ids:
+        session.opened(id)
+    return session
+
+
+# States
+
+
+def test_a_session_goes_from_spawned_to_terminated() -> None:
+    session = ClientSession("", "1.2.3")
+    states = [session.state]
+    request = session.initialize()
+    states.append(session.state)
+    initialized = session.accept(WELCOME)
+    states.append(session.state)
+    session.terminate()
+    states.append(session.state)
+    assert states == ["spawned", "initializing", "operational", "terminated"]
+    assert request == {
+        "jsonrpc": "2.0",
+        "id": INITIALIZE_ID,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": {"name": "mcptest", "version": "1.2.3"},
+        },
+    }
+    assert initialized == {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+def test_the_answer_decides_on_revision_and_capabilities() -> None:
+    session = ClientSession()
+    session.initialize()
+    session.accept(WELCOME)
+    assert session.revision.version == "2025-06-18"
+    assert session.capabilities == {"tools": {}}
+
+
+def test_an_answer_without_a_version_leaves_the_one_that_was_offered() -> None:
+    session = ClientSession("2025-03-26")
+    session.initialize()
+    session.accept({})
+    assert session.revision.version == "2025-03-26"
+    assert session.capabilities is None
+
+
+def test_initialize_cannot_be_sent_twice() -> None:
+    session = ClientSession()
+    session.initialize()
+    with pytest.raises(RuntimeError, match=r"^the session is initializing, not spawned$"):
+        session.initialize()
+
+
+def test_an_answer_cannot_be_accepted_before_it_was_asked_for() -> None:
+    with pytest.raises(RuntimeError, match=r"^the session is spawned, not initializing$"):
+        ClientSession().accept(WELCOME)
+
+
+def test_nothing_is_initialized_after_the_end() -> None:
+    session = ClientSession()
+    session.terminate()
+    with pytest.raises(RuntimeError, match=r"^the session is terminated, not spawned$"):
+        session.initialize()
+
+
+def test_after_the_end_no_answer_is_anybodys() -> None:
+    session = opened(1)
+    session.terminate()
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="unknown_id")]
+
+
+# Pairing
+
+
+def test_the_handshake_is_paired_like_every_request() -> None:
+    session = ClientSession()
+    session.initialize()
+    answer = result(INITIALIZE_ID, WELCOME)
+    assert received(session, answer) == [Answered(message=answer, id=INITIALIZE_ID)]
+
+
+@pytest.mark.parametrize(("sent", "came"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
+def test_an_answer_with_another_id_answers_nothing(sent: object, came: object) -> None:
+    session = opened(sent)
+    assert received(session, result(came)) == [Strayed(message=result(came), kind="unknown_id")]
+    assert received(session, result(sent)) == [Answered(message=result(sent), id=sent)]
+
+
+@pytest.mark.parametrize("came", [1.0, True])
+def test_an_id_of_another_type_is_a_breach_and_answers_nothing(came: object) -> None:
+    (event,) = received(opened(1), result(came))
+    assert isinstance(event, Violated)
+    assert (event.path, event.id) == ("id", ABSENT)
+
+
+def test_a_second_answer_is_a_duplicate() -> None:
+    session = opened(1)
+    received(session, result(1))
+    again = result(1, "again")
+    assert received(session, again) == [Strayed(message=again, kind="duplicate_response")]
+
+
+def test_an_answer_to_a_request_that_was_given_up_is_late_and_then_a_duplicate() -> None:
+    session = opened(1)
+    session.abandon(1)
+    assert session.is_owed(1)
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="late_response")]
+    assert not session.is_owed(1)
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+
+
+def test_giving_up_what_was_never_opened_changes_nothing() -> None:
+    session = opened()
+    session.abandon(1)
+    assert not session.is_owed(1)
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="unknown_id")]
+
+
+def test_an_id_that_is_used_again_is_open_again() -> None:
+    session = opened(1)
+    received(session, result(1))
+    session.opened(1)
+    assert received(session, result(1, "new")) == [Answered(message=result(1, "new"), id=1)]
+
+
+def test_only_so_many_settled_ids_are_remembered() -> None:
+    session = opened(*range(REMEMBERED_IDS + 1))
+    for id in range(REMEMBERED_IDS + 1):
+        received(session, result(id))
+    assert received(session, result(0)) == [Strayed(message=result(0), kind="unknown_id")]
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+
+
+@given(
+    st.lists(
+        st.integers(0, 50) | st.text("0123456789ab", max_size=2), unique_by=lambda id: repr(id)
+    ).flatmap(lambda ids: st.tuples(st.just(ids), st.permutations(ids)))
+)
+def test_concurrent_requests_answered_in_any_order_are_paired_right(
+    orders: tuple[list[Any], list[Any]],
+) -> None:
+    sent, answered = orders
+    session = opened(*sent)
+    events = [event for id in answered for event in session.receive(result(id, f"for {id!r}"))]
+    assert events == [Answered(message=result(id, f"for {id!r}"), id=id) for id in answered]
+
+
+# Errors without an id
+
+
+@pytest.mark.parametrize("answer", [error(), error(None)])
+def test_an_error_without_an_id_is_for_the_only_open_request(answer: dict[str, object]) -> None:
+    """JSON-RPC: a server that could not read the id answers with null."""
+    assert received(opened(7), answer) == [Answered(message=answer, id=7)]
+
+
+@pytest.mark.parametrize("ids", [(), (1, 2)])
+def test_an_error_without_an_id_is_nobodys_when_it_is_not_clear_whose(ids: tuple[int]) -> None:
+    answer = error(None)
+    assert received(opened(*ids), answer) == [Strayed(message=answer, kind="unknown_id")]
+
+
+def test_a_result_without_an_id_is_a_breach_and_not_the_answer() -> None:
+    answer = {"jsonrpc": "2.0", "result": {}}
+    reason = "a result must carry the id of its request"
+    assert received(opened(7), answer) == [Violated(message=answer, path="id", reason=reason)]
+
+
+# Breaches
+
+
+def test_a_broken_answer_breaks_the_request_it_was_meant_for() -> None:
+    session = opened(1)
+    answer = {"jsonrpc": "1.0", "id": 1, "result": {}}
+    assert received(session, answer) == [
+        Violated(
+            message=answer, path="jsonrpc", reason='"jsonrpc" must be "2.0" and is "1.0"', id=1
+        )
+    ]
+    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+
+
+def test_a_broken_call_of_the_server_breaks_no_request_of_ours() -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": 5}
+    (event,) = received(opened(1), call)
+    assert event == Violated(message=call, path="method", reason='"method" must be text and is 5')
+
+
+@pytest.mark.parametrize("value", [None, 1, "text", True, {}, {"jsonrpc": "2.0"}])
+def test_a_value_that_is_no_message_is_told_as_such(value: object) -> None:
+    reason = "it is neither a request, a notification nor a response"
+    assert received(opened(1), value) == [Violated(message=value, path="", reason=reason)]
+
+
+# Batches
+
+
+def test_a_batch_is_taken_apart_in_the_revision_that_has_them() -> None:
+    session = opened(1, 2, offer="2025-03-26")
+    note = {"jsonrpc": "2.0", "method": "notifications/progress"}
+    assert received(session, [result(2), note, result(1)]) == [
+        Answered(message=result(2), id=2),
+        Notified(message=note),
+        Answered(message=result(1), id=1),
+    ]
+
+
+def test_a_batch_in_a_revision_without_them_breaks_what_it_answers() -> None:
+    session = opened(1)
+    assert received(session, [result(1), 5]) == [
+        Violated(message=result(1), path="", reason=NO_BATCHES, id=1),
+        Violated(message=5, path="", reason=NO_BATCHES),
+    ]
+
+
+@pytest.mark.parametrize("offer", ["", "2025-03-26"])
+def test_an_empty_batch_is_never_legal(offer: str) -> None:
+    reason = "an empty batch is never legal"
+    assert received(opened(offer=offer), []) == [Violated(message=[], path="", reason=reason)]
+
+
+# What the server sends of its own accord
+
+
+def test_a_notification_before_the_answer_is_not_taken_for_the_answer() -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
+    session = opened(1)
+    assert received(session, note) == [Notified(message=note)]
+    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+
+
+def test_a_ping_is_answered_with_an_empty_object() -> None:
+    ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
+    reply = {"jsonrpc": "2.0", "id": "p", "result": {}}
+    assert received(opened(), ping) == [Asked(message=ping, reply=reply)]
+
+
+def test_a_request_with_the_id_of_ours_is_not_our_answer() -> None:
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
+    reply = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "error": {"code": -32601, "message": "the client does not offer roots/list"},
+    }
+    session = opened(1)
+    assert received(session, ask) == [Asked(message=ask, reply=reply)]
+    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+
+
+def test_a_server_of_the_stateless_era_must_not_ask() -> None:
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
+    reason = "revision 2026-07-28 has no server requests"
+    assert received(opened(1, offer="2026-07-28"), ask) == [
+        Violated(message=ask, path="method", reason=reason)
+    ]
