@@ -4,46 +4,43 @@ from __future__ import annotations
 
 import json
 import os
+import select
+import time
 from typing import TYPE_CHECKING
 
 import pytest
-from staging import (
-    FAULT_SERVER,
-    LONG_S,
-    echo,
-    perform,
-    spec_for,
-    stage,
-)
+from staging import FAULT_SERVER, LONG_S, SHORT_GRACE, echo, perform, spec_for, stage
 
-from mcptest.core.errors import ServerError
+from mcptest.core.framing import Frame
 from mcptest.core.plan import ServerSpec
-from mcptest.runner.server import Server
+from mcptest.wire.stdio import StdioServer
+from mcptest.wire.stopping import stop
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from connect_back import Listener
 
 
 def _not_executable(folder: Path) -> tuple[str, ...]:
-    (folder / "plain").write_text("#!/bin/sh\n")
+    (folder / "plain").write_bytes(b"#!/bin/sh\n")
     return (str(folder / "plain"),)
 
 
 def _no_interpreter(folder: Path) -> tuple[str, ...]:
-    (folder / "script").write_text("#!/no/such/interpreter\n")
+    (folder / "script").write_bytes(b"#!/no/such/interpreter\n")
     (folder / "script").chmod(0o755)
     return (str(folder / "script"),)
 
 
 def _no_first_line(folder: Path) -> tuple[str, ...]:
-    (folder / "script").write_text("hello\n")
+    (folder / "script").write_bytes(b"hello\n")
     (folder / "script").chmod(0o755)
     return (str(folder / "script"),)
 
 
-CANNOT_START = {
+CANNOT_START: dict[str, tuple[Callable[[Path], tuple[str, ...]], str, str]] = {
     "not found": (lambda _: ("no-such-command",), "No such file", "on the PATH"),
     "not executable": (_not_executable, "Permission denied", "not executable"),
     "a folder": (lambda folder: (str(folder),), "Permission denied", "it is a folder"),
@@ -130,15 +127,23 @@ def test_a_server_that_never_answers_the_handshake_is_given_up_and_gone(
     assert listener.next_caller().is_dead_within(5)
 
 
-def test_an_answer_that_is_waiting_is_taken_even_when_the_time_is_just_up() -> None:
-    """Row 5. What has arrived is never missed for a matter of microseconds."""
+def test_what_has_arrived_is_taken_even_when_the_time_is_up() -> None:
+    """Row 5. No answer is missed for a matter of microseconds."""
     with stage() as launcher:
-        server = Server(spec_for("good", startup_timeout_s=0.0), launcher)
-        # With no time at all, only an answer that is there already could be taken.
-        with pytest.raises(ServerError) as caught:
-            server.open()
-        assert caught.value.fault.kind == "handshake_timeout"
-        server.close()
+        wire = StdioServer(spec_for("first", b"[]\n".hex()), launcher.guardian, launcher.interrupts)
+        arrived = select.poll()
+        arrived.register(wire._stdout, select.POLLIN)
+        assert arrived.poll(LONG_S * 1000)
+        long_ago = time.monotonic() - 1
+        assert wire.receive(long_ago) == [Frame(value=[], line=1)]
+        assert wire.receive(long_ago) == []
+        stop(wire, SHORT_GRACE)
+
+
+def test_no_time_at_all_is_a_timeout_and_not_a_crash() -> None:
+    """Row 5."""
+    report = perform(spec_for("good", startup_timeout_s=0.0))
+    assert (report.status, report.fault["kind"]) == (3, "handshake_timeout")
 
 
 def test_a_slow_handshake_below_the_limit_passes() -> None:
@@ -253,7 +258,7 @@ def test_a_banner_is_named_as_the_cause_of_what_it_breaks() -> None:
     assert "logs and banners belong on stderr" in report.fault["hint"]
 
 
-def test_a_banner_is_named_when_the_answer_never_comes(listener: Listener) -> None:
+def test_a_banner_is_named_when_the_answer_never_comes() -> None:
     """Row 13. A server that talks and does not answer is asked to be quiet first."""
     command = ("sh", "-c", "echo Listening on port 3000; exec sleep 60")
     spec = ServerSpec(name="web", command=command, startup_timeout_s=0.3)

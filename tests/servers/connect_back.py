@@ -7,6 +7,7 @@ stream on the test's side proves the death. The port travels in an environment v
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 
@@ -38,6 +39,11 @@ class Caller:
             return self._words.readline().decode().rstrip("\n")
         except ConnectionResetError:
             return ""
+
+    def let_go(self) -> None:
+        """Tell a process that waits for a word that it may go on."""
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.sendall(b"!")
 
     def is_dead_within(self, seconds: float) -> bool:
         """Wait for the end of the stream; False when it does not come."""

@@ -100,6 +100,12 @@ def endless_line(request: Message, line: bytes) -> None:
 
 
 @on("tools/call")
+def long_after(request: Message, line: bytes, size: str) -> None:
+    """Answers well, and in the same breath writes a line of this many bytes."""
+    write(line + b"x" * int(size) + b"\n")
+
+
+@on("tools/call")
 def endless_blank_lines(request: Message, line: bytes) -> None:
     while True:
         write(b"\n" * 65536)

@@ -113,12 +113,45 @@ def silent() -> None:
 
 @mode
 def announced() -> None:
-    """A good server that tells home each method it reads, and when its stdin has ended."""
+    """A good server that tells home each method it reads; at the end it waits to be let go."""
     home = call_home("announced")
     for request in incoming():
         home.sendall(f"{request['method']}\n".encode())
         write(line_for(request))
     home.sendall(b"end of stdin\n")
+    home.recv(1)
+
+
+@mode
+def announced_silent() -> None:
+    """Answers all but calls; tells home of those."""
+    home = call_home("announced-silent")
+    for request in incoming():
+        if request["method"] == "tools/call":
+            home.sendall(b"tools/call\n")
+        else:
+            write(line_for(request))
+
+
+@mode
+def leave_stdout() -> None:
+    """On notifications/leave it closes its stdout, tells home, and lives on until stdin ends."""
+    home = call_home("leave-stdout")
+    for request in incoming():
+        if request["method"] == "notifications/leave":
+            os.close(1)
+            home.sendall(b"closed\n")
+        else:
+            write(line_for(request))
+
+
+@on("tools/call")
+def descriptors(request: Message, line: bytes) -> None:
+    """Lists the descriptors it was started with on stderr."""
+    found = sorted(int(name) for name in os.listdir("/proc/self/fd"))
+    # The last one is the listing itself.
+    write(" ".join(map(str, found[:-1])).encode(), 2)
+    write(line)
 
 
 @mode

@@ -100,16 +100,30 @@ def daemon() -> None:
 
 
 @mode
+def launcher() -> None:
+    """Ends at once when its stdin ends; its child notices that and ends a moment later."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.close(writer)
+        home = call_home("child")
+        os.read(reader, 1)
+        home.close()
+        os._exit(0)
+    os.close(reader)
+    serve()
+
+
+@mode
 def family() -> None:
-    """The worst of all: stubborn, with a child, a child in its own session, and a daemon."""
+    """The worst of all: stubborn and silent, with three kinds of offspring."""
     _be_stubborn()
     _fork(_be_stubborn, "child")
     _fork(os.setsid, "own-session")
     _daemonise("daemon")
     home = call_home("leader")
-    serve()
+    serve({"tools/call": lambda _: home.sendall(b"called\n")})
+    home.sendall(b"end of stdin\n")
     _live_on()
-    home.close()
 
 
 def _daemonise(name: str) -> None:

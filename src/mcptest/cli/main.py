@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from itertools import pairwise
 
 from mcptest import __version__
 from mcptest.cli.failure import report_failure, report_our_fault
@@ -43,10 +44,10 @@ def conductor(argv: Sequence[str] | None = None) -> int:
 
 def _run_mcptest(words: list[str]) -> int:
     if not words or words[0] in ("-h", "--help", "help"):
-        sys.stdout.write(_overview())
+        StandardOutput().write(_overview())
         return ExitCode.PASSED if words else ExitCode.BAD_INPUT
     if words[0] in ("-V", "--version"):
-        sys.stdout.write(f"mcptest {__version__}\n")
+        StandardOutput().write(f"mcptest {__version__}\n")
         return ExitCode.PASSED
     name, *rest = words
     if name not in COMMANDS:
@@ -77,7 +78,7 @@ def _command(name: str) -> Command:
 def _dispatch(command: Command, words: list[str]) -> int:
     arguments = parse_arguments(command, words)
     if arguments.has("--help"):
-        sys.stdout.write(render_help(command))
+        StandardOutput().write(render_help(command))
         return ExitCode.PASSED
     return command.run(arguments)
 
@@ -115,11 +116,8 @@ def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
 
 def _wants_json(words: list[str]) -> bool:
     """Whether standard output is promised to be JSON, also on a line we do not understand."""
-    pairs = zip(words, [*words[1:], ""], strict=True)
-    return any(
-        word in ("--json", "--reporter=json") or (word, following) == ("--reporter", "json")
-        for word, following in pairs
-    )
+    is_asked = "--json" in words or "--reporter=json" in words
+    return is_asked or ("--reporter", "json") in pairwise(words)
 
 
 def _overview() -> str:

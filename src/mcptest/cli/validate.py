@@ -6,6 +6,7 @@ import os
 import sys
 
 from mcptest.cli.options import Command
+from mcptest.cli.output import StandardOutput
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -29,7 +30,7 @@ def validate(arguments: Arguments) -> int:
         sys.stderr.write(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
     files = len(suites)
-    sys.stdout.write(
+    StandardOutput().write(
         f"{files} file{'s' if files != 1 else ''} with {tests} "
         f"test{'s' if tests != 1 else ''}: no mistakes\n"
     )

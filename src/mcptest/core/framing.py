@@ -94,7 +94,8 @@ class LineDecoder:
         self._parts.append(piece)
         self._pending += len(piece)
         if self._pending > self._limit:
-            head = b"".join(self._parts)[:KEPT_BYTES]
+            # Not a byte over the limit, or it would matter where the stream was cut.
+            head = b"".join(self._parts)[: min(KEPT_BYTES, self._limit)]
             out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
             self._skipping = True
             self._parts.clear()

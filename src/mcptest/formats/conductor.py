@@ -209,6 +209,8 @@ class _Loader:
         if "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
+        if value == {"match:partial": {}}:
+            fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
         return self._compiler.compile(value, trail_of((*fields.steps, "response")))
 
     def _stderr(self, fields: Fields) -> object:
@@ -226,8 +228,9 @@ class _Loader:
         if inner is None:
             return None
         inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
-        if not any(key in inner.mapping for key in _PERFORMANCE_KEYS):
+        if all(value is None for value in inner.mapping.values()):
             fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
+            return None
         return Performance(
             max_response_s=inner.duration_s("maxResponseTime"),
             min_response_s=inner.duration_s("minResponseTime"),

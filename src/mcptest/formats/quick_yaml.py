@@ -58,6 +58,9 @@ _PLAIN_START = re.compile(r"[^ !&*?|>%@`\"'#{}\[\],:-]|-(?! |$)")
 _BLOCK_HEADER = re.compile(r"([|>][+-]?) *(?: #.*)?")
 _BREAKS = re.compile(r"\n+")
 
+# Lines that come again come early; remembering all the others would only cost memory.
+_REMEMBERED_LINES = 2000
+
 
 def read_quickly(text: str) -> Found | None:
     """The value of `text` and the lines of its sequence items, or None when not sure."""
@@ -106,7 +109,7 @@ def _first_line(lines: list[str]) -> int:
 
 # The hot loop, in one piece: each call per line would cost a tenth of its time.
 def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  # noqa: C901
-    known: dict[str, Cut | None] = {}
+    known: dict[str, Cut] = {}
     root: list[object] = [None]
     starts: Starts = {id(root): [0]}
     node: Any = root  # the innermost open collection; `indent` is the column of its entries
@@ -116,9 +119,10 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  
     while index < len(lines):
         line = lines[index]
         index += 1
-        cut = known.get(line) or known.setdefault(line, _cut(line))
-        if cut is None:
+        if (cut := known.get(line) or _cut(line)) is None:
             return None
+        if len(known) < _REMEMBERED_LINES:
+            known[line] = cut
         column, inner, key, kind, value = cut
         if kind == _SKIP:
             continue

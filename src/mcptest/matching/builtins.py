@@ -209,7 +209,7 @@ _MATCHERS = (
         summary="The key is there and its value is not null.",
         example="match:exists",
         parse=_nothing,
-        wants=lambda _: "a value that is not null",
+        wants=lambda _: "a value",
         check=_exists,
     ),
     Matcher(

@@ -7,6 +7,7 @@ turns it back into what the author wrote.
 
 from __future__ import annotations
 
+import operator
 import re
 
 from mcptest.core.diagnostics import Complaint
@@ -63,10 +64,25 @@ class Compiler:
             for key in value:
                 if key.startswith(PREFIX):
                     return self._group(value, trail)
-            return {key: self.compile(inner, (trail, key)) for key, inner in value.items()}
+            return self._mapping(value, trail)
         if isinstance(value, list):
-            return [self.compile(inner, (trail, index)) for index, inner in enumerate(value)]
+            return self._sequence(value, trail)
         return value
+
+    # Most of any expectation is plain data: it is copied only where something changes.
+
+    def _mapping(self, value: dict[str, object], trail: Trail) -> dict[str, object]:
+        changed = {}
+        for key, inner in value.items():
+            compiled = self.compile(inner, (trail, key))
+            if compiled is not inner:
+                changed[key] = compiled
+        return {**value, **changed} if changed else value
+
+    def _sequence(self, value: list[object], trail: Trail) -> list[object]:
+        compiled = [self.compile(inner, (trail, index)) for index, inner in enumerate(value)]
+        is_same = all(map(operator.is_, value, compiled))
+        return value if is_same else compiled
 
     def _text(self, source: str, trail: Trail) -> object:
         known = self._patterns.get(source)

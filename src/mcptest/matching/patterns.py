@@ -164,6 +164,10 @@ def _refuse_near_miss(name: str, at: int, registry: Registry) -> None:
     if name in PLANNED_MATCHERS:
         message = f'the matcher "{name}" is not supported by this version of mcptest'
         raise _error("F010", message, at, len(name), f"there are: {', '.join(registry.names)}")
+    if name in registry.directives:
+        message = f'"{PREFIX}{name}" is a directive: write it as a key, and what it takes below it'
+        example = f"for example {registry.directives[name].example}"
+        raise _error("F014", message, at, len(name), example)
     meant = near_miss(name, registry.names + tuple(PLANNED_MATCHERS))
     if meant:
         help = f"to search for the text itself, write match:contains:{name}"

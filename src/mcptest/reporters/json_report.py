@@ -60,10 +60,8 @@ class JsonReporter:
         """The report of what has happened so far; without a last event it says interrupted."""
         finished = self._finished or self._cut_short()
         fault = finished.fault
-        suites = self._suites
-        if fault is not None:
-            # No test ran: a suite that was announced and never begun is not in the report.
-            suites = [suite for suite in suites if suite[1]]
+        # When no test could run there is nothing to report but the reason.
+        suites = self._suites if fault is None else []
         report: Members = {
             **_head(self._tool_version, self._started.started_at),
             "duration_ms": _milliseconds(finished.duration_s),

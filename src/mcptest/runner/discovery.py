@@ -59,11 +59,17 @@ def _expand(pattern: str) -> Iterable[str]:
     # Only those who use a glob pay for the import.
     from glob import glob  # noqa: PLC0415
 
-    for path in glob(pattern, recursive=True):
+    # Whoever wants to look into such a folder names it.
+    skipped = _SKIPPED_FOLDERS.difference(pattern.split(os.sep))
+    # `tests/*` means what `tests/` does; a glob that says more about names means those.
+    wanted = SUITE_ENDINGS if os.path.basename(pattern) in ("*", "**") else ("",)
+    for path in map(os.path.normpath, glob(pattern, recursive=True)):
+        if not skipped.isdisjoint(path.split(os.sep)):
+            continue
         if os.path.isdir(path):
             yield from _suites_below(path)
-        else:
-            yield os.path.normpath(path)
+        elif path.endswith(wanted):
+            yield path
 
 
 def find_config(folder: str) -> str:

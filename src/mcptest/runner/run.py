@@ -99,6 +99,8 @@ class _Run:
             skipped=counts["skipped"],
         )
         no_server = self._start_fault is not None and not self.keeper.has_started_one
+        if no_server:
+            summary = Summary()
         return RunFinished(
             summary=summary,
             duration_s=duration_s,

@@ -79,6 +79,7 @@ class Server:
         self._clues: list[str] = []
         self._messages = 0
         self._bytes_before = 0
+        self._broken: ServerError | None = None
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -114,6 +115,7 @@ class Server:
                 return
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
             self._take_all(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
+            self._raise_broken()
             if self._wire.is_closed:
                 raise ServerError(self._gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
@@ -166,7 +168,7 @@ class Server:
 
     @property
     def is_usable(self) -> bool:
-        return self.is_open and not self._wire.is_closed
+        return self.is_open and not (self._wire.is_closed or self._wire.has_exited)
 
     def look_around(self) -> None:
         """Take, without waiting, whatever has arrived or happened since the last look."""
@@ -186,6 +188,7 @@ class Server:
     # One call
 
     def _call(self, line: bytes, method: str, id: object, began: float, limit_s: float) -> Any:
+        self._raise_broken()
         self._session.opened(id)
         self._awaited, self._answer = id, ABSENT
         self._clues, self._messages = [], 0
@@ -210,18 +213,22 @@ class Server:
                 raise ServerError(self._timed_out(method, id, limit_s))
 
     def _take_all(self, items: list[Frame | Noise | Overlong]) -> None:
-        broken: ServerError | None = None
         for item in items:
             try:
                 self._take(item)
             except ServerError as error:
                 # What came with the line that broke the step is looked at all the same.
-                broken = broken or error
+                self._broken = self._broken or error
         self._messages += len(items)
+        # A step whose answer came right stands; the next one is told.
+        if self._awaited is not ABSENT and self._answer is ABSENT:
+            self._raise_broken()
+            self._check_budget()
+
+    def _raise_broken(self) -> None:
+        broken, self._broken = self._broken, None
         if broken:
             raise broken
-        if self._awaited is not ABSENT and self._answer is ABSENT:
-            self._check_budget()
 
     def _check_budget(self) -> None:
         limits = self.spec.limits
@@ -304,6 +311,8 @@ class Server:
 
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
+        if self._broken:
+            self.findings.add(self._broken.fault.kind, self._broken.fault.message)
         for item in self._wire.last_words:
             if isinstance(item, Noise):
                 self.findings.add_noise(item)

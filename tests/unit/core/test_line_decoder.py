@@ -31,7 +31,7 @@ def test_a_line_is_a_frame_noise_or_too_long() -> None:
             line=5,
             column=1,
         ),
-        Overlong(raw=b"x" * 90, limit=80, line=6),
+        Overlong(raw=b"x" * 80, limit=80, line=6),
         Frame(value={"id": 2}, line=7),
     ]
     assert (decoder.blank_lines, decoder.crlf_lines) == (1, 1)

@@ -1,0 +1,51 @@
+"""Every folder under `examples/` does what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from console import mcptest
+
+ROOT = Path(__file__).parent.parent.parent
+EXAMPLES = ROOT / "examples"
+
+# Folder, the words that run it, and the exit status it is there to show.
+RUNS = {
+    "filesystem": (("--config", "examples/filesystem/conductor.config.json"), 0),
+    "failing": ((), 1),
+}
+
+
+def without_durations(text: str) -> str:
+    return re.sub(r"<?\d+(\.\d+)? m?s\b", "N ms", text)
+
+
+def test_every_example_is_run_here() -> None:
+    assert {path.name for path in EXAMPLES.iterdir() if path.is_dir()} == set(RUNS)
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_an_example_ends_as_it_should(name: str) -> None:
+    words, code = RUNS[name]
+    ended = mcptest(ROOT, "run", f"examples/{name}", *words)
+    assert (ended.code, ended.err) == (code, "")
+
+
+def test_the_example_that_passes_also_runs_from_its_own_folder() -> None:
+    ended = mcptest(EXAMPLES / "filesystem", "run")
+    assert ended.code == 0
+    assert "7 tests: 7 passed" in ended.out
+
+
+def test_the_example_that_fails_says_what_is_recorded_beside_it() -> None:
+    recorded = EXAMPLES / "failing" / "expected-output.txt"
+    ended = mcptest(ROOT, "run", "examples/failing")
+    assert without_durations(ended.out) == recorded.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_an_example_has_no_mistakes_and_no_warnings(name: str) -> None:
+    ended = mcptest(ROOT, "validate", f"examples/{name}")
+    assert (ended.code, ended.err) == (0, "")

@@ -1,0 +1,137 @@
+"""Group E of the fault catalogue: full pipes, floods, and answers that do not come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from staging import LONG_S, call, echo, perform, spec_for
+
+from mcptest.core.errors import FormatError
+from mcptest.formats.conductor_config import load_config
+from mcptest.formats.durations import parse_duration
+from mcptest.wire.stopping import Grace
+
+if TYPE_CHECKING:
+    from connect_back import Listener
+
+PING = {
+    "it": "answers a ping",
+    "request": {"jsonrpc": "2.0", "id": 2, "method": "ping"},
+    "expect": {"response": {"jsonrpc": "2.0", "id": 2, "result": {}}},
+}
+
+
+def test_a_server_that_never_reads_is_named_at_the_deadline() -> None:
+    """Row 70. It is killed at once, since it will not notice that its stdin closes."""
+    report = perform(spec_for("no-read", timeout_s=0.4), echo("x" * 1_000_000))
+    assert (report.status, report.fault["kind"]) == (1, "stdin_blocked")
+    assert report.fault["message"].startswith("the server stopped reading: 9")
+    assert "bytes of tools/call (id 1) could not be written" in report.fault["message"]
+    assert report.fault["effect"] == "indefinite"
+    assert report.members["findings"] == []
+    assert report.members["duration_ms"] < LONG_S * 1000 / 3
+
+
+@pytest.mark.parametrize("size", [10, 1_000_000])
+def test_a_server_that_closed_its_stdin_is_said_to_have(size: int) -> None:
+    """Row 70, a variant."""
+    report = perform(spec_for("deaf", timeout_s=0.4), echo("x" * size))
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert "it has closed its stdin" in report.fault["hint"]
+
+
+def test_reading_never_waits_for_writing() -> None:
+    """Row 71. Both sides want to write 2 MB first."""
+    perform(spec_for("shout-first", "2000000"), echo("x" * 2_000_000)).assert_spotless()
+
+
+def test_a_flood_on_stderr_is_drained_while_the_call_goes_on() -> None:
+    """Row 72. Its memory is looked at in test_command_line."""
+    perform(spec_for("stderr-flood", "32")).assert_spotless()
+
+
+def test_stderr_that_never_ends_keeps_nobody_waiting() -> None:
+    """Row 72. Also where stderr is looked at: after a call, in a failure, at the end."""
+    spec = spec_for("stderr-endless", timeout_s=5.0)
+    noisy = echo(id=2, expect={"stderr": "match:contains:eee"})
+    report = perform(spec, echo(), noisy, echo("no", id=3) | {"request": call("yes", 3)})
+    assert (report.status, report.statuses) == (1, ["passed", "passed", "failed"])
+    assert report.members["findings"] == []
+    assert report.members["duration_ms"] < LONG_S * 1000 / 3
+
+
+def test_a_flood_before_a_failure_says_how_much_of_it_is_not_shown() -> None:
+    """Row 72."""
+    test = echo(expect={"stderr": "match:startsWith:["})
+    perform(spec_for("stderr-flood", "2"), test).assert_spotless()
+
+
+def test_stderr_that_is_not_text_is_shown_escaped() -> None:
+    """Row 73."""
+    report = perform(spec_for("stderr-bytes", b"\xff\xfe\x00bin".hex(), timeout_s=0.3))
+    assert report.fault["stderr_tail"] == "\\xff\\xfe\x00bin"
+
+
+def test_a_closed_stderr_is_no_fault() -> None:
+    """Row 74."""
+    test = echo(expect={"stderr": "toBeEmpty"})
+    perform(spec_for("stderr-closed"), test).assert_spotless()
+
+
+def test_stderr_merged_into_stdout_is_a_finding_that_quotes_it() -> None:
+    """Row 74."""
+    report = perform(spec_for("stderr-on-stdout"))
+    assert (report.status, report.statuses) == (0, ["passed"])
+    assert '"INFO fault_server is starting"' in report.findings["malformed_line"]["quote"]
+
+
+def test_a_call_that_is_too_slow_is_cancelled_and_may_have_had_its_effect(
+    listener: Listener,
+) -> None:
+    """Row 75. The server is used again for calls with other ids."""
+    report = perform(spec_for("silent", listener=listener), echo(id=1, timeout="300ms"), PING)
+    assert (report.status, report.statuses) == (1, ["error", "passed"])
+    assert report.fault["kind"] == "timeout"
+    assert report.fault["effect"] == "indefinite"
+    assert report.fault["message"] == (
+        "no answer to tools/call (id 1) within 300 ms; the call may have had its effect"
+    )
+    assert (report.notes, report.members["findings"]) == ([], [])
+    caller = listener.next_caller()
+    assert caller.next_word() == "cancelled 1"
+    assert caller.next_word() == ""
+
+
+@pytest.mark.parametrize(
+    "value",
+    [0, -1, -0.5, float("nan"), float("inf"), "0", "0ms", "-1s", "1h", "", "soon", True, None, []],
+)
+def test_a_timeout_that_is_no_time_is_refused(value: object) -> None:
+    """Row 76."""
+    with pytest.raises(ValueError, match="must be"):
+        parse_duration(value)
+
+
+@pytest.mark.parametrize("value", [86_400_001, "25000000s", "1441m", 10**400])
+def test_a_timeout_of_more_than_a_day_is_refused(value: object) -> None:
+    """Row 76."""
+    with pytest.raises(ValueError, match="at most 24 hours"):
+        parse_duration(value)
+
+
+@pytest.mark.parametrize("key", ["timeout", "startupTimeout"])
+@pytest.mark.parametrize("value", ["0", "-5", '"never"', "1e999", "[]"])
+def test_a_timeout_that_is_no_time_is_refused_when_the_config_is_read(key: str, value: str) -> None:
+    """Row 76."""
+    text = f'{{"name": "x", "command": "x", "args": [], "{key}": {value}}}'
+    with pytest.raises(FormatError):
+        load_config(text, "conductor.config.json", {})
+
+
+def test_a_stopped_server_runs_into_the_timeout_and_is_killed_all_the_same() -> None:
+    """Row 79."""
+    grace = Grace(stdin_s=0.1, term_s=0.1, kill_s=5.0)
+    report = perform(spec_for("stop-itself", timeout_s=0.3), grace=grace)
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert list(report.findings) == ["needed_kill"]
