@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -124,6 +125,18 @@ def test_an_interrupt_is_heeded_while_messages_pour_in(tmp_path: Path) -> None:
         run.signal(signal.SIGINT)
         assert run.status() == 130
         assert time.monotonic() - began < LONG_S / 3
+
+
+def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
+    """Row 94. No wait is reached that could heed the signal, and no second one comes."""
+    stuck = (
+        "import os, signal\n"
+        "from mcptest.wire.interrupts import Interrupts\n"
+        "with Interrupts(patience_s=0.1):\n"
+        "    os.kill(os.getpid(), signal.SIGTERM)\n"
+        "    while True: pass\n"
+    )
+    assert subprocess.run([sys.executable, "-c", stuck], timeout=LONG_S).returncode == 130
 
 
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored(

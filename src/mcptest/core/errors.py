@@ -48,7 +48,7 @@ class FormatError(McptestError):
     """One or more files cannot be understood."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
-        count = len(diagnostics)
+        count = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
         super().__init__(f"{count} mistake{'s' if count != 1 else ''} in the files given")
         self.diagnostics = tuple(diagnostics)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Self, dataclass_transform
 else:
 
@@ -19,8 +20,6 @@ else:
 
 
 __all__ = ["Record"]
-
-_set = object.__setattr__
 
 
 class _RecordType(type):
@@ -35,11 +34,13 @@ class _RecordType(type):
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
         cls._names = frozenset(cls._fields)
+        cls._slots = tuple((field, getattr(cls, field).__set__) for field in cls._fields)
         cls._defaults = {**getattr(cls, "_defaults", {}), **defaults}
         return cls
 
     _fields: tuple[str, ...]
     _names: frozenset[str]
+    _slots: tuple[tuple[str, Callable[[object, object], None]], ...]
     _defaults: dict[str, Any]
 
 
@@ -51,11 +52,13 @@ class Record(metaclass=_RecordType):
 
     def __init__(self, **given: Any) -> None:
         cls = type(self)
-        values = {**cls._defaults, **given}
-        if values.keys() != cls._names:
-            raise TypeError(_complaint(cls, values))
-        for field, value in values.items():
-            _set(self, field, value)
+        if cls._defaults:
+            given = {**cls._defaults, **given}
+        if given.keys() != cls._names:
+            raise TypeError(_complaint(cls, given))
+        # Straight into the slots: `__setattr__` is what keeps everybody else out.
+        for field, fill in cls._slots:
+            fill(self, given[field])
 
     def fields(self) -> list[tuple[str, Any]]:
         """Names and values, in the order they were declared."""

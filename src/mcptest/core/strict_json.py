@@ -33,7 +33,7 @@ def parse_json(text: str) -> object:
     try:
         value: object = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise NotJsonError(_explain(error), error.pos + 1) from None
+        raise _explained(error) from None
     except RecursionError:
         raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels") from None
     except NotJsonError:
@@ -73,25 +73,30 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _explain(error: json.JSONDecodeError) -> str:
+def _explained(error: json.JSONDecodeError) -> NotJsonError:
+    text, at = error.doc, error.pos
     if error.msg == "Extra data":
-        return "something follows the end of the JSON value"
-    return error.msg[:1].lower() + error.msg[1:]
+        return NotJsonError("something follows the end of the JSON value", at + 1)
+    # Older Pythons point behind the comma and complain about what they find there.
+    before = text[:at].rstrip()
+    if text[at : at + 1] in ("]", "}") and before.endswith(","):
+        return NotJsonError("a comma with nothing after it", len(before))
+    if error.msg.startswith("Illegal trailing comma"):
+        return NotJsonError("a comma with nothing after it", at + 1)
+    return NotJsonError(error.msg[:1].lower() + error.msg[1:], at + 1)
 
 
 def _is_deeper_than(value: object, limit: int) -> bool:
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         inner: list[object] = []
         for node in level:
             if isinstance(node, dict):
                 inner += node.values()
             elif isinstance(node, list):
                 inner += node
-        if not inner:
-            return False
         level = inner
-    return True
+    return any(isinstance(node, (dict, list)) for node in level)
 
 
 _DECODER = json.JSONDecoder(

@@ -117,8 +117,7 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  
     slot: Any = 0  # the entry of `node` that the next line may still give a value
     outer: list[tuple[int, Any]] = []
     while index < len(lines):
-        line = lines[index]
-        index += 1
+        line, index = lines[index], index + 1
         if (cut := known.get(line) or _cut(line)) is None:
             return None
         if len(known) < _REMEMBERED_LINES:

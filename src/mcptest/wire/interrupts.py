@@ -7,6 +7,9 @@ steps, cleans up and reports.
 * first signal: stop, by the ladder
 * second: every server is killed at once
 * third: we leave; the guardian cleans up behind us
+
+Somewhere between two steps a run may be stuck (a regular expression that takes for
+ever): when a signal has not ended it in good time, we leave as on the third.
 """
 
 from __future__ import annotations
@@ -24,12 +27,16 @@ __all__ = ["Interrupts"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAVE_STATUS = 130
 
+# More than the whole ladder takes.
+_PATIENCE_S = 15.0
+
 
 class Interrupts:
     """While entered, SIGINT, SIGTERM and SIGHUP are counted here."""
 
-    def __init__(self) -> None:
+    def __init__(self, patience_s: float = _PATIENCE_S) -> None:
         self.count = 0
+        self._patience_s = patience_s
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -40,6 +47,7 @@ class Interrupts:
             # A signal the parent had us ignore (nohup) stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._previous[number] = signal.signal(number, self._handle)
+        self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _leave)
         return self
 
     def __exit__(
@@ -48,6 +56,7 @@ class Interrupts:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._previous.items():
             signal.signal(number, handler)  # type: ignore[arg-type]  # it came from signal()
         os.close(self.fd)
@@ -57,7 +66,12 @@ class Interrupts:
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")
+            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
         elif self.count == 2:
             self.on_second()
         else:
-            os._exit(_LEAVE_STATUS)
+            _leave(number, frame)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(_LEAVE_STATUS)

@@ -34,7 +34,8 @@ def test_a_message_is_one_line(value: object) -> None:
     [
         ("", "expecting value", 1),
         ("nope", "expecting value", 1),
-        ('{"a": 1,}', "expecting property name enclosed in double quotes", 9),
+        ('{"a": 1,}', "a comma with nothing after it", 8),
+        ("[1, ]", "a comma with nothing after it", 3),
         ('{"a": 1} x', "something follows the end of the JSON value", 10),
         ("1 2", "something follows the end of the JSON value", 3),
         ('{"a": 1, "b": 2, "a": 3}', 'the key "a" stands twice in one object', 0),
@@ -88,3 +89,10 @@ def test_half_a_surrogate_pair_survives_the_round_trip() -> None:
 def test_a_number_that_json_has_no_word_for_is_never_written(value: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         dump_json([value])
+
+
+@pytest.mark.parametrize("innermost", ["", "1"])
+def test_depth_counts_arrays_whether_they_hold_something_or_not(innermost: str) -> None:
+    parse_json("[" * 200 + innermost + "]" * 200)
+    with pytest.raises(NotJsonError, match="deeper than 200"):
+        parse_json("[" * 201 + innermost + "]" * 201)
