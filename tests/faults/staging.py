@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,7 @@ def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
     """What servers are started with; afterwards nothing of them may be left."""
     before = open_descriptors()
     with Interrupts() as interrupts:
-        guardian = Guardian()
+        guardian = new_guardian()
         interrupts.on_second = guardian.kill_all
         try:
             yield Launcher(guardian=guardian, interrupts=interrupts, grace=grace)
@@ -155,6 +156,13 @@ def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
     assert left == {}, "processes of the run are still alive"
     assert not has_children(), "a child or a zombie is left"
     assert open_descriptors() == before, "a descriptor is left"
+
+
+def new_guardian() -> Guardian:
+    # It forks, and newer Pythons warn of that where there are threads, as in pytest-xdist.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return Guardian()
 
 
 def perform(spec: ServerSpec, *tests: Message, grace: Grace = SHORT_GRACE) -> Report:

@@ -14,6 +14,7 @@ from staging import (
     call,
     echo,
     has_children,
+    new_guardian,
     open_descriptors,
     perform,
     plan_for,
@@ -25,7 +26,7 @@ from mcptest.core.plan import ServerSpec
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.run import RunOptions, run_plan
 from mcptest.runner.server import Server
-from mcptest.wire.guardian import Guardian
+from mcptest.wire import stdio
 from mcptest.wire.stopping import Grace, describe_exit
 from mcptest.wire.sweep import MARK_VARIABLE, list_marked
 
@@ -166,6 +167,17 @@ def test_a_child_that_ends_a_moment_after_its_launcher_is_not_left_behind(
     assert listener.next_caller().is_dead_within(5)
 
 
+def test_a_child_without_our_mark_is_killed_with_the_group(listener: Listener) -> None:
+    """Row 87. It cannot be named, since nothing tells it from any other process."""
+    with stage(QUICK_GRACE) as launcher:
+        server = Server(spec_for("unmarked", listener=listener), launcher)
+        server.open()
+        lodger = listener.next_caller()
+        assert server.close().rung == "stdin"
+        assert lodger.is_dead_within(5)
+        lodger.close()
+
+
 def test_the_worst_family_is_gone_when_the_run_is(listener: Listener) -> None:
     """Rows 86 to 88 at once."""
     report = perform(spec_for("family", listener=listener, timeout_s=0.2), grace=QUICK_GRACE)
@@ -180,12 +192,26 @@ def test_a_run_inside_a_server_of_another_run_carries_both_marks(
 ) -> None:
     """Row 88: whoever cleans up the outer run finds the servers of the inner one."""
     monkeypatch.setenv(MARK_VARIABLE, "outer/1/")
-    guardian = Guardian()
+    guardian = new_guardian()
     try:
         assert guardian.mark.startswith("outer/1/")
         assert guardian.next_mark().startswith(guardian.mark)
     finally:
         guardian.dismiss()
+
+
+def test_draining_stderr_takes_no_more_than_a_pipe_holds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Row 72: however fast it is filled again."""
+    with stage() as launcher:
+        server = Server(spec_for("good"), launcher)
+        server.open()
+        with monkeypatch.context() as patch:
+            patch.setattr(stdio, "_read", lambda fd: b"e" * 65536)
+            server._wire.drain_stderr()
+        assert server._wire.stderr.total == 1 << 20
+        server.close()
 
 
 def test_two_hundred_servers_one_after_the_other_leave_nothing() -> None:

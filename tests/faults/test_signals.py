@@ -37,6 +37,17 @@ def test_a_killed_run_takes_the_worst_family_with_it(tmp_path: Path, listener: L
             assert caller.is_dead_within(2)
 
 
+def test_a_killed_run_takes_a_child_without_our_mark_with_it(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """Row 92. The process group gives it away."""
+    words = write_files(tmp_path, spec_for("unmarked", listener=listener))
+    with running(tmp_path, words) as run:
+        lodger = listener.next_caller()
+        run.signal(signal.SIGKILL)
+        assert lodger.is_dead_within(2)
+
+
 def test_a_run_killed_in_its_handshake_leaves_nobody(tmp_path: Path, listener: Listener) -> None:
     """Row 92."""
     words = write_files(tmp_path, spec_for("mute", listener=listener))

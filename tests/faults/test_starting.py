@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import select
+import subprocess
+import sys
 import time
 from typing import TYPE_CHECKING
 
 import pytest
-from staging import FAULT_SERVER, LONG_S, SHORT_GRACE, echo, perform, spec_for, stage
+from command import running, write_files
+from staging import FAULT_SERVER, LONG_S, SHORT_GRACE, Report, echo, perform, spec_for, stage
 
 from mcptest.core.framing import Frame
 from mcptest.core.plan import ServerSpec
@@ -268,9 +271,17 @@ def test_a_banner_is_named_when_the_answer_never_comes() -> None:
     assert "belong on stderr" in report.fault["hint"]
 
 
-def test_a_server_is_given_no_terminal() -> None:
+def test_a_server_is_given_no_terminal_even_when_we_have_one(tmp_path: Path) -> None:
     """Row 15."""
-    perform(spec_for("tty"), echo(expect={"stderr": "there is no terminal"})).assert_spotless()
+    test = echo(expect={"stderr": "there is no terminal"})
+    words = write_files(tmp_path, spec_for("tty"), test)
+    on_a_terminal = "import pty, sys; pty.spawn(sys.argv[1:])"
+    words = [sys.executable, "-c", on_a_terminal, *words, "--reporter", "json=report.json"]
+    with running(tmp_path, words, stdin=subprocess.DEVNULL) as run:
+        out, _ = run.process.communicate(timeout=60)
+    report = Report((tmp_path / "report.json").read_text(encoding="utf-8"), 0)
+    report.assert_spotless()
+    assert b"1 passed" in out
 
 
 def test_a_ready_pattern_is_waited_for_and_its_absence_explained() -> None:

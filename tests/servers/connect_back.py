@@ -17,9 +17,10 @@ PORT_VARIABLE = "MCPTEST_CONNECT_BACK"
 _PATIENCE_S = 20.0
 
 
-def call_home(name: str) -> socket.socket:
+def call_home(name: str, port: str = "") -> socket.socket:
     """In the fixture: say who this is. Keep what is returned; never share it over a fork."""
-    home = socket.create_connection(("127.0.0.1", int(os.environ[PORT_VARIABLE])))
+    port = port or os.environ[PORT_VARIABLE]
+    home = socket.create_connection(("127.0.0.1", int(port)))
     home.sendall(f"{name}\n".encode())
     return home
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 
-from connect_back import call_home
+from connect_back import PORT_VARIABLE, call_home
 from good_server import mode, on, serve, write
 
 TYPE_CHECKING = False
@@ -93,6 +95,23 @@ def own_session() -> None:
 
 
 @mode
+def unmarked() -> None:
+    """Leaves a child behind whose environment is empty; only its process group gives it away."""
+    words = (sys.executable, "-S", "-E", sys.argv[0], "lodger", os.environ[PORT_VARIABLE])
+    if os.fork() == 0:
+        os.execve(words[0], words, {})
+    serve({"tools/call": lambda _: None})
+
+
+@mode
+def lodger(port: str) -> None:
+    """Calls this port and lives until it is killed."""
+    home = call_home("lodger", port)
+    _live_on()
+    home.close()
+
+
+@mode
 def daemon() -> None:
     """Leaves a daemon behind: two forks and a session away from us."""
     _daemonise("daemon")
@@ -101,12 +120,13 @@ def daemon() -> None:
 
 @mode
 def launcher() -> None:
-    """Ends at once when its stdin ends; its child notices that and ends a moment later."""
+    """Ends at once when its stdin ends; its child notices that and takes a moment to end."""
     reader, writer = os.pipe()
     if os.fork() == 0:
         os.close(writer)
         home = call_home("child")
         os.read(reader, 1)
+        threading.Event().wait(0.05)
         home.close()
         os._exit(0)
     os.close(reader)

@@ -5,6 +5,7 @@
   - FormatError            files cannot be understood; carries every diagnostic
   - NothingSelectedError   a glob or a filter that matches nothing
   - InterruptedRunError    a signal asked us to stop
+  - PatternTimeoutError    a pattern took too long to match
   - ServerError            the server under test could not be driven; has a `kind`
 
 A failed expectation is not here: it is data (`mcptest.core.outcome.Mismatch`).
@@ -26,6 +27,7 @@ __all__ = [
     "InterruptedRunError",
     "McptestError",
     "NothingSelectedError",
+    "PatternTimeoutError",
     "ServerError",
     "UsageError",
 ]
@@ -59,6 +61,15 @@ class NothingSelectedError(McptestError):
 
 class InterruptedRunError(McptestError):
     """A signal asked the run to stop."""
+
+
+class PatternTimeoutError(McptestError):
+    """Matching took longer than anybody should wait; `pattern` is the culprit, if known."""
+
+    def __init__(self, limit_s: float, pattern: str = "") -> None:
+        super().__init__(f"the pattern {pattern or 'at hand'} took more than {limit_s:g} s")
+        self.limit_s = limit_s
+        self.pattern = pattern
 
 
 class ServerError(McptestError):

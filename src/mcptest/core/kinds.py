@@ -19,6 +19,7 @@ FAULTS = frozenset(
         "protocol_violation",
         "line_too_long",
         "output_budget",
+        "pattern_too_slow",
         "interrupted",
     ]
 )

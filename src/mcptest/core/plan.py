@@ -54,7 +54,7 @@ class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
     `has_elements` says that `response` looks at each element of some array, which may
-    turn out to be empty.
+    turn out to be empty; `has_patterns` that some pattern is matched.
     """
 
     response: object = ABSENT
@@ -62,6 +62,7 @@ class Expectation(Record):
     exit_code: int | None = None
     performance: Performance | None = None
     has_elements: bool = False
+    has_patterns: bool = False
 
 
 class Step(Record):

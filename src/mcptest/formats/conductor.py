@@ -162,11 +162,13 @@ class _Loader:
         stderr = holders.get("stderr")
         exit_code = holders.get("exitCode")
         performance = holders.get("performance")
-        self._compiler.has_seen_elements = False
+        compiler = self._compiler
+        compiler.has_seen_elements = compiler.has_seen_patterns = False
         return Expectation(
             response=self._response(response, request) if response else ABSENT,
-            has_elements=self._compiler.has_seen_elements,
             stderr=self._stderr(stderr) if stderr else ABSENT,
+            has_elements=compiler.has_seen_elements,
+            has_patterns=compiler.has_seen_patterns,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
             performance=self._performance(performance) if performance else None,
         )

@@ -55,6 +55,7 @@ class Compiler:
         self._patterns: dict[str, Pattern] = {}
         self.complaints: list[Complaint] = []
         self.has_seen_elements = False
+        self.has_seen_patterns = False
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
@@ -85,6 +86,7 @@ class Compiler:
         return value if is_same else compiled
 
     def _text(self, source: str, trail: Trail) -> object:
+        self.has_seen_patterns = True
         known = self._patterns.get(source)
         if known is None:
             try:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Complaint
+from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.record import Record
@@ -77,7 +78,10 @@ class Pattern(Record):
 
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """None when the value meets the pattern, else why it does not."""
-        miss = self.matcher.check(self.parameter, actual)
+        try:
+            miss = self.matcher.check(self.parameter, actual)
+        except PatternTimeoutError as error:
+            raise PatternTimeoutError(error.limit_s, self.source) from None
         wants = self.matcher.wants(self.parameter)
         if self.negated:
             why = None if miss else Miss(why="it is just that")

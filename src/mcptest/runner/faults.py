@@ -14,6 +14,7 @@ from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.plan import Limits, ServerSpec
     from mcptest.core.session import Strayed, Violated
@@ -32,6 +33,7 @@ __all__ = [
     "quoted",
     "quoted_line",
     "seconds",
+    "slow_pattern",
     "stray_clue",
     "timed_out",
     "too_long",
@@ -200,6 +202,15 @@ def over_budget(limits: Limits, messages: int, size: int, wire: StdioServer) -> 
         effect="indefinite",
     )
     return with_evidence(fault, wire)
+
+
+def slow_pattern(error: PatternTimeoutError) -> Fault:
+    return Fault(
+        kind="pattern_too_slow",
+        message=f"matching {visible(error.pattern)} took more than {seconds(error.limit_s)} of "
+        "computing and was stopped; whether it matches is not known",
+        hint="repeats inside repeats, such as (a+)+, try endless ways to split a text",
+    )
 
 
 def stray_clue(event: Strayed, awaited: object) -> str:

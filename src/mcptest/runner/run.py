@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 
-from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.events import (
     CaseFinished,
     CaseStarted,
@@ -21,8 +21,10 @@ from mcptest.core.outcome import ABSENT, CaseResult, Fault, Summary
 from mcptest.core.record import Record
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import empty_arrays
+from mcptest.runner import faults
 from mcptest.runner.judging import judge, stderr_may_still_come
 from mcptest.runner.keeper import Keeper
+from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Listener
     from mcptest.core.outcome import Mismatch
-    from mcptest.core.plan import Case, ServerSpec, Step, Suite
+    from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.runner.loading import Plan
     from mcptest.runner.server import Launcher, Reply, Server
 
@@ -39,6 +41,9 @@ __all__ = ["RunOptions", "run_plan"]
 
 # How long stderr is waited for, and only where waiting could help.
 _STDERR_PATIENCE_S = 0.25
+
+# How long all patterns of one test may compute.
+_PATTERN_LIMIT = CpuLimit(2.0)
 
 
 class RunOptions(Record):
@@ -168,14 +173,16 @@ class _Run:
                 server, note = self.keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 began = time.monotonic() if step is case.steps[0] else began
-                reply = _perform_step(server, step, case.timeout_s or spec.timeout_s)
-                mismatches = tuple(judge(step.expectation, reply))
+                reply = server.perform(step, case.timeout_s or spec.timeout_s)
+                reply, mismatches = _judged(server, step, reply)
                 if step.expectation.has_elements:
                     notes += tuple(empty_arrays(step.expectation.response, reply.message))
                 if mismatches:
                     return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
         except ServerError as error:
             return self._errored(case, error.fault, time.monotonic() - began, notes)
+        except PatternTimeoutError as error:
+            return self._errored(case, faults.slow_pattern(error), time.monotonic() - began, notes)
         self.keeper.passed()
         return CaseResult(
             name=case.name,
@@ -201,14 +208,26 @@ class _Run:
         )
 
 
-def _perform_step(server: Server, step: Step, timeout_s: float) -> Reply:
-    mark = server.stderr_mark()
-    reply = server.perform(step, timeout_s)
+def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mismatch, ...]]:
+    """The reply with all of its stderr, and every expectation that it does not meet."""
+    expectation = step.expectation
+    if not expectation.has_patterns:
+        reply = _with_stderr(server, expectation, reply)
+        return reply, tuple(judge(expectation, reply))
+    with _PATTERN_LIMIT:
+        reply = _with_stderr(server, expectation, reply)
+        return reply, tuple(judge(expectation, reply))
+
+
+def _with_stderr(server: Server, expectation: Expectation, reply: Reply) -> Reply:
+    """The reply with what stderr brings a little later, where that could help."""
+    if expectation.stderr is ABSENT:
+        return reply
     deadline = time.monotonic() + _STDERR_PATIENCE_S
-    while stderr_may_still_come(step.expectation, reply.stderr):
+    while stderr_may_still_come(expectation, reply.stderr):
         if not server.wait_for_stderr(deadline):
             break
-        reply = reply.but(stderr=server.stderr_since(mark))
+        reply = reply.but(stderr=server.stderr_since(reply.stderr_mark))
     return reply
 
 

@@ -13,7 +13,7 @@ import time
 from mcptest import __version__
 from mcptest.core import jsonrpc
 from mcptest.core.capture import Exchange, SessionCapture
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import PatternTimeoutError, ServerError
 from mcptest.core.framing import Frame, Noise, Overlong, encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
@@ -22,6 +22,7 @@ from mcptest.core.session import INITIALIZE_ID, Answered, Asked, ClientSession, 
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
+from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import Grace, Stopped, stop
 
@@ -40,6 +41,9 @@ _EXIT_AFTER_EOF_S = 0.5
 
 # How many odd things during one call are remembered as its possible cause.
 _MAX_CLUES = 1000
+
+# How long a ready pattern may compute on one piece of text.
+_READY_LIMIT = CpuLimit(2.0)
 
 # What a ready pattern may look back over when text arrives in pieces.
 _READY_CARRY_CHARS = 4096
@@ -60,6 +64,7 @@ class Reply(Record):
     message: Any
     elapsed_s: float
     stderr: str
+    stderr_mark: int = 0
     exit_code: int | None = None
 
 
@@ -111,7 +116,7 @@ class Server:
             fresh, _ = self._wire.stderr.since(seen)
             seen = self._wire.stderr.total
             text = text[-_READY_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
-            if pattern.search(text):
+            if self._is_found(pattern, text):
                 return
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
             self._take_all(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
@@ -120,6 +125,14 @@ class Server:
                 raise ServerError(self._gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
                 raise ServerError(faults.not_ready(self.spec, self._wire))
+
+    def _is_found(self, pattern: re.Pattern[str], text: str) -> bool:
+        try:
+            with _READY_LIMIT:
+                return pattern.search(text) is not None
+        except PatternTimeoutError as error:
+            culprit = PatternTimeoutError(error.limit_s, self.spec.ready_pattern)
+            raise ServerError(faults.slow_pattern(culprit)) from None
 
     # Steps
 
@@ -152,11 +165,9 @@ class Server:
             message=answer,
             elapsed_s=elapsed_s,
             stderr=self.stderr_since(mark),
+            stderr_mark=mark,
             exit_code=exit_code,
         )
-
-    def stderr_mark(self) -> int:
-        return self._wire.stderr.total
 
     def stderr_since(self, mark: int) -> str:
         kept, lost = self._wire.stderr.since(mark)

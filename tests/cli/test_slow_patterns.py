@@ -1,0 +1,39 @@
+"""A pattern that would compute for ever is stopped, named, and nobody else's fault."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from console import case, mcptest, write_config, write_suite
+
+ENDLESS = "match:regex:^(a+)+$"
+
+
+def test_an_endless_pattern_is_an_error_and_the_run_goes_on(tmp_path: Path) -> None:
+    """Row 118: a hostile regular expression is bounded, and the message names it."""
+    endless = case("endless", params={"say": "a" * 40 + "!"}, wants={"say": ENDLESS})
+    write_suite(tmp_path / "slow.test.mcp.yml", endless, case("next"))
+    write_config(tmp_path / "conductor.config.json")
+    ended = mcptest(tmp_path, "run", "--json")
+    first, second = ended.report()["suites"][0]["tests"]
+    assert (ended.code, second["status"]) == (1, "passed")
+    assert (first["status"], first["error"]["kind"]) == ("error", "pattern_too_slow")
+    assert ENDLESS in first["error"]["message"]
+
+
+def test_a_pattern_that_only_looks_dangerous_is_matched(tmp_path: Path) -> None:
+    harmless = case("harmless", params={"say": "a" * 40}, wants={"say": ENDLESS})
+    write_suite(tmp_path / "fast.test.mcp.yml", harmless)
+    write_config(tmp_path / "conductor.config.json")
+    ended = mcptest(tmp_path, "run", "--json")
+    assert (ended.code, ended.report()["summary"]["passed"]) == (0, 1)
+
+
+def test_an_endless_ready_pattern_ends_the_run(tmp_path: Path) -> None:
+    noisy = "import sys; sys.stderr.write('a' * 40 + '!'); sys.stderr.flush(); sys.stdin.read()"
+    config = {"name": "x", "command": "python3", "args": ["-c", noisy], "readyPattern": "^(a+)+$"}
+    (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    write_suite(tmp_path / "slow.test.mcp.yml", case("never runs"))
+    ended = mcptest(tmp_path, "run", "--json")
+    assert (ended.code, ended.report()["error"]["kind"]) == (3, "pattern_too_slow")
