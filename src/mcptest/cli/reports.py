@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.core.events import Event
+    from mcptest.reporters.terminal import TerminalReporter
 
     class Rendering(Protocol):
         def __call__(self, event: Event) -> None: ...
@@ -44,6 +45,7 @@ class Reports:
         self._targets = targets
         self._no_colour = no_colour
         self._verbose = verbose
+        self.tick: Callable[[], None] | None = None
         self._listeners: list[Callable[[Event], None]] = []
         self._rendered: list[tuple[Rendering, str]] = []
         self._redact: Callable[[str], str] | None = None
@@ -85,17 +87,20 @@ class Reports:
                     self._listeners.append(rendering)
                     self._rendered.append((rendering, file))
 
-    def _terminal(self) -> Callable[[Event], None]:
+    def _terminal(self) -> TerminalReporter:
         # Only the reporters that are wanted are paid for.
         from mcptest.reporters.terminal import TerminalReporter  # noqa: PLC0415
 
-        return TerminalReporter(
+        is_live = is_terminal()
+        reporter = TerminalReporter(
             StandardOutput(),
             colour=wants_colour(self._no_colour),
-            live=is_terminal(),
+            live=is_live,
             width=_columns(),
             verbose=self._verbose,
         )
+        self.tick = reporter.tick if is_live else None
+        return reporter
 
     def _rendering(self, name: str) -> Rendering:
         if name == "json":

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.capture import SessionCapture
-    from mcptest.core.events import Listener, RunFinished
+    from mcptest.core.events import RunFinished
     from mcptest.runner.loading import Plan
 
 __all__ = ["COMMAND", "OPTIONS", "run"]
@@ -72,7 +72,7 @@ def run(arguments: Arguments) -> int:
     gc.freeze()
     gc.enable()
     reports.open(plan.secrets)
-    finished, captures = _run(plan, arguments, reports.tell)
+    finished, captures = _run(plan, arguments, reports)
     files = {}
     if arguments.has("--capture"):
         files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
@@ -117,7 +117,7 @@ def _timeout_s(arguments: Arguments) -> float | None:
 
 
 def _run(
-    plan: Plan, arguments: Arguments, tell: Listener
+    plan: Plan, arguments: Arguments, reports: Reports
 ) -> tuple[RunFinished, list[SessionCapture]]:
     # What opens processes is imported once the files have turned out to be right.
     from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415
@@ -131,10 +131,13 @@ def _run(
         guardian = Guardian()
         interrupts.on_second = guardian.kill_all
         launcher = Launcher(
-            guardian=guardian, interrupts=interrupts, keeps_traffic=arguments.has("--capture")
+            guardian=guardian,
+            interrupts=interrupts,
+            keeps_traffic=arguments.has("--capture"),
+            while_waiting=reports.tick,
         )
         try:
-            return run_plan(plan, options, launcher, tell)
+            return run_plan(plan, options, launcher, reports.tell)
         finally:
             guardian.dismiss()
 

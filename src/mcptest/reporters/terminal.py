@@ -56,9 +56,9 @@ MARKS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "-"}
 ASCII_MARKS = {"passed": "ok   ", "failed": "FAIL ", "error": "ERROR", "skipped": "skip "}
 ASCII_FORMS = {ord("…"): "...", ord("›"): ">"}
 
-DETAIL_INDENT = " " * 10
+DETAIL_INDENT = " " * 6
 # The columns taken by DETAIL_INDENT and the label in front of a value.
-VALUE_COLUMN = 22
+VALUE_COLUMN = 18
 
 
 class TerminalReporter:

@@ -123,8 +123,7 @@ def timed_out(
     else:
         fault = Fault(
             kind="timeout",
-            message=f"no answer to {call(method, id)} within {seconds(limit_s)}; "
-            "the call may have had its effect",
+            message=f"no answer to {call(method, id)} within {seconds(limit_s)}",
             hint=hint,
             effect="indefinite",
         )

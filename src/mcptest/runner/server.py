@@ -28,6 +28,7 @@ from mcptest.wire.stopping import Grace, Stopped, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.core.plan import ServerSpec, Step
@@ -45,6 +46,8 @@ _MAX_CLUES = 1000
 # How long a ready pattern may compute on one piece of text.
 _READY_LIMIT = CpuLimit(2.0)
 
+_TICK_S = 0.1
+
 # What a ready pattern may look back over when text arrives in pieces.
 _READY_CARRY_CHARS = 4096
 
@@ -56,6 +59,7 @@ class Launcher(Record):
     interrupts: Interrupts
     grace: Grace = Grace()
     keeps_traffic: bool = False
+    while_waiting: Callable[[], None] | None = None
 
 
 class Reply(Record):
@@ -212,7 +216,7 @@ class Server:
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
         while True:
-            items = self._wire.receive(deadline)
+            items = self._receive(deadline)
             self._take_all(items)
             if self._answer is not ABSENT:
                 return self._answer
@@ -222,6 +226,18 @@ class Server:
                 )
             if not items or time.monotonic() >= deadline:
                 raise ServerError(self._timed_out(method, id, limit_s))
+
+    def _receive(self, deadline: float) -> list[Frame | Noise | Overlong]:
+        """What comes by the deadline; whoever shows progress hears from us meanwhile."""
+        tick = self._launcher.while_waiting
+        if tick is None:
+            return self._wire.receive(deadline)
+        while True:
+            pause = min(deadline, time.monotonic() + _TICK_S)
+            items = self._wire.receive(pause)
+            if items or self._wire.is_closed or pause == deadline:
+                return items
+            tick()
 
     def _take_all(self, items: list[Frame | Noise | Overlong]) -> None:
         for item in items:

@@ -84,22 +84,22 @@ def test_each_status_has_its_mark_and_a_failure_its_block() -> None:
         "\n"
         "Tools  a.test.mcp.yml\n"
         "  ✗ adds (2 ms)\n"
-        "          a.test.mcp.yml:21\n"
+        "      a.test.mcp.yml:21\n"
         "\n"
-        "          result.n: differs\n"
-        "            expected  1\n"
-        "            actual    2\n"
+        "      result.n: differs\n"
+        "        expected  1\n"
+        "        actual    2\n"
         "\n"
         "  ! hangs (30.0 s)\n"
-        "          a.test.mcp.yml:40\n"
-        "          timeout: no answer within 30 s\n"
-        "            hint      raise `timeout`\n"
-        "            effect    unknown: the call may have done its work all the same\n"
-        "            exit      killed by signal 9\n"
-        "            command   node server.js\n"
-        "            stderr    | one\n"
-        "                      | two\n"
-        "            stdout    | three\n"
+        "      a.test.mcp.yml:40\n"
+        "      timeout: no answer within 30 s\n"
+        "        hint      raise `timeout`\n"
+        "        effect    unknown: the call may have done its work all the same\n"
+        "        exit      killed by signal 9\n"
+        "        command   node server.js\n"
+        "        stderr    | one\n"
+        "                  | two\n"
+        "        stdout    | three\n"
         "\n"
         "  - not today (skipped: needs a network)\n"
         "  - nor tomorrow (skipped)\n"
@@ -121,11 +121,11 @@ def test_colour_marks_verdicts_sides_and_asides() -> None:
         "\x1b[1mTools\x1b[0m  \x1b[2ma.test.mcp.yml\x1b[0m\n"
         "  \x1b[32m✓\x1b[0m lists the tools \x1b[2m(2 ms)\x1b[0m\n"
         "  \x1b[31m✗\x1b[0m adds \x1b[2m(2 ms)\x1b[0m\n"
-        "          \x1b[2ma.test.mcp.yml:4\x1b[0m\n"
+        "      \x1b[2ma.test.mcp.yml:4\x1b[0m\n"
         "\n"
-        "          result.n: differs\n"
-        "          \x1b[32m  expected  1\x1b[0m\n"
-        "          \x1b[31m  actual    2\x1b[0m\n"
+        "      result.n: differs\n"
+        "      \x1b[32m  expected  1\x1b[0m\n"
+        "      \x1b[31m  actual    2\x1b[0m\n"
         "\n"
         "  \x1b[33m-\x1b[0m later \x1b[33m(skipped)\x1b[0m\n"
         "\n"
@@ -144,13 +144,13 @@ def test_the_same_cause_is_told_once() -> None:
     assert text == (
         "Tools  a.test.mcp.yml\n"
         "  ! first (2 ms)\n"
-        "          a.test.mcp.yml:4\n"
-        "          server_exited: the server exited before it answered\n"
+        "      a.test.mcp.yml:4\n"
+        "      server_exited: the server exited before it answered\n"
         "\n"
         "  ! second (2 ms) same cause as above\n"
         "  ! third (2 ms)\n"
-        "          a.test.mcp.yml:4\n"
-        "          server_exited: another\n"
+        "      a.test.mcp.yml:4\n"
+        "      server_exited: another\n"
         "\n"
     )
 
@@ -254,33 +254,29 @@ def test_a_second_suite_is_set_apart_and_names_a_server_of_its_own() -> None:
 
 def test_notes_stand_below_any_verdict_and_stderr_below_a_pass_only_when_asked_for() -> None:
     noted = case(notes=("the array is empty",), stderr="debug\n")
-    assert printed(noted) == "  ✓ lists the tools (2 ms)\n          note: the array is empty\n"
+    assert printed(noted) == "  ✓ lists the tools (2 ms)\n      note: the array is empty\n"
     assert printed(noted, verbose=True) == (
-        "  ✓ lists the tools (2 ms)\n"
-        "          note: the array is empty\n"
-        "            stderr    | debug\n"
+        "  ✓ lists the tools (2 ms)\n      note: the array is empty\n        stderr    | debug\n"
     )
 
 
 def test_what_the_server_wrote_to_stderr_is_shown_with_a_failure() -> None:
     failed = case(status="failed", mismatches=(WRONG,), stderr="why\n", notes=("so",))
     assert printed(SUITE, failed).endswith(
-        "            actual    2\n\n            stderr    | why\n          note: so\n\n"
+        "        actual    2\n\n        stderr    | why\n      note: so\n\n"
     )
 
 
 def test_a_verdict_without_mismatch_or_fault_gives_its_reason() -> None:
     failed = case(status="failed", reason="it was not to happen")
-    assert printed(SUITE, failed).endswith(
-        "          a.test.mcp.yml:4\n          it was not to happen\n\n"
-    )
+    assert printed(SUITE, failed).endswith("      a.test.mcp.yml:4\n      it was not to happen\n\n")
 
 
 def test_only_the_first_twenty_mismatches_are_shown() -> None:
     wrong = tuple(WRONG.but(path=f"n{number}") for number in range(22))
     text = printed(SUITE, case(status="failed", mismatches=wrong))
     assert text.count(": differs") == 20
-    assert text.endswith("\n          … and 2 more mismatches\n\n")
+    assert text.endswith("\n      … and 2 more mismatches\n\n")
 
 
 def test_only_the_last_twenty_lines_of_an_output_are_shown() -> None:
@@ -288,7 +284,7 @@ def test_only_the_last_twenty_lines_of_an_output_are_shown() -> None:
     fault = GONE.but(evidence=Evidence(stderr_tail=tail))
     text = printed(SUITE, case(status="error", fault=fault))
     assert text.count(" | ") == 21
-    assert "            stderr    | … 5 earlier lines\n                      | line 5\n" in text
+    assert "        stderr    | … 5 earlier lines\n                  | line 5\n" in text
 
 
 ANSWER = {"id": 1, "result": {"n": 2, "m": {}}}
@@ -302,7 +298,7 @@ def test_the_answer_is_opened_for_a_missing_member_but_not_for_one_scalar() -> N
     )
     assert "{" not in printed(SUITE, one)
     for event in (two, whole):
-        assert '\n              … 1 more key\n              "result": {\n' in printed(SUITE, event)
+        assert '\n          … 1 more key\n          "result": {\n' in printed(SUITE, event)
 
 
 EVIL = "\x1b[2J\u202e\ud800\r\n::error::x ##[error]y\n##vso[z]"
@@ -361,10 +357,10 @@ def test_a_stream_that_is_not_utf_8_gets_ascii_marks_and_escapes() -> None:
         "  ok    é > \\u65e5... (2 ms)\n"
         "  skip  b (skipped)\n"
         "  FAIL  c (2 ms)\n"
-        "          a.test.mcp.yml:4\n"
+        "      a.test.mcp.yml:4\n"
         "\n"
         "  ERROR d (2 ms)\n"
-        "          a.test.mcp.yml:4\n"
+        "      a.test.mcp.yml:4\n"
         "\n"
     )
 
