@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.core.diagnostics import CODES
+from mcptest.core.diagnostics import CODES, render_diagnostic
+from mcptest.core.errors import FormatError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.kinds import FAULTS, FINDINGS
+from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import KEYS
+from mcptest.matching.builtins import builtin_registry
 from tools.generate_docs import PAGES
 
 ROOT = Path(__file__).parent.parent
@@ -72,3 +75,25 @@ def test_every_relative_link_leads_somewhere(path: Path) -> None:
 
 def test_the_readme_stays_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 170
+
+
+def blocks(text: str) -> list[str]:
+    return re.findall(r"^```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def test_the_failure_in_the_readme_is_the_one_the_example_shows() -> None:
+    shown = blocks((ROOT / "README.md").read_text(encoding="utf-8"))[0]
+    real = (ROOT / "examples" / "failing" / "expected-output.txt").read_text(encoding="utf-8")
+    body = shown.partition("\n")[2]
+    assert body.strip()
+    assert body in real
+
+
+def test_the_mistake_in_the_readme_is_told_in_these_words(tmp_path: Path) -> None:
+    shown = blocks((ROOT / "README.md").read_text(encoding="utf-8"))[1]
+    request = "    request: {jsonrpc: '2.0', id: 1, method: a}\n"
+    head = "description: a\ntests:\n  - it: b\n" + request + "    expect:\n      response:\n"
+    text = head + "\n" * 7 + '            text: "match:containz:sunny"\n'
+    with pytest.raises(FormatError) as caught:
+        load_conductor(text, "weather.test.mcp.yml", builtin_registry(), {})
+    assert [render_diagnostic(found) + "\n" for found in caught.value.diagnostics] == [shown]
