@@ -6,12 +6,25 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from typing import Literal
 
     Status = Literal["passed", "failed", "error", "skipped"]
     Effect = Literal["definite", "indefinite"]
 
-__all__ = ["ABSENT", "CaseResult", "Evidence", "Fault", "Finding", "Mismatch", "Summary"]
+__all__ = [
+    "ABSENT",
+    "STATUSES",
+    "CaseResult",
+    "Evidence",
+    "Fault",
+    "Finding",
+    "Mismatch",
+    "Summary",
+]
+
+
+STATUSES: tuple[Status, ...] = ("passed", "failed", "error", "skipped")
 
 
 class _Absent:
@@ -96,6 +109,15 @@ class Summary(Record):
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+
+    @classmethod
+    def of(cls, counts: Mapping[Status, int]) -> Summary:
+        return cls(
+            passed=counts["passed"],
+            failed=counts["failed"],
+            errors=counts["error"],
+            skipped=counts["skipped"],
+        )
 
     @property
     def total(self) -> int:

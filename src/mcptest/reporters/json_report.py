@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import ABSENT, Summary
+from mcptest.core.outcome import ABSENT, STATUSES, Summary
 from mcptest.matching.shown import shown
 from mcptest.reporters.wording import defused_markers
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult, Fault, Finding, Mismatch
+    from mcptest.core.outcome import CaseResult, Fault, Finding, Mismatch, Status
 
     Members = dict[str, object]
 
@@ -43,7 +43,7 @@ class JsonReporter:
         self._started = RunStarted(started_at="", server="", suites=0, total=0)
         self._finished: RunFinished | None = None
         self._suites: list[tuple[SuiteStarted, list[Members]]] = []
-        self._counts = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
+        self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
@@ -76,13 +76,7 @@ class JsonReporter:
         return _render_report(report)
 
     def _cut_short(self) -> RunFinished:
-        counts = self._counts
-        summary = Summary(
-            passed=counts["passed"],
-            failed=counts["failed"],
-            errors=counts["error"],
-            skipped=counts["skipped"],
-        )
+        summary = Summary.of(self._counts)
         return RunFinished(summary=summary, duration_s=0.0, interrupted=True)
 
 

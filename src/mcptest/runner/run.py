@@ -17,7 +17,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.outcome import ABSENT, CaseResult, Fault, Summary
+from mcptest.core.outcome import ABSENT, STATUSES, CaseResult, Fault, Summary
 from mcptest.core.record import Record
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import empty_arrays
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Listener
-    from mcptest.core.outcome import Mismatch
+    from mcptest.core.outcome import Mismatch, Status
     from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.runner.loading import Plan
     from mcptest.runner.server import Launcher, Reply, Server
@@ -68,7 +68,7 @@ class _Run:
         self._options = options
         self._tell = tell
         self.keeper = Keeper(launcher)
-        self._counts = {"passed": 0, "failed": 0, "error": 0, "skipped": 0}
+        self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._start_fault: Fault | None = None
 
     def run(self) -> RunFinished:
@@ -96,16 +96,8 @@ class _Run:
         return finished
 
     def _finish(self, duration_s: float, interrupted: bool) -> RunFinished:
-        counts = self._counts
-        summary = Summary(
-            passed=counts["passed"],
-            failed=counts["failed"],
-            errors=counts["error"],
-            skipped=counts["skipped"],
-        )
         no_server = self._start_fault is not None and not self.keeper.has_started_one
-        if no_server:
-            summary = Summary()
+        summary = Summary() if no_server else Summary.of(self._counts)
         return RunFinished(
             summary=summary,
             duration_s=duration_s,
