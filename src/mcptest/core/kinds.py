@@ -29,6 +29,7 @@ FINDINGS = frozenset(
     [
         "malformed_line",
         "protocol_violation",
+        "line_too_long",
         "unknown_id",
         "duplicate_response",
         "late_response",

@@ -150,15 +150,14 @@ def gone(
     return with_evidence(fault, wire, status)
 
 
-def malformed(noise: Noise, wire: StdioServer) -> Fault:
+def malformed(noise: Noise) -> Fault:
     at = f" at column {noise.column}" if noise.column else ""
-    fault = Fault(
+    return Fault(
         kind="malformed_line",
         message=f"the answer is not JSON{at}: {noise.reason}: {quoted_line(noise.raw, noise.size)}",
         hint=_mixed(noise),
         effect="indefinite",
     )
-    return with_evidence(fault, wire)
 
 
 def _mixed(noise: Noise) -> str:
@@ -169,10 +168,9 @@ def _mixed(noise: Noise) -> str:
     return ""
 
 
-def violation(event: Violated, wire: StdioServer) -> Fault:
+def violation(event: Violated) -> Fault:
     message = violation_sentence(event, with_quote=True)
-    fault = Fault(kind="protocol_violation", message=message, effect="indefinite")
-    return with_evidence(fault, wire)
+    return Fault(kind="protocol_violation", message=message, effect="indefinite")
 
 
 def violation_sentence(event: Violated, *, with_quote: bool = False) -> str:
@@ -181,15 +179,14 @@ def violation_sentence(event: Violated, *, with_quote: bool = False) -> str:
     return f"{sentence}: {quoted(event.message)}" if with_quote else sentence
 
 
-def too_long(line: Overlong, wire: StdioServer) -> Fault:
-    fault = Fault(
+def too_long(line: Overlong) -> Fault:
+    return Fault(
         kind="line_too_long",
         message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
         f"{quoted_bytes(line.raw[:60])} …",
         hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
         effect="indefinite",
     )
-    return with_evidence(fault, wire)
 
 
 def over_budget(limits: Limits, messages: int, size: int, wire: StdioServer) -> Fault:

@@ -18,10 +18,11 @@ from mcptest.core.framing import Frame, Noise, Overlong, encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.record import Record
-from mcptest.core.session import INITIALIZE_ID, Answered, Asked, ClientSession, Strayed, Violated
-from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.session import INITIALIZE_ID, ClientSession
+from mcptest.core.strict_json import parse_json
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
+from mcptest.runner.inbox import Inbox
 from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import Grace, Stopped, stop
@@ -39,9 +40,6 @@ __all__ = ["Launcher", "Reply", "Server"]
 
 # A server whose stdout has ended is given this long to end as well.
 _EXIT_AFTER_EOF_S = 0.5
-
-# How many odd things during one call are remembered as its possible cause.
-_MAX_CLUES = 1000
 
 # How long a ready pattern may compute on one piece of text.
 _READY_LIMIT = CpuLimit(2.0)
@@ -83,12 +81,8 @@ class Server:
         self._launcher = launcher
         self._session = ClientSession(spec.protocol_version, __version__)
         self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
-        self._awaited: object = ABSENT
-        self._answer: Any = ABSENT
-        self._clues: list[str] = []
-        self._messages = 0
+        self._inbox = Inbox(self._session, self.findings)
         self._bytes_before = 0
-        self._broken: ServerError | None = None
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -123,7 +117,7 @@ class Server:
             if self._is_found(pattern, text):
                 return
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
-            self._take_all(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
+            self._take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
             self._raise_broken()
             if self._wire.is_closed:
                 raise ServerError(self._gone("it was awaited to be ready"))
@@ -188,14 +182,14 @@ class Server:
     def look_around(self) -> None:
         """Take, without waiting, whatever has arrived or happened since the last look."""
         if not self._wire.is_closed:
-            self._take_all(self._wire.receive(0.0))
+            self._take(self._wire.receive(0.0))
 
     def _wait_for_exit(self, deadline: float) -> int | None:
         while not self._wire.has_exited and time.monotonic() < deadline:
             if self._wire.is_closed:
                 self._wire.wait_for_exit(deadline, heed_interrupts=True)
             else:
-                self._take_all(self._wire.receive(deadline))
+                self._take(self._wire.receive(deadline))
         if not self._wire.has_exited:
             return None
         return self.close().exit_code
@@ -205,21 +199,20 @@ class Server:
     def _call(self, line: bytes, method: str, id: object, began: float, limit_s: float) -> Any:
         self._raise_broken()
         self._session.opened(id)
-        self._awaited, self._answer = id, ABSENT
-        self._clues, self._messages = [], 0
+        self._inbox.expect(id)
         self._bytes_before = self._wire.stdout_tail.total
         self._wire.send(line)
         try:
             return self._wait_for_answer(method, id, began + limit_s, limit_s)
         finally:
-            self._awaited = ABSENT
+            self._inbox.stop_expecting()
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
         while True:
             items = self._receive(deadline)
-            self._take_all(items)
-            if self._answer is not ABSENT:
-                return self._answer
+            self._take(items)
+            if self._inbox.answer is not ABSENT:
+                return self._inbox.answer
             if self._wire.is_closed:
                 raise ServerError(
                     self._gone(f"{faults.call(method, id)} was waiting for its answer")
@@ -239,71 +232,24 @@ class Server:
                 return items
             tick()
 
-    def _take_all(self, items: list[Frame | Noise | Overlong]) -> None:
-        for item in items:
-            try:
-                self._take(item)
-            except ServerError as error:
-                # What came with the line that broke the step is looked at all the same.
-                self._broken = self._broken or error
-        self._messages += len(items)
+    def _take(self, items: list[Frame | Noise | Overlong]) -> None:
+        for reply in self._inbox.take(items):
+            self._wire.send(encode_line(reply))
         # A step whose answer came right stands; the next one is told.
-        if self._awaited is not ABSENT and self._answer is ABSENT:
+        if self._inbox.is_waiting:
             self._raise_broken()
             self._check_budget()
 
     def _raise_broken(self) -> None:
-        broken, self._broken = self._broken, None
-        if broken:
-            raise broken
+        fault = self._inbox.take_fault()
+        if fault:
+            raise ServerError(faults.with_evidence(fault, self._wire))
 
     def _check_budget(self) -> None:
-        limits = self.spec.limits
+        limits, messages = self.spec.limits, self._inbox.messages
         size = self._wire.stdout_tail.total - self._bytes_before
-        if self._messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
-            raise ServerError(faults.over_budget(limits, self._messages, size, self._wire))
-
-    def _take(self, item: Frame | Noise | Overlong) -> None:
-        if isinstance(item, Frame):
-            for event in self._session.receive(item.value):
-                if type(event) is Answered:
-                    self._take_answer(event)
-                elif type(event) is Asked:
-                    self._wire.send(encode_line(event.reply))
-                elif type(event) is Strayed:
-                    self._take_stray(event)
-                elif type(event) is Violated:
-                    self._take_violation(event)
-        elif isinstance(item, Noise):
-            self._take_noise(item)
-        else:
-            raise ServerError(faults.too_long(item, self._wire))
-
-    def _take_answer(self, event: Answered) -> None:
-        if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):
-            self._answer = event.message
-
-    def _take_stray(self, event: Strayed) -> None:
-        self._suspect(faults.stray_clue(event, self._awaited))
-        self.findings.add_stray(event)
-
-    def _take_violation(self, event: Violated) -> None:
-        if event.id is not ABSENT:
-            raise ServerError(faults.violation(event, self._wire))
-        self._suspect(faults.violation_sentence(event, with_quote=True))
-        self.findings.add_violation(event)
-
-    def _take_noise(self, noise: Noise) -> None:
-        self.findings.add_noise(noise)
-        if self._awaited is not ABSENT and _is_meant_for(noise.raw, self._awaited):
-            self._session.spoiled(self._awaited)
-            raise ServerError(faults.malformed(noise, self._wire))
-        quote = faults.quoted_line(noise.raw, noise.size)
-        self._suspect(f"it wrote a line that is not JSON ({noise.reason}): {quote}")
-
-    def _suspect(self, clue: str) -> None:
-        if len(self._clues) < _MAX_CLUES:
-            self._clues.append(clue)
+        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
+            raise ServerError(faults.over_budget(limits, messages, size, self._wire))
 
     # Faults
 
@@ -312,11 +258,11 @@ class Server:
         has_exited, was_open = self._wire.has_exited, self.is_open
         stopped = self.close()
         return faults.gone(
-            self._wire, moment, stopped if has_exited else None, self._clues, was_open
+            self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open
         )
 
     def _timed_out(self, method: str, id: object, limit_s: float) -> Fault:
-        clues = self._clues or faults.busy_clue(self._messages)
+        clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         self._session.abandon(id)
         if method != "initialize":
@@ -338,17 +284,10 @@ class Server:
 
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
-        if self._broken:
-            self.findings.add(self._broken.fault.kind, self._broken.fault.message)
-        for item in self._wire.last_words:
-            if isinstance(item, Noise):
-                self.findings.add_noise(item)
-            elif isinstance(item, Frame):
-                for event in self._session.receive(item.value):
-                    if type(event) is Strayed:
-                        self.findings.add_stray(event)
-                    elif type(event) is Violated:
-                        self.findings.add_violation(event)
+        self._inbox.take(self._wire.last_words)
+        fault = self._inbox.take_fault()
+        if fault:
+            self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture:
         return SessionCapture(
@@ -360,11 +299,3 @@ class Server:
     def _keep(self, request: object, response: object = ABSENT) -> None:
         if self._launcher.keeps_traffic:
             self._exchanges.append(Exchange(request=request, response=response))
-
-
-def _is_meant_for(raw: bytes, id: object) -> bool:
-    """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
-    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
-    # Without its NULs, UTF-16 can be read well enough.
-    text = raw.replace(b"\0", b"")
-    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None

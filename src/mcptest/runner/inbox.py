@@ -1,0 +1,124 @@
+"""What a server has sent, and what that means for the call that is waiting.
+
+Items that framing found go in. Answers, faults, findings and clues are kept here for
+whoever drives the server; what is owed to the server in return comes out. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core import jsonrpc
+from mcptest.core.framing import Frame, Noise
+from mcptest.core.outcome import ABSENT
+from mcptest.core.session import Answered, Asked, Strayed, Violated
+from mcptest.core.strict_json import dump_json
+from mcptest.runner import faults
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from mcptest.core.framing import Overlong
+    from mcptest.core.outcome import Fault
+    from mcptest.core.session import ClientSession, Message
+    from mcptest.runner.findings import Findings
+
+    Item = Frame | Noise | Overlong
+
+__all__ = ["Inbox"]
+
+# How many odd things during one call are remembered as its possible cause.
+_MAX_CLUES = 1000
+
+
+class Inbox:
+    """Sorts what arrives. `answer` is that of the awaited call, ABSENT until it comes."""
+
+    def __init__(self, session: ClientSession, findings: Findings) -> None:
+        self._session = session
+        self._findings = findings
+        self._awaited: object = ABSENT
+        self._broken: Fault | None = None
+        self.answer: Any = ABSENT
+        self.clues: list[str] = []
+        self.messages = 0
+
+    def expect(self, id: object) -> None:
+        """A call with this id has been sent, and its answer is waited for."""
+        self._awaited, self.answer = id, ABSENT
+        self.clues, self.messages = [], 0
+
+    def stop_expecting(self) -> None:
+        self._awaited = ABSENT
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._awaited is not ABSENT and self.answer is ABSENT
+
+    def take(self, items: Iterable[Item]) -> list[Message]:
+        """Sort what has arrived; the replies that the server is owed."""
+        owed: list[Message] = []
+        for item in items:
+            self.messages += 1
+            if isinstance(item, Frame):
+                self._take_frame(item, owed)
+            elif isinstance(item, Noise):
+                self._take_noise(item)
+            else:
+                self._break(faults.too_long(item))
+        return owed
+
+    def take_fault(self) -> Fault | None:
+        """What has made it impossible to go on, told once."""
+        broken, self._broken = self._broken, None
+        return broken
+
+    def _break(self, fault: Fault) -> None:
+        # The first one is the cause; what came after it is looked at all the same.
+        self._broken = self._broken or fault
+
+    def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
+        for event in self._session.receive(frame.value):
+            if isinstance(event, Answered):
+                self._take_answer(event)
+            elif isinstance(event, Asked):
+                owed.append(event.reply)
+            elif isinstance(event, Strayed):
+                self._suspect(faults.stray_clue(event, self._awaited))
+                self._findings.add_stray(event)
+            elif isinstance(event, Violated):
+                self._take_violation(event)
+
+    def _take_answer(self, event: Answered) -> None:
+        if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):
+            self.answer = event.message
+
+    def _take_violation(self, event: Violated) -> None:
+        if event.id is not ABSENT:
+            self._break(faults.violation(event))
+            return
+        self._suspect(faults.violation_sentence(event, with_quote=True))
+        self._findings.add_violation(event)
+
+    def _take_noise(self, noise: Noise) -> None:
+        self._findings.add_noise(noise)
+        if self._awaited is not ABSENT and _is_meant_for(noise.raw, self._awaited):
+            self._session.spoiled(self._awaited)
+            self._break(faults.malformed(noise))
+            return
+        quote = faults.quoted_line(noise.raw, noise.size)
+        self._suspect(f"it wrote a line that is not JSON ({noise.reason}): {quote}")
+
+    def _suspect(self, clue: str) -> None:
+        if len(self.clues) < _MAX_CLUES:
+            self.clues.append(clue)
+
+
+def _is_meant_for(raw: bytes, id: object) -> bool:
+    """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
+    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
+    # Without its NULs, UTF-16 can be read well enough.
+    text = raw.replace(b"\0", b"")
+    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None
