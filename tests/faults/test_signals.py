@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -206,3 +207,15 @@ def test_a_run_that_is_killed_at_any_moment_leaves_no_server(
                 assert caller.next_word() != ""
             run.signal(signal.SIGKILL)
             assert caller.is_dead_within(2)
+
+
+def test_a_report_that_nobody_fetches_does_not_hold_an_interrupted_run(tmp_path: Path) -> None:
+    """Row 93. A report into a pipe waits for its reader; a signal bounds that wait."""
+    words = write_files(tmp_path, spec_for("good"))
+    os.mkfifo(tmp_path / "report")
+    with running(tmp_path, [*words, "--junit", "report"]) as run:
+        assert run.process.stdout is not None
+        while b"1 passed" not in run.process.stdout.readline():
+            pass
+        run.signal(signal.SIGTERM)
+        assert run.status() == 130

@@ -19,8 +19,12 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import RunFinished
     from mcptest.runner.loading import Plan
+    from mcptest.wire.interrupts import Interrupts
 
 __all__ = ["COMMAND", "OPTIONS", "run"]
+
+# A report that is being written is finished, unless whoever should read it never comes.
+_WRITING_PATIENCE_S = 2.0
 
 OPTIONS = (
     Option(
@@ -72,11 +76,16 @@ def run(arguments: Arguments) -> int:
     gc.freeze()
     gc.enable()
     reports.open(plan.secrets)
-    finished, captures = _run(plan, arguments, reports)
-    files = {}
-    if arguments.has("--capture"):
-        files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
-    reports.close(files)
+    # What opens processes is imported once the files have turned out to be right.
+    from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
+
+    with Interrupts() as interrupts:
+        finished, captures = _run(plan, arguments, reports, interrupts)
+        interrupts.patience_s = _WRITING_PATIENCE_S
+        files = {}
+        if arguments.has("--capture"):
+            files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
+        reports.close(files)
     return exit_code_of(finished)
 
 
@@ -117,29 +126,26 @@ def _timeout_s(arguments: Arguments) -> float | None:
 
 
 def _run(
-    plan: Plan, arguments: Arguments, reports: Reports
+    plan: Plan, arguments: Arguments, reports: Reports, interrupts: Interrupts
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    # What opens processes is imported once the files have turned out to be right.
-    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415
-    from mcptest.runner.server import Launcher  # noqa: PLC0415
-    from mcptest.wire.guardian import Guardian  # noqa: PLC0415
-    from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
+    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415  # as above
+    from mcptest.runner.server import Launcher  # noqa: PLC0415  # as above
+    from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     options = RunOptions(started_at=started_at, bail=arguments.has("--bail"))
-    with Interrupts() as interrupts:
-        guardian = Guardian()
-        interrupts.on_second = guardian.kill_all
-        launcher = Launcher(
-            guardian=guardian,
-            interrupts=interrupts,
-            keeps_traffic=arguments.has("--capture"),
-            while_waiting=reports.tick,
-        )
-        try:
-            return run_plan(plan, options, launcher, reports.tell)
-        finally:
-            guardian.dismiss()
+    guardian = Guardian()
+    interrupts.on_second = guardian.kill_all
+    launcher = Launcher(
+        guardian=guardian,
+        interrupts=interrupts,
+        keeps_traffic=arguments.has("--capture"),
+        while_waiting=reports.tick,
+    )
+    try:
+        return run_plan(plan, options, launcher, reports.tell)
+    finally:
+        guardian.dismiss()
 
 
 def _render_captures(captures: list[SessionCapture]) -> str:

@@ -257,4 +257,13 @@ def _suites_text(suites: Iterable[tuple[SuiteStarted, list[Members]]]) -> str:
 
 
 def _dumps(value: object) -> str:
-    return defused_markers(json.dumps(value, allow_nan=False, ensure_ascii=False))
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    if not text.isprintable():
+        # A terminal may be what reads this: no character in it may act on one.
+        text = "".join(char if char.isprintable() else _escaped(char) for char in text)
+    return defused_markers(text)
+
+
+def _escaped(char: str) -> str:
+    code = ord(char)
+    return f"\\u{code:04x}" if code <= 0xFFFF else json.dumps(char)[1:-1]

@@ -36,7 +36,7 @@ class Interrupts:
 
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
         self.count = 0
-        self._patience_s = patience_s
+        self.patience_s = patience_s
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -66,7 +66,7 @@ class Interrupts:
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")
-            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
+            signal.setitimer(signal.ITIMER_REAL, self.patience_s)
         elif self.count == 2:
             self.on_second()
         else:
