@@ -12,7 +12,7 @@ from mcptest.core.strict_json import dump_json
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import Literal
+    from typing import Literal, TypeGuard
 
     MessageKind = Literal["request", "notification", "response", "malformed"]
     IdKey = tuple[str, object]
@@ -23,6 +23,7 @@ __all__ = [
     "describe_id",
     "error_response",
     "id_key",
+    "is_plain_result",
     "message_kind",
     "notification",
     "request",
@@ -30,6 +31,8 @@ __all__ = [
 ]
 
 METHOD_NOT_FOUND = -32601
+
+_ID_TYPES = frozenset([str, int])
 
 
 def request(id: object, method: str, params: object = ABSENT) -> dict[str, object]:
@@ -72,6 +75,18 @@ def message_kind(message: object) -> MessageKind:
     if "result" in message or "error" in message or "id" in message:
         return "response"
     return "malformed"
+
+
+def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
+    """Is this a sound response with a result? Nearly all messages are; `breaches` finds none."""
+    return (
+        type(message) is dict
+        and "result" in message
+        and message.get("jsonrpc") == "2.0"
+        and type(message.get("id")) in _ID_TYPES
+        and "error" not in message
+        and "method" not in message
+    )
 
 
 def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
@@ -120,4 +135,4 @@ def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
 
 
 def _is_id(id: object) -> bool:
-    return type(id) in (str, int)
+    return type(id) in _ID_TYPES

@@ -36,7 +36,7 @@ __all__ = ["Answered", "Asked", "ClientSession", "Notified", "SessionEvent", "St
 
 INITIALIZE_ID = "mcptest-initialize"
 
-# How many settled ids are remembered to tell a second answer from an unknown one.
+# How many settled ids are remembered at least, to tell a second answer from an unknown one.
 REMEMBERED_IDS = 4096
 
 
@@ -143,8 +143,10 @@ class ClientSession:
 
     def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
         self._settled[key] = later
-        if len(self._settled) > REMEMBERED_IDS:
-            del self._settled[next(iter(self._settled))]
+        if len(self._settled) > 2 * REMEMBERED_IDS:
+            # Half at once: taking one from the front each time makes a dict slow.
+            for old in list(self._settled)[:REMEMBERED_IDS]:
+                del self._settled[old]
 
     # Receiving
 
@@ -167,6 +169,8 @@ class ClientSession:
                 yield self._receive_one(value)
 
     def _receive_one(self, value: object) -> SessionEvent:
+        if jsonrpc.is_plain_result(value):
+            return self._receive_response(value)
         kind = jsonrpc.message_kind(value)
         if kind == "malformed" or not isinstance(value, dict):
             reason = "it is neither a request, a notification nor a response"

@@ -151,9 +151,9 @@ class StdioServer:
             for fd in (self._stderr, self.interrupts.fd):
                 waiter.register(fd, select.POLLIN)
             left_s = deadline - time.monotonic()
-            if left_s <= 0 or not (ready := waiter.poll(left_s * 1000)):
+            if left_s <= 0 or not waiter.poll(left_s * 1000):
                 return False
-            self._heed(ready)
+            self._heed()
             self._read_stderr()
         return self.stderr.total > before
 
@@ -164,9 +164,8 @@ class StdioServer:
     # One turn of the loop
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
-        ready = self._poll.poll(wait_s * 1000)
         items: list[Item] = []
-        for fd, _ in ready:
+        for fd, _ in self._poll.poll(wait_s * 1000):
             if fd == self._stdout:
                 items = self._read_stdout()
             elif fd == self._stderr:
@@ -178,15 +177,15 @@ class StdioServer:
                 self.has_exited = True
                 self._poll.unregister(self._pidfd)
         if heed_interrupts:
-            self._heed(ready)
+            self._heed()
         elif self.interrupts.count:
             self._stop_watching_interrupts()
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         return items
 
-    def _heed(self, ready: list[tuple[int, int]]) -> None:
-        if any(fd == self.interrupts.fd for fd, _ in ready):
+    def _heed(self) -> None:
+        if self.interrupts.count:
             raise InterruptedRunError
 
     def _stop_watching_interrupts(self) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcptest.core import jsonrpc
 from mcptest.core.outcome import ABSENT
@@ -134,3 +136,19 @@ def test_messages_are_built_with_and_without_params() -> None:
 @pytest.mark.parametrize(("id", "words"), [(1, "id 1"), ("1", 'id "1"'), (ABSENT, "no id")])
 def test_an_id_is_described_as_json_writes_it(id: object, words: str) -> None:
     assert jsonrpc.describe_id(id) == words
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["jsonrpc", "id", "result", "error", "method", "params"]),
+        st.sampled_from(["2.0", "1.0", 1, 1.0, True, None, "x", {}, {"code": 1, "message": "m"}]),
+    )
+)
+def test_a_plain_result_is_a_response_without_a_breach(message: dict[str, object]) -> None:
+    """The short cut must never let through what the long way refuses."""
+    if jsonrpc.is_plain_result(message):
+        assert jsonrpc.message_kind(message) == "response"
+        assert list(jsonrpc.breaches(message)) == []
+    elif "result" in message:
+        is_call = "method" in message
+        assert is_call or list(jsonrpc.breaches(message)) != []

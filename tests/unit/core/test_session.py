@@ -167,11 +167,13 @@ def test_an_id_that_is_used_again_is_open_again() -> None:
 
 
 def test_only_so_many_settled_ids_are_remembered() -> None:
-    session = opened(*range(REMEMBERED_IDS + 1))
-    for id in range(REMEMBERED_IDS + 1):
+    last = 2 * REMEMBERED_IDS
+    session = opened(*range(last + 1))
+    for id in range(last + 1):
         received(session, result(id))
-    assert received(session, result(0)) == [Strayed(message=result(0), kind="unknown_id")]
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+    oldest, kept = result(REMEMBERED_IDS - 1), result(REMEMBERED_IDS)
+    assert received(session, oldest) == [Strayed(message=oldest, kind="unknown_id")]
+    assert received(session, kept) == [Strayed(message=kept, kind="duplicate_response")]
 
 
 @given(
