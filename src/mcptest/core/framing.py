@@ -75,6 +75,7 @@ class LineDecoder:
         self.blank_lines = 0
 
     def feed(self, chunk: bytes) -> list[Frame | Noise | Overlong]:
+        """The frames and noise that this chunk completes."""
         first, *rest = chunk.split(b"\n")
         out: list[Frame | Noise | Overlong] = []
         self._extend(first, out)

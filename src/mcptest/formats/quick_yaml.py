@@ -179,15 +179,15 @@ def _open_child(node: Any, slot: Any, inner: int, starts: Starts, line: int) -> 
 
 def _cut(line: str) -> Cut | None:
     """The parts of a line, or None when it is not in the subset."""
-    if _COMMENT_LINE.fullmatch(line):
-        return 0, -1, None, _SKIP, None
     match = _LINE.match(line)
     assert match is not None, "every part of the pattern may be empty"
     indent, dash, plain, double, single, text = match.groups()
     column = len(indent)
     inner = column + len(dash) if dash else -1
     key = plain or double or single
-    if not (key or dash) or (key and len(key) > MAX_KEY):
+    if not (key or dash):
+        return (0, -1, None, _SKIP, None) if _COMMENT_LINE.fullmatch(line) else None
+    if key and len(key) > MAX_KEY:
         return None
     if text is not None:
         return column, inner, key, _VALUE, text
