@@ -83,14 +83,15 @@ def test_a_command_on_the_command_line_is_split_like_a_shell_would(folder: Path)
     assert started.exists()
 
 
-def test_a_config_is_found_in_the_folder_we_are_in_and_nowhere_else(folder: Path) -> None:
+def test_a_config_is_found_in_the_folder_we_are_in_or_beside_the_file(folder: Path) -> None:
     assert mcptest(folder, "run", "deep").code == 0
+    assert mcptest(folder.parent, "run", f"{folder.name}/birds.test.mcp.yml").code == 0
     ended = mcptest(folder / "deep", "run")
     assert ended.code == 2
     assert ended.err == (
         "error: no server to test fish.test.mcp.yml against\n"
         "  help: give --config FILE or --server-command, put a conductor.config.json in this "
-        "folder, or a server: block in the test file\n"
+        "folder or beside the test file, or a server: block into it\n"
     )
 
 

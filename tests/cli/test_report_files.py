@@ -162,3 +162,26 @@ def test_standard_output_that_is_full_is_told_and_is_no_fault_of_ours(
     assert b"Traceback" not in ended.stderr
     if words != ("run", "nope"):
         assert b"error: cannot write to standard output: No space left" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "kind"),
+    [
+        (("run", "-k", "nothing like it"), 7, "nothing_selected"),
+        (("run", "missing.test.mcp.yml"), 2, "usage"),
+        (("run", "bad.test.mcp.yml"), 2, "bad_file"),
+    ],
+)
+def test_a_run_that_never_began_leaves_no_old_report(
+    folder: Path, words: tuple[str, ...], code: int, kind: str
+) -> None:
+    """A green report of yesterday must not stand for today's run."""
+    (folder / "bad.test.mcp.yml").write_text("tests: 1\n", encoding="utf-8")
+    for name in ("out.xml", "out.json"):
+        (folder / name).write_text("old", encoding="utf-8")
+    ended = mcptest(folder, *words, "--junit", "out.xml", "--reporter", "json=out.json")
+    assert ended.code == code
+    report = json.loads((folder / "out.json").read_text(encoding="utf-8"))
+    assert (report["suites"], report["error"]["kind"]) == ([], kind)
+    (element,) = ET.parse(folder / "out.xml").getroot().iter("error")
+    assert element.get("type") == kind

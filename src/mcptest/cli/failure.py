@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
 
-__all__ = ["report_failure", "report_our_fault"]
+__all__ = ["failure_kind", "report_failure", "report_our_fault"]
 
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
@@ -33,14 +33,17 @@ _KINDS = (
 
 def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
     """Say what is wrong; the exit status that means it."""
-    kind, status = next(
-        (kind, status) for family, kind, status in _KINDS if isinstance(error, family)
-    )
+    kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    sys.stderr.write(_in_words(error))
+    sys.stderr.write(in_words(error))
     if as_json:
         _write_json(kind, str(error), diagnostics, started_at)
     return status
+
+
+def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
+    """The stable word and the exit status for what a command could not do."""
+    return next((kind, status) for family, kind, status in _KINDS if isinstance(error, family))
 
 
 def report_our_fault(as_json: bool, started_at: str) -> int:
@@ -67,7 +70,7 @@ def _write_json(
     StandardOutput().write_utf8(report)
 
 
-def _in_words(error: McptestError) -> str:
+def in_words(error: McptestError) -> str:
     from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
 
     if isinstance(error, FormatError):

@@ -6,6 +6,7 @@ import os
 import sys
 
 from mcptest import __version__
+from mcptest.cli.failure import failure_kind, in_words
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
@@ -13,7 +14,7 @@ from mcptest.cli.output import (
     wants_colour,
     write_file,
 )
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
     from mcptest.reporters.terminal import TerminalReporter
 
@@ -122,6 +124,17 @@ class Reports:
         """An event, or whatever else is to be written, without the secrets of this run."""
         return redact_all(value, self._redact) if self._redact else value
 
+    def write_failure(self, error: McptestError, started_at: str) -> None:
+        """Say in the report files, too, that the run never began.
+
+        What lies there from an earlier run would be taken for the result of this one.
+        """
+        kind, _ = failure_kind(error)
+        for name, files in self._targets.items():
+            for file in files:
+                if file != _STDOUT:
+                    write_file(file, _failure_text(name, kind, error, started_at))
+
     def close(self, files: dict[str, str]) -> None:
         """Write what is written at the end: the reports, and these texts to these files.
 
@@ -141,6 +154,18 @@ class Reports:
         for file, text in texts:
             if file == _STDOUT:
                 StandardOutput().write_utf8(text)
+
+
+def _failure_text(name: str, kind: str, error: McptestError, started_at: str) -> str:
+    # As everywhere here, only what is wanted is paid for.
+    if name == "json":
+        from mcptest.reporters import json_report  # noqa: PLC0415
+
+        diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
+        return json_report.render_failure(kind, str(error), diagnostics, __version__, started_at)
+    from mcptest.reporters import junit  # noqa: PLC0415
+
+    return junit.render_failure(kind, in_words(error), started_at)
 
 
 def _name_and_file(word: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import time
 
 from mcptest.cli.options import Command, Option
 from mcptest.cli.reports import Reports
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.verdict import exit_code_of
 from mcptest.formats.durations import parse_duration
 from mcptest.runner.loading import Wanted, load_plan
@@ -72,7 +72,11 @@ def run(arguments: Arguments) -> int:
     # A plan makes many objects and no garbage: collecting while it grows, or walking it
     # later again and again, is time for nothing.
     gc.disable()
-    plan = load_plan(wanted, os.environ)
+    try:
+        plan = load_plan(wanted, os.environ)
+    except McptestError as error:
+        reports.write_failure(error, _now())
+        raise
     gc.freeze()
     gc.enable()
     reports.open(plan.secrets)
@@ -87,6 +91,10 @@ def run(arguments: Arguments) -> int:
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
     return exit_code_of(finished)
+
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
 def _wanted(arguments: Arguments) -> Wanted:
@@ -132,8 +140,7 @@ def _run(
     from mcptest.runner.server import Launcher  # noqa: PLC0415  # as above
     from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
-    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    options = RunOptions(started_at=started_at, bail=arguments.has("--bail"))
+    options = RunOptions(started_at=_now(), bail=arguments.has("--bail"))
     guardian = Guardian()
     interrupts.on_second = guardian.kill_all
     launcher = Launcher(

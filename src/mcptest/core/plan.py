@@ -75,13 +75,13 @@ class Step(Record):
 
 
 class Case(Record):
-    """One named test."""
+    """One named test. `skip` is the reason for leaving it out, None when it is run."""
 
     name: str
     line: int
     steps: tuple[Step, ...]
     timeout_s: float | None = None
-    skip: str = ""
+    skip: str | None = None
 
 
 class Suite(Record):

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from mcptest.core.errors import FormatError
 from mcptest.core.framing import encode_line
+from mcptest.core.jsonrpc import describe_id, id_key
 from mcptest.core.outcome import ABSENT
 from mcptest.core.paths import trail_of
 from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
+from mcptest.core.suggest import closest
 from mcptest.formats.conductor_config import read_server
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +51,9 @@ _SLIPPED_KEYS = ("stderr", "performance")
 
 STDERR_EMPTY = "toBeEmpty"
 
+# Words that other versions of YAML take for booleans; none of them is a reason.
+_SWITCHES = frozenset(["yes", "no", "on", "off", "y", "n", "true", "false"])
+
 
 def load_conductor(
     text: str, file: str, registry: Registry, environment: Mapping[str, str]
@@ -80,12 +86,12 @@ class _Loader:
             Fields({}, (), self.complaints).complain("", "F005", message)
             return None
         fields = Fields(value, (), self.complaints)
-        fields.require(("description", "tests"), "a test file")
         if "config" in value:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
         known = (*_FILE_KEYS, "config")
         fields.refuse_unknown(known, (), "a test file")
+        fields.require(("description", "tests"), "a test file")
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
@@ -129,17 +135,21 @@ class _Loader:
             line=line,
             steps=(step,) if step else (),
             timeout_s=fields.duration_s("timeout") if "timeout" in test else None,
-            skip=self._skip(fields) if "skip" in test else "",
+            skip=self._skip(fields) if "skip" in test else None,
         )
 
-    def _skip(self, fields: Fields) -> str:
+    def _skip(self, fields: Fields) -> str | None:
+        """Why the test is skipped, "" without a reason; None when it is not."""
         value = fields.mapping["skip"]
-        if isinstance(value, str) and value:
-            return value
         if isinstance(value, bool):
-            return "skip: true" if value else ""
-        fields.complain("skip", "F008", '"skip" must be true, false or a reason', on_key=False)
-        return ""
+            return "" if value else None
+        is_reason = isinstance(value, str) and value.strip()
+        if is_reason and str(value).casefold() not in _SWITCHES:
+            return str(value)
+        message = '"skip" must be true, false or a reason'
+        help = "in YAML 1.2 only true and false are booleans" if is_reason else ""
+        fields.complain("skip", "F008", message, help, on_key=False)
+        return None
 
     def _step(self, fields: Fields) -> Step | None:
         request = fields.mapping.get("request", {})
@@ -203,17 +213,36 @@ class _Loader:
 
     def _response(self, fields: Fields, request: dict[str, object]) -> object:
         value = fields.mapping["response"]
-        is_pattern = isinstance(value, str) and value.startswith("match:")
-        if not isinstance(value, dict) and not is_pattern:
+        if not isinstance(value, dict) and not _is_pattern(value):
             message = f'"response" must be the answer as an object and is {kind_of(value)}'
             fields.complain("response", "F008", message, on_key=False)
             return ABSENT
-        if "id" not in request:
+        if isinstance(value, dict):
+            self._refuse_impossible(fields, value, request)
+        return self._compiler.compile(value, trail_of((*fields.steps, "response")))
+
+    def _refuse_impossible(
+        self, fields: Fields, response: dict[str, object], request: dict[str, object]
+    ) -> None:
+        """Expectations that no answer can meet, or that every answer meets."""
+        if request and "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
-        if value == {"match:partial": {}}:
+        if response == {"match:partial": {}}:
             fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
-        return self._compiler.compile(value, trail_of((*fields.steps, "response")))
+        if not response:
+            fields.complain("response", "F017", "no answer is an empty object")
+        inner = Fields(response, (*fields.steps, "response"), self.complaints)
+        for key in _EXPECT_KEYS:
+            if key in response:
+                message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
+                inner.complain(key, "F017", message)
+        if response.get("jsonrpc", "2.0") != "2.0" and not _is_pattern(response["jsonrpc"]):
+            message = 'every answer says jsonrpc: "2.0", in quotes'
+            inner.complain("jsonrpc", "F017", message, on_key=False)
+        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
+            message = f"the request has {describe_id(request['id'])}, and so will the answer"
+            inner.complain("id", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -223,6 +252,9 @@ class _Loader:
             return ABSENT
         if value == STDERR_EMPTY:
             return ""
+        if closest(value, [STDERR_EMPTY]):
+            message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
+            fields.complain("stderr", "F012", message, on_key=False)
         return self._compiler.compile(value.strip(), trail_of((*fields.steps, "stderr")))
 
     def _performance(self, fields: Fields) -> Performance | None:
@@ -237,6 +269,17 @@ class _Loader:
             max_response_s=inner.duration_s("maxResponseTime"),
             min_response_s=inner.duration_s("minResponseTime"),
         )
+
+
+def _may_be_id(wanted: object, sent: object) -> bool:
+    """Can an answer to `sent` have this id? An error may have none, or null."""
+    if wanted is None or _is_pattern(wanted):
+        return True
+    return id_key(wanted) == id_key(sent)
+
+
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(PREFIX)
 
 
 _ALL_TEST_KEYS = frozenset(_TEST_KEYS)

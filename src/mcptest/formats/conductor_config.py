@@ -68,8 +68,13 @@ def load_config(
 
 def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
     """The server that these keys describe; every mistake has been complained about."""
-    fields.require(_REQUIRED, "the config of a server")
+    if "mcpServers" in fields.mapping:
+        message = '"mcpServers" is what a client\'s config has; this one describes one server'
+        help = 'copy one entry of mcpServers to the top and give it a "name"'
+        fields.complain("mcpServers", "F006", message, help)
+        return ServerSpec(name="", command=("",))
     fields.refuse_unknown(KEYS, PLANNED_KEYS, "the config of a server")
+    fields.require(_REQUIRED, "the config of a server")
     command = fields.text("command")
     if fields.mapping.get("command") == "":
         fields.complain("command", "F009", '"command" is empty', on_key=False)
@@ -108,7 +113,8 @@ def _read_env(
         name = found[1]
         if name not in environment:
             message = f"the environment variable {name!r} is not set"
-            inner.complain(key, "F016", message, on_key=False)
+            help = f"export {name}=… before the run"
+            inner.complain(key, "F016", message, help, on_key=False)
             return ""
         secrets.append(environment[name])
         return environment[name]
@@ -130,12 +136,12 @@ def _read_ready_pattern(fields: Fields) -> str:
 def _read_version(fields: Fields) -> str:
     if "protocolVersion" not in fields.mapping:
         return ""
-    version = fields.choice("protocolVersion", tuple(REVISIONS), "")
-    if version and version not in HANDSHAKE_REVISIONS:
+    version = fields.mapping["protocolVersion"]
+    if version in REVISIONS and version not in HANDSHAKE_REVISIONS:
         message = f"revision {version} is not supported by this version of mcptest"
         fields.complain("protocolVersion", "F010", message, on_key=False)
         return ""
-    return version
+    return fields.choice("protocolVersion", HANDSHAKE_REVISIONS, "")
 
 
 def default_startup_s(command: str) -> float:

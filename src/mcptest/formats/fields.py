@@ -47,6 +47,7 @@ class Fields:
         self.mapping = mapping
         self.steps = steps
         self._complaints = complaints
+        self._misspelt: set[str] = set()
 
     def complain(
         self,
@@ -67,7 +68,8 @@ class Fields:
 
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
-            if key not in self.mapping:
+            # A key that is there under a wrong name has been complained about already.
+            if key not in self.mapping and key not in self._misspelt:
                 self.complain("", "F007", f'{where} needs the key "{key}"')
 
     def refuse_unknown(self, known: Sequence[str], planned: Sequence[str], where: str) -> None:
@@ -83,6 +85,7 @@ class Fields:
                 self.complain(key, "W001", message, severity="warning")
             else:
                 meant = closest(key, (*known, *planned))
+                self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 there = ", ".join(known)
                 self.complain(

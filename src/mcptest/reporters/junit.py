@@ -8,7 +8,7 @@ forbids are written as visible escapes first.
 from __future__ import annotations
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult, Fault
+from mcptest.core.outcome import CaseResult, Fault, Summary
 from mcptest.core.visible import visible
 from mcptest.reporters.failure_text import (
     fault_headline,
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event
     from mcptest.matching.diff import DiffLine
 
-__all__ = ["JunitReporter"]
+__all__ = ["JunitReporter", "render_failure"]
 
 # Nothing wraps in a file, so carets may stand under any value that is shown whole.
 COLUMNS = 300
@@ -65,12 +65,21 @@ class JunitReporter:
         """What befell the whole run, as a case: a report without cases looks like success."""
         finished = self._finished
         if finished is not None and finished.fault is not None:
-            return [_suite_of("the server can be tested", finished.fault)]
+            return [_suite_of("the tests can be run", finished.fault)]
         if finished is None or finished.interrupted:
             ran = sum(suite.tests for suite in self._suites)
             fault = Fault(kind="interrupted", message=f"{ran} of {self._started.total} tests ran")
             return [_suite_of("the run came to its end", fault)]
         return []
+
+
+def render_failure(kind: str, message: str, started_at: str) -> str:
+    """The document of a run that never began."""
+    reporter = JunitReporter()
+    reporter(RunStarted(started_at=started_at, server="", suites=0, total=0))
+    fault = Fault(kind=kind, message=message)
+    reporter(RunFinished(summary=Summary(), duration_s=0.0, fault=fault))
+    return reporter.render()
 
 
 class _Suite:

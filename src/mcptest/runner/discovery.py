@@ -28,6 +28,7 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
         if os.path.isdir(argument):
             found |= set(_suites_below(argument))
         elif os.path.lexists(argument):
+            _refuse_other_files(argument)
             found.add(os.path.normpath(argument))
         elif _is_glob(argument):
             found |= set(_expand(argument))
@@ -39,6 +40,20 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
             f"no test file found in {shown}; test files end in {SUITE_ENDINGS[0]}"
         )
     return sorted(found)
+
+
+def _refuse_other_files(path: str) -> None:
+    """Files that are given in the place of test files by mistake."""
+    name = os.path.basename(path)
+    if name in CONFIG_NAMES:
+        raise UsageError(
+            f"{visible(path)} is a config, not a test file", f"give it as --config {path}"
+        )
+    if os.path.isfile(path) and not name.endswith((".yml", ".yaml", ".json")):
+        raise UsageError(
+            f"{visible(path)} is not a test file; test files end in {SUITE_ENDINGS[0]}",
+            "a server is started with --server-command",
+        )
 
 
 def _suites_below(folder: str) -> Iterable[str]:

@@ -16,6 +16,7 @@ from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, rea
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+    from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
 
@@ -51,16 +52,22 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     """Load all files, pick the cases that are wanted, and give each suite its server."""
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
-    spec = _given_server(wanted, environment, mistakes, warnings)
+    servers = _Servers(wanted, environment, mistakes, warnings)
     suites = _load_all(find_suites(wanted.paths), environment, mistakes, warnings)
+    paired = [(suite, servers.server_of(suite)) for suite in suites]
     if mistakes:
         raise FormatError(mistakes)
-    selected = [_select(suite, wanted.filter) for suite in suites]
-    selected = [suite for suite in selected if suite.cases]
+    selected = []
+    for suite, spec in paired:
+        chosen = _select(suite, wanted.filter)
+        if chosen.cases:
+            selected.append((chosen, spec or _no_server(suite)))
     if not selected:
-        raise NothingSelectedError(f"no test matches the filter {visible(wanted.filter)!r}")
-    paired = tuple((suite, _server_of(suite, spec, wanted)) for suite in selected)
-    return Plan(suites=paired, warnings=tuple(warnings))
+        tests = sum(len(suite.cases) for suite in suites)
+        raise NothingSelectedError(
+            f"no test matches the filter {visible(wanted.filter)!r} (of {tests} in all)"
+        )
+    return Plan(suites=tuple(selected), warnings=tuple(warnings))
 
 
 def load_suites(
@@ -92,47 +99,75 @@ def _load_all(
     return suites
 
 
-def _given_server(
-    wanted: Wanted,
-    environment: Mapping[str, str],
-    mistakes: list[Diagnostic],
-    warnings: list[Diagnostic],
-) -> ServerSpec | None:
-    """The server of the command line or of the config file, if there is one."""
-    if wanted.server_command:
-        command = wanted.server_command
-        return ServerSpec(
-            name=os.path.basename(command[0]),
-            command=command,
-            startup_timeout_s=default_startup_s(command[0]),
-        )
-    path = wanted.config or find_config(".")
-    if not path:
-        return None
-    if wanted.config and not os.path.exists(path):
-        raise UsageError(f"there is no config file {visible(path)!r}")
-    try:
-        spec, slips = load_config(read_text(path), path, environment)
-    except FormatError as error:
-        mistakes += error.diagnostics
-        return None
-    warnings += slips
-    return _placed(spec, os.path.dirname(path) or ".")
+class _Servers:
+    """Which server each suite is tested against.
+
+    What the command line says counts most, then what the file itself says, then a config
+    in the folder where the command was started, then one beside the file.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        environment: Mapping[str, str],
+        mistakes: list[Diagnostic],
+        warnings: list[Diagnostic],
+    ) -> None:
+        self._wanted = wanted
+        self._environment = environment
+        self._mistakes = mistakes
+        self._warnings = warnings
+        self._configs: dict[str, ServerSpec | None] = {}
+        self._told = self._from_command_line()
+        here = find_config(".")
+        # Its mistakes are told with the others, even when no suite gets as far as needing it.
+        self._here = self._from_config(here) if here and not self._told else None
+
+    def server_of(self, suite: Suite) -> ServerSpec | None:
+        """The server for a suite; None when nobody names one, or it has mistakes."""
+        folder = os.path.dirname(suite.file) or "."
+        spec = self._told
+        if spec is None and suite.server:
+            spec = _placed(suite.server, folder)
+        if spec is None and not self._wanted.config:
+            beside = find_config(folder)
+            spec = self._here or (self._from_config(beside) if beside else None)
+        limit_s = self._wanted.timeout_s
+        return spec.but(timeout_s=limit_s) if spec and limit_s else spec
+
+    def _from_command_line(self) -> ServerSpec | None:
+        command, config = self._wanted.server_command, self._wanted.config
+        if command:
+            return ServerSpec(
+                name=os.path.basename(command[0]),
+                command=command,
+                startup_timeout_s=default_startup_s(command[0]),
+            )
+        if config and not os.path.exists(config):
+            raise UsageError(f"there is no config file {visible(config)!r}")
+        return self._from_config(config) if config else None
+
+    def _from_config(self, path: str) -> ServerSpec | None:
+        if path not in self._configs:
+            self._configs[path] = self._read(path)
+        return self._configs[path]
+
+    def _read(self, path: str) -> ServerSpec | None:
+        try:
+            spec, slips = load_config(read_text(path), path, self._environment)
+        except FormatError as error:
+            self._mistakes += error.diagnostics
+            return None
+        self._warnings += slips
+        return _placed(spec, os.path.dirname(path) or ".")
 
 
-def _server_of(suite: Suite, given: ServerSpec | None, wanted: Wanted) -> ServerSpec:
-    is_told = bool(wanted.server_command or wanted.config)
-    spec = given
-    # A file's own server gives way to the command line, not to a config that lies about.
-    if suite.server and not is_told:
-        spec = _placed(suite.server, os.path.dirname(suite.file) or ".")
-    if spec is None:
-        raise UsageError(
-            f"no server to test {visible(suite.file)} against",
-            "give --config FILE or --server-command, put a "
-            f"{CONFIG_NAMES[0]} in this folder, or a server: block in the test file",
-        )
-    return spec.but(timeout_s=wanted.timeout_s) if wanted.timeout_s else spec
+def _no_server(suite: Suite) -> NoReturn:
+    raise UsageError(
+        f"no server to test {visible(suite.file)} against",
+        f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
+        "beside the test file, or a server: block into it",
+    )
 
 
 def _placed(spec: ServerSpec, folder: str) -> ServerSpec:

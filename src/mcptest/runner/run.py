@@ -138,7 +138,7 @@ class _Run:
     def _can_start(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> bool:
         """When all suites share a server that cannot be started, no test runs at all."""
         spec = suites[0][1]
-        steps = [case.steps[0] for suite, _ in suites for case in suite.cases if not case.skip]
+        steps = [case.steps[0] for suite, _ in suites for case in suite.cases if case.skip is None]
         if not steps or any(other != spec for _, other in suites):
             return True
         try:
@@ -150,7 +150,7 @@ class _Run:
 
     def _run_case(self, case: Case, spec: ServerSpec) -> None:
         self._tell(CaseStarted(name=case.name, line=case.line))
-        if case.skip:
+        if case.skip is not None:
             result = CaseResult(name=case.name, status="skipped", line=case.line, reason=case.skip)
         else:
             result = self._perform(case, spec)

@@ -234,8 +234,7 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
         (
             {"protocolVersion": "2020-01-01"},
             "F008",
-            '"protocolVersion" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, '
-            "2026-07-28",
+            '"protocolVersion" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25',
         ),
         ({"isolation": None}, "F008", '"isolation" must be one of run, file, test'),
         ({"colour": 1}, "F006", 'the config of a server has no key "colour"'),
@@ -298,3 +297,15 @@ def test_help_tells_what_can_be_written() -> None:
         'put it in quotes: "…"',
         "there are: " + ", ".join(KEYS),
     ]
+
+
+def test_the_config_of_a_client_is_recognised() -> None:
+    text = '{"mcpServers": {"x": {"command": "y", "args": []}}}'
+    with pytest.raises(FormatError) as caught:
+        load_config(text, "c.json", {})
+    (found,) = caught.value.diagnostics
+    assert (found.code, found.column, found.message) == (
+        "F006",
+        2,
+        '"mcpServers" is what a client\'s config has; this one describes one server',
+    )

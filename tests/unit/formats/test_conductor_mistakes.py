@@ -62,12 +62,10 @@ def test_all_mistakes_of_a_file_are_told_in_the_order_of_the_file() -> None:
         "server:\n"
     )
     assert mistakes(text) == [
-        ("F007", 1, 1, 'a test file needs the key "description"'),
         ("F006", 1, 1, 'a test file has no key "descripton"; did you mean "description"?'),
         ("F008", 3, 9, '"it" must be text and is a number'),
         ("F008", 4, 14, '"request" must be a JSON-RPC object and is text'),
         ("F006", 7, 5, 'a test has no key "itt"; did you mean "it"?'),
-        ("F007", 7, 5, 'a test needs the key "it"'),
         ("F010", 9, 5, '"only" is not supported by this version of mcptest'),
         ("F006", 11, 7, '"expect" has no key "respons"; did you mean "response"?'),
         (
@@ -353,3 +351,60 @@ def test_a_mistake_points_at_the_word_in_its_line() -> None:
         24,
         8,
     )
+
+
+def file_with(response: str, request: str = "{jsonrpc: '2.0', id: 2, method: ping}") -> str:
+    head = f"description: d\ntests:\n  - it: a\n    request: {request}\n"
+    return f"{head}    expect:\n      response: {response}\n"
+
+
+@pytest.mark.parametrize(
+    ("response", "column", "message"),
+    [
+        ("{id: 3}", 22, "the request has id 2, and so will the answer"),
+        ("{id: '2'}", 22, "the request has id 2, and so will the answer"),
+        ("{jsonrpc: 2.0, id: 2}", 27, 'every answer says jsonrpc: "2.0", in quotes'),
+        ("{}", 7, "no answer is an empty object"),
+        (
+            "{id: 2, stderr: toBeEmpty}",
+            25,
+            'no answer has a key "stderr"; it belongs beside "response", not in it',
+        ),
+    ],
+)
+def test_what_no_answer_can_be_is_refused(response: str, column: int, message: str) -> None:
+    assert mistakes(file_with(response)) == [("F017", 6, column, message)]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        "{id: 2}",
+        "{id: null, error: {code: -32700}}",
+        "{id: 'match:type:integer'}",
+        "{jsonrpc: 'match:exists', id: 2}",
+        "{match:partial: {id: 2}}",
+        "{error: {code: 1}}",
+    ],
+)
+def test_what_an_answer_may_be_is_accepted(response: str) -> None:
+    load_conductor(file_with(response), FILE, REGISTRY, {})
+
+
+def test_one_misspelt_key_is_one_mistake() -> None:
+    text = (
+        "description: d\ntests:\n  - it: a\n    requst: {id: 1}\n    expect: {response: {id: 1}}\n"
+    )
+    assert mistakes(text) == [("F006", 4, 5, 'a test has no key "requst"; did you mean "request"?')]
+
+
+@pytest.mark.parametrize("word", ["no", "Off", "'false'", "yes", "n", "''"])
+def test_a_word_that_is_no_boolean_any_more_is_no_reason_to_skip(word: str) -> None:
+    text = file_with("{id: 2}").replace("    expect", f"    skip: {word}\n    expect")
+    assert [code for code, *_ in mistakes(text)] == ["F008"]
+
+
+def test_a_near_miss_of_the_word_for_empty_stderr_is_refused() -> None:
+    text = file_with("{id: 2}") + "      stderr: toBeEmtpy\n"
+    message = '"toBeEmtpy" is no word for stderr; did you mean "toBeEmpty"?'
+    assert mistakes(text) == [("F012", 7, 15, message)]

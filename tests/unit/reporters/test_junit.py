@@ -78,7 +78,7 @@ def test_a_run_in_which_no_test_could_run_is_an_error_and_not_an_empty_success()
         '<?xml version="1.0" encoding="UTF-8"?>\n'
         '<testsuites name="mcptest" tests="1" failures="0" errors="1" skipped="0" time="0.000">\n'
         '  <testsuite name="mcptest" tests="1" failures="0" errors="1" skipped="0" time="0.000">\n'
-        '    <testcase name="the server can be tested" classname="mcptest" time="0.000">\n'
+        '    <testcase name="the tests can be run" classname="mcptest" time="0.000">\n'
         '      <error type="server_exited" message="server_exited: the server is gone">'
         "server_exited: the server is gone</error>\n"
         "    </testcase>\n"
