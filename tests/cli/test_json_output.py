@@ -24,6 +24,9 @@ MEMBERS = {
     "invariants",
     "error",
     "interrupted",
+    "interrupted_in",
+    "bailed",
+    "selected",
 }
 
 

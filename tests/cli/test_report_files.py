@@ -167,7 +167,7 @@ def test_standard_output_that_is_full_is_told_and_is_no_fault_of_ours(
 @pytest.mark.parametrize(
     ("words", "code", "kind"),
     [
-        (("run", "-k", "nothing like it"), 7, "nothing_selected"),
+        (("run", "a.test.mcp.yml", "-k", "nope"), 7, "nothing_selected"),
         (("run", "missing.test.mcp.yml"), 2, "usage"),
         (("run", "bad.test.mcp.yml"), 2, "bad_file"),
     ],

@@ -133,3 +133,41 @@ def test_a_stopped_server_runs_into_the_timeout_and_is_killed_all_the_same() -> 
     report = perform(spec_for("stop-itself", timeout_s=0.3), grace=grace)
     assert (report.status, report.fault["kind"]) == (1, "timeout")
     assert list(report.findings) == ["needed_kill"]
+
+
+def test_a_server_that_went_silent_is_named_as_the_cause_of_later_timeouts(
+    listener: Listener,
+) -> None:
+    spec = spec_for("silent", listener=listener)
+    report = perform(spec, echo(id=1, timeout="200ms"), echo(id=2, timeout="200ms"), PING)
+    first, second, _ = report.tests
+    assert "since" not in first["error"]["hint"]
+    cause = "it has not answered anything since tools/call (id 1) timed out"
+    assert second["error"]["hint"].startswith(cause)
+
+
+def test_an_answer_that_comes_only_at_the_end_is_taken_for_a_missing_flush() -> None:
+    report = perform(spec_for("unflushed", startup_timeout_s=1.0))
+    assert (report.status, report.members["error"]["kind"]) == (3, "handshake_timeout")
+    assert "does it flush stdout" in report.members["error"]["hint"]
+
+
+def test_a_program_that_echoes_its_input_is_not_mistaken_for_a_server() -> None:
+    report = perform(spec_for("echo-input"))
+    assert report.status == 3
+    assert report.members["error"]["message"] == (
+        "the server sends back what it is sent: is it an MCP server?"
+    )
+
+
+def test_a_message_over_several_lines_is_named_as_such() -> None:
+    report = perform(spec_for("pretty", startup_timeout_s=1.0))
+    assert report.status == 3
+    assert "spread over several lines" in report.members["error"]["message"]
+
+
+def test_a_fresh_server_is_noted_on_the_test_that_gets_it() -> None:
+    report = perform(spec_for("exit-on-call", "1"), echo(id=1), PING)
+    assert report.statuses == ["error", "passed"]
+    note = "a fresh server was started: the test before ended in exited_during_call"
+    assert report.tests[1]["notes"] == [note]

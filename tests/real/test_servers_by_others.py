@@ -116,4 +116,4 @@ def test_suites_that_others_wrote_to_fail_do_fail() -> None:
         if status == 1:
             ran += 1
             assert report["summary"]["passed"] == 0, suite.name
-    assert ran >= 8
+    assert ran >= 7

@@ -176,3 +176,25 @@ def tty(request: Message, line: bytes) -> None:
 @on("tools/call")
 def stop_itself(request: Message, line: bytes) -> None:
     os.kill(os.getpid(), signal.SIGSTOP)
+
+
+@mode
+def unflushed() -> None:
+    """Keeps its answers to itself until its stdin ends, as a forgotten flush does."""
+    kept = [line_for(request) for request in incoming()]
+    write(b"".join(kept))
+
+
+@mode
+def echo_input() -> None:
+    """Sends back every line it is sent, as cat does."""
+    for line in sys.stdin.buffer:
+        write(line)
+
+
+@mode
+def pretty() -> None:
+    """Writes its answers over several lines."""
+    for request in incoming():
+        if "id" in request:
+            write(line_for(request).replace(b",", b",\n ").replace(b"{", b"{\n "))

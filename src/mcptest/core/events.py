@@ -68,4 +68,5 @@ class RunFinished(Event):
     findings: tuple[Finding, ...] = ()
     fault: Fault | None = None
     interrupted: bool = False
+    interrupted_in: str = ""
     bailed: bool = False

@@ -149,7 +149,12 @@ def _explain_text(raw: bytes, error: NotJsonError) -> str:
         return f"byte {raw.index(0)} is NUL; messages must not hold any"
     if raw.lower().startswith(b"content-length:"):
         return "it is a Content-Length header, as LSP uses; MCP messages are lines of JSON"
+    if raw.strip() in _BRACKETS or (raw[:1].isspace() and raw.lstrip()[:1] in (b'"', b"{")):
+        return "it is a piece of JSON that is spread over several lines; a message is one line"
     return PLAIN_TEXT if error.column == 1 else error.reason
+
+
+_BRACKETS = frozenset([b"{", b"}", b"[", b"]", b"},", b"],"])
 
 
 _UTF16 = "it looks like UTF-16; messages must be UTF-8"

@@ -227,7 +227,7 @@ _MATCHERS = (
         summary="An array of N elements, or an object of N keys.",
         example="match:count:2",
         parse=_count,
-        wants=lambda count: f"an array or object with {count} in it",
+        wants=lambda count: f"an array of {count} elements or an object of {count} keys",
         check=_counted("array", "object"),
     ),
     Matcher(

@@ -29,6 +29,7 @@ __all__ = ["DiffLine", "context_diff", "render_mismatch"]
 COLUMNS = 58
 MAX_MESSAGE_CHARS = 400
 MAX_CONTEXT_LINES = 60
+MAX_FOLDED_NAMES = 6
 MAX_CONTEXT_VALUE_CHARS = 100
 # More branches than this cannot be seen in MAX_CONTEXT_LINES lines anyway.
 MAX_CONTEXT_MISMATCHES = 100
@@ -162,15 +163,15 @@ def _opened(lead: str, value: object, branch: _Branch, depth: int) -> Iterator[D
 
 
 def _members(value: object, branch: _Branch, depth: int, noun: str) -> Iterator[DiffLine]:
-    folded = 0
+    folded: list[Step] = []
     for step, member in _steps(value):
         inner = branch.branches.get(step)
         if inner is None:
-            folded += 1
+            folded.append(step)
             continue
         if folded:
             yield _fold(folded, noun, depth)
-            folded = 0
+            folded = []
         yield from _opened(_key(step), member, inner, depth)
     if folded:
         yield _fold(folded, noun, depth)
@@ -212,8 +213,14 @@ def _key(step: Step) -> str:
     return f"{quoted(shorten(step, MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
 
 
-def _fold(count: int, noun: str, depth: int) -> DiffLine:
-    return _line("…", depth, f"… {counted(count, f'more {noun}')}")
+def _fold(steps: list[Step], noun: str, depth: int) -> DiffLine:
+    """What is not shown because it is equal, or not asked for; keys by name."""
+    text = f"… {counted(len(steps), f'more {noun}')}"
+    if noun == "key":
+        names = ", ".join(str(step) for step in steps[:MAX_FOLDED_NAMES])
+        text += f": {visible(shorten(names, MAX_CONTEXT_VALUE_CHARS))}"
+        text += ", …" if len(steps) > MAX_FOLDED_NAMES else ""
+    return _line("…", depth, text)
 
 
 def _line(sign: Sign, depth: int, text: str) -> DiffLine:

@@ -38,7 +38,13 @@ HABITS = {
     "includes": "contains",
     "include": "contains",
     "hasLength": "length",
+    "len": "length",
     "size": "count",
+    "has": "contains",
+    "hasText": "contains",
+    "exact": "equals",
+    "equal": "equals",
+    "is": "equals",
     "beginsWith": "startsWith",
     "instanceOf": "type",
     "typeof": "type",
@@ -86,6 +92,8 @@ class Pattern(Record):
         if self.negated:
             why = None if miss else Miss(why="it is just that")
             wants = f"anything but {wants}"
+            if self.accepts_absence:
+                wants, why = "nothing, or null", why and Miss(why="it is there")
         else:
             why = miss
         if why is None:
@@ -122,7 +130,8 @@ def parse_pattern(source: str, registry: Registry) -> Pattern:
     matcher = registry.get(name) if is_named else None
     if matcher is None:
         if is_named:
-            _refuse_near_miss(name, at, registry)
+            _refuse_near_miss(name, body, at, registry)
+        _refuse_spaced(body, at, registry)
         return _bare(source, body, at, negated, registry)
     texts = _split(body[len(name) + 1 :], len(matcher.parameters)) if ":" in body else []
     parameter = _parse_parameters(matcher, texts, at)
@@ -164,7 +173,15 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
 
-def _refuse_near_miss(name: str, at: int, registry: Registry) -> None:
+def _refuse_spaced(body: str, at: int, registry: Registry) -> None:
+    """` contains:x` would be searched as it is written, and with not: would always pass."""
+    word = _WORD.match(body.lstrip())
+    if body[:1] == " " and word and registry.get(word[0]):
+        message = f'there is a space before the matcher "{word[0]}"'
+        raise _error("F012", message, at, len(body) - len(body.lstrip()), "leave it out")
+
+
+def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None:
     if name in PLANNED_MATCHERS:
         message = f'the matcher "{name}" is not supported by this version of mcptest'
         raise _error("F010", message, at, len(name), f"there are: {', '.join(registry.names)}")
@@ -174,9 +191,16 @@ def _refuse_near_miss(name: str, at: int, registry: Registry) -> None:
         raise _error("F014", message, at, len(name), example)
     meant = near_miss(name, registry.names + tuple(PLANNED_MATCHERS))
     if meant:
-        help = f"to search for the text itself, write match:contains:{name}"
+        help = f"to search for the text itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
+    if _CAMEL_CASE.fullmatch(name) and body != name:
+        # Nobody writes such a word and a colon but to name a matcher.
+        message = f'unknown matcher "{name}"'
+        raise _error("F012", message, at, len(name), f"there are: {', '.join(registry.names)}")
+
+
+_CAMEL_CASE = re.compile(r"[a-z]+([A-Z][a-z]+)+")
 
 
 def near_miss(name: str, known: tuple[str, ...]) -> str:

@@ -34,6 +34,9 @@ def closing_lines(started: RunStarted, finished: RunFinished, paint: Paint) -> l
     ran, total = finished.summary.total, started.total
     if finished.interrupted:
         lines.append(paint.red(f"interrupted: {ran:,} of {counted(total, 'test')} ran"))
+        if finished.interrupted_in:
+            name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
+            lines.append(f'  in the middle of "{name}", whose call may have had its effect')
     elif finished.bailed:
         left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
         lines.append(paint.yellow(f"stopped after the first failure: {left}"))

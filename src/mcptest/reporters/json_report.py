@@ -72,6 +72,9 @@ class JsonReporter:
             "invariants": [],
             "error": None if fault is None else {**_fault_members(fault), "diagnostics": []},
             "interrupted": finished.interrupted,
+            "interrupted_in": finished.interrupted_in or None,
+            "bailed": finished.bailed,
+            "selected": self._started.total,
         }
         return _render_report(report)
 
@@ -102,6 +105,9 @@ def render_failure(
             "diagnostics": [_diagnostic_members(each) for each in diagnostics],
         },
         "interrupted": False,
+        "interrupted_in": None,
+        "bailed": False,
+        "selected": 0,
     }
     return _render_report(report)
 

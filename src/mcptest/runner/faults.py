@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 __all__ = [
     "NOISE",
     "STRAYS",
+    "after_silence",
     "busy_clue",
     "call",
+    "echoed",
     "gone",
     "malformed",
     "not_ready",
@@ -37,13 +39,14 @@ __all__ = [
     "stray_clue",
     "timed_out",
     "too_long",
+    "unflushed",
     "violation",
     "violation_sentence",
     "with_evidence",
 ]
 
 STRAYS = {
-    "unknown_id": "the server answered a request that was never sent",
+    "unknown_id": "the server sent an answer whose id belongs to no open request",
     "duplicate_response": "the server answered one request twice; the first answer counts",
     "late_response": "the server answered after its time was up",
 }
@@ -64,7 +67,7 @@ def with_evidence(fault: Fault, wire: StdioServer, exit_status: str = "") -> Fau
             cwd=wire.spec.cwd,
             exit_status=exit_status,
             stderr_tail=_tail(wire.stderr.tail()),
-            stdout_tail=_tail(wire.stdout_tail.tail()),
+            stdout_tail=_tail(wire.stdout_tail.since(wire.stdout_mark)[0]),
         )
     )
 
@@ -128,6 +131,14 @@ def timed_out(
             effect="indefinite",
         )
     return with_evidence(fault, wire)
+
+
+def after_silence(fault: Fault, since: str) -> Fault:
+    """The fault, with the call that may be its real cause."""
+    if not since:
+        return fault
+    sentence = f"it has not answered anything since {since} timed out"
+    return fault.but(hint=_join(sentence, fault.hint))
 
 
 def gone(
@@ -252,6 +263,20 @@ def _unfinished(wire: StdioServer) -> str:
 
 def _unread(wire: StdioServer) -> str:
     return "it has closed its stdin, so it cannot read requests" if wire.has_closed_stdin else ""
+
+
+def unflushed(fault: Fault) -> Fault:
+    """A handshake whose answer came only when stdin was closed."""
+    hint = (
+        "its answer came only when its stdin was closed: does it flush stdout after each "
+        "message? (in Python: print(…, flush=True), or python3 -u)"
+    )
+    return fault.but(hint=hint)
+
+
+def echoed() -> Fault:
+    message = "the server sends back what it is sent: is it an MCP server?"
+    return Fault(kind="protocol_violation", message=message)
 
 
 def _misplaced(spec: ServerSpec) -> str:

@@ -30,6 +30,9 @@ class Findings:
     def __iter__(self) -> Iterator[Finding]:
         return iter(self._found.values())
 
+    def count(self, kind: str) -> int:
+        return sum(finding.count for finding in self if finding.kind == kind)
+
     def add(self, kind: str, message: str, *, quote: str = "", count: int = 1) -> None:
         key = f"{kind} {message}"
         known = self._found.get(key)

@@ -11,7 +11,7 @@ import re
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
-from mcptest.core.session import Answered, Asked, Strayed, Violated
+from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Strayed, Violated
 from mcptest.core.strict_json import dump_json
 from mcptest.runner import faults
 
@@ -84,7 +84,10 @@ class Inbox:
             if isinstance(event, Answered):
                 self._take_answer(event)
             elif isinstance(event, Asked):
-                owed.append(event.reply)
+                if event.message["id"] == INITIALIZE_ID:
+                    self._break(faults.echoed())
+                else:
+                    owed.append(event.reply)
             elif isinstance(event, Strayed):
                 self._suspect(faults.stray_clue(event, self._awaited))
                 self._findings.add_stray(event)

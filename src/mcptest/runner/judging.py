@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare
 from mcptest.matching.patterns import Pattern
 
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Expectation, Performance
     from mcptest.runner.server import Reply
 
-__all__ = ["judge", "stderr_may_still_come"]
+__all__ = ["judge", "server_words", "stderr_may_still_come"]
 
 
 def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
@@ -26,6 +27,24 @@ def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
         yield from _judge_exit(expectation.exit_code, reply.exit_code)
     if expectation.performance:
         yield from _judge_performance(expectation.performance, reply.elapsed_s)
+
+
+def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
+    """What the server itself says went wrong, where the mismatches do not show it."""
+    if not mismatches or not isinstance(message, dict):
+        return
+    paths = [mismatch.path for mismatch in mismatches]
+    error = message.get("error")
+    if isinstance(error, dict) and not any(path.startswith("error") for path in paths):
+        said = f"code {error.get('code')}, {dump_json(error.get('message'))}"
+        yield f"the server answered with an error: {said}"
+    result = message.get("result")
+    if isinstance(result, dict) and result.get("isError") is True:
+        content = result.get("content")
+        for block in content if isinstance(content, list) else ():
+            text = block.get("text") if isinstance(block, dict) else None
+            if isinstance(text, str) and not any("content" in path for path in paths):
+                yield f"the tool reported an error: {dump_json(text)}"
 
 
 def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Fault
+from mcptest.runner import faults
 from mcptest.runner.server import Server
 
 TYPE_CHECKING = False
@@ -28,6 +29,7 @@ class Keeper:
         self._spec: ServerSpec | None = None
         self._deaths = 0
         self._given_up: Fault | None = None
+        self._replaced = ""
         self.has_started_one = False
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
@@ -36,13 +38,14 @@ class Keeper:
         """A ready server, and a note when it is not the one from before."""
         if spec is not self._spec and spec != self._spec:
             self.retire()
-            self._spec, self._deaths, self._given_up = spec, 0, None
+            self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
         if self._given_up:
             raise ServerError(self._given_up)
         note = self._reason_to_replace(step)
         if self._server is None or note:
             self.retire()
             self._start(spec)
+            note, self._replaced = note or self._replaced, ""
         assert self._server is not None
         return self._server, note
 
@@ -70,8 +73,9 @@ class Keeper:
             server.open()
         except ServerError as error:
             self.retire()
-            self._given_up = error.fault
-            raise
+            fault = error.fault
+            self._given_up = faults.unflushed(fault) if server.answered_at_the_end else fault
+            raise ServerError(self._given_up) from None
         self.has_started_one = True
 
     def passed(self) -> None:
@@ -83,6 +87,7 @@ class Keeper:
             return
         if fault.kind in _SPENT:
             self.retire(at_once=fault.kind in _DEAF)
+            self._replaced = f"a fresh server was started: the test before ended in {fault.kind}"
         if self._server is None or not self._server.is_usable:
             self._deaths += 1
             if self._deaths >= _MAX_DEATHS:

@@ -22,7 +22,7 @@ from mcptest.core.record import Record
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import empty_arrays
 from mcptest.runner import faults
-from mcptest.runner.judging import judge, stderr_may_still_come
+from mcptest.runner.judging import judge, server_words, stderr_may_still_come
 from mcptest.runner.keeper import Keeper
 from mcptest.wire.cpu_limit import CpuLimit
 
@@ -70,6 +70,7 @@ class _Run:
         self.keeper = Keeper(launcher)
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._start_fault: Fault | None = None
+        self._current = ""
 
     def run(self) -> RunFinished:
         began = time.monotonic()
@@ -104,6 +105,7 @@ class _Run:
             findings=tuple(self.keeper.findings),
             fault=self._start_fault if no_server and not interrupted else None,
             interrupted=interrupted,
+            interrupted_in=self._current if interrupted else "",
             bailed=self._is_over() and summary.total < self._plan.total,
         )
 
@@ -150,10 +152,12 @@ class _Run:
 
     def _run_case(self, case: Case, spec: ServerSpec) -> None:
         self._tell(CaseStarted(name=case.name, line=case.line))
+        self._current = case.name
         if case.skip is not None:
             result = CaseResult(name=case.name, status="skipped", line=case.line, reason=case.skip)
         else:
             result = self._perform(case, spec)
+        self._current = ""
         self._counts[result.status] += 1
         self._tell(CaseFinished(result=result))
 
@@ -170,6 +174,7 @@ class _Run:
                 if step.expectation.has_elements:
                     notes += tuple(empty_arrays(step.expectation.response, reply.message))
                 if mismatches:
+                    notes += tuple(server_words(reply.message, mismatches))
                     return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
         except ServerError as error:
             return self._errored(case, error.fault, time.monotonic() - began, notes)

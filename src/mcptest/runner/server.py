@@ -78,11 +78,13 @@ class Server:
         self.findings = Findings(spec.name)
         self.is_open = False
         self.stopped: Stopped | None = None
+        self.answered_at_the_end = False
         self._launcher = launcher
         self._session = ClientSession(spec.protocol_version, __version__)
         self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
         self._inbox = Inbox(self._session, self.findings)
         self._bytes_before = 0
+        self._silent_since = ""
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -200,7 +202,7 @@ class Server:
         self._raise_broken()
         self._session.opened(id)
         self._inbox.expect(id)
-        self._bytes_before = self._wire.stdout_tail.total
+        self._bytes_before = self._wire.mark_stdout()
         self._wire.send(line)
         try:
             return self._wait_for_answer(method, id, began + limit_s, limit_s)
@@ -212,6 +214,7 @@ class Server:
             items = self._receive(deadline)
             self._take(items)
             if self._inbox.answer is not ABSENT:
+                self._silent_since = ""
                 return self._inbox.answer
             if self._wire.is_closed:
                 raise ServerError(
@@ -264,6 +267,8 @@ class Server:
     def _timed_out(self, method: str, id: object, limit_s: float) -> Fault:
         clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
+        fault = faults.after_silence(fault, self._silent_since)
+        self._silent_since = self._silent_since or faults.call(method, id)
         self._session.abandon(id)
         if method != "initialize":
             params = {"requestId": id, "reason": "timed out"}
@@ -284,7 +289,9 @@ class Server:
 
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
+        late = self.findings.count("late_response")
         self._inbox.take(self._wire.last_words)
+        self.answered_at_the_end = self.findings.count("late_response") > late
         fault = self._inbox.take_fault()
         if fault:
             self.findings.add(fault.kind, fault.message)

@@ -64,6 +64,7 @@ class StdioServer:
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
         self.stderr = Ring(_STDERR_KEPT_BYTES)
         self.stdout_tail = Ring(_STDOUT_KEPT_BYTES)
+        self.stdout_mark = 0
         self.has_exited = False
         self.is_closed = False
         self.has_closed_stdin = False
@@ -98,6 +99,11 @@ class StdioServer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    def mark_stdout(self) -> int:
+        """Remember how much stdout has brought; evidence begins here."""
+        self.stdout_mark = self.stdout_tail.total
+        return self.stdout_mark
 
     @property
     def unsent_bytes(self) -> int:
@@ -347,6 +353,11 @@ def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
     if isinstance(error, FileNotFoundError):
         if os.path.exists(os.path.join(cwd, command)) and os.sep in command:
             return "the file is there, but the interpreter its first line names is not"
+        if any(mark in command for mark in " =;&|"):
+            return (
+                'the command is one program, started without a shell: its arguments go to "args", '
+                'variables to "env", a folder to "cwd"; or write sh -c "…"'
+            )
         return "is it installed, and on the PATH of this shell?"
     if isinstance(error, PermissionError):
         if os.path.isdir(os.path.join(cwd, command)):

@@ -150,11 +150,11 @@ def test_the_answer_is_opened_only_where_it_leads_to_a_mismatch() -> None:
     )
     assert texts(found) == [
         "  {",
-        "    … 2 more keys",
+        "    … 2 more keys: jsonrpc, id",
         '    "result": {',
         '      "content": [',
         "        {",
-        "          … 1 more key",
+        "          … 1 more key: type",
         '-         "text": "Hello, world!"',
         '+         "text": "Hello, World!"',
         '-         "annotations": {"priority": 1}',
@@ -162,7 +162,7 @@ def test_the_answer_is_opened_only_where_it_leads_to_a_mismatch() -> None:
         "        … 1 more item",
         "      ]",
         '+     "isError": false',
-        "      … 1 more key",
+        "      … 1 more key: _meta",
         "    }",
         "  }",
     ]

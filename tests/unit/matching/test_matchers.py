@@ -153,8 +153,8 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
         ("match:length:3", "ab", "a text or array of length 3; it has 2", ""),
         ("match:length:1", {"a": 1}, "a text or array of length 1; it is an object", ""),
         ("match:length:1", 1, "a text or array of length 1; it is a number", ""),
-        ("match:count:1", {}, "an array or object with 1 in it; it has 0", ""),
-        ("match:count:1", "a", "an array or object with 1 in it; it is text", ""),
+        ("match:count:1", {}, "an array of 1 elements or an object of 1 keys; it has 0", ""),
+        ("match:count:1", "a", "an array of 1 elements or an object of 1 keys; it is text", ""),
         ("match:arrayLength:1", [], "an array of length 1; it has 0", ""),
         ("match:arrayLength:1", "a", "an array of length 1; it is text", ""),
         (
@@ -179,7 +179,7 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
         ),
         ("match:not:regex:a", "a", "anything but text that matches /a/; it is just that", ""),
         ("match:not:type:null", None, "anything but a value of type null; it is just that", ""),
-        ("match:not:exists", 0, "anything but a value; it is just that", ""),
+        ("match:not:exists", 0, "nothing, or null; it is there", ""),
     ],
 )
 def test_a_value_that_does_not_meet_the_pattern_says_why(

@@ -105,6 +105,9 @@ def test_the_report_has_exactly_the_promised_members() -> None:
         "invariants": [],
         "error": None,
         "interrupted": False,
+        "interrupted_in": None,
+        "bailed": False,
+        "selected": 3,
     }
 
 
@@ -188,6 +191,9 @@ def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
             "diagnostics": [DIAGNOSTIC_MEMBERS],
         },
         "interrupted": False,
+        "interrupted_in": None,
+        "bailed": False,
+        "selected": 0,
     }
 
 

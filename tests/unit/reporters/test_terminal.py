@@ -298,7 +298,7 @@ def test_the_answer_is_opened_for_a_missing_member_but_not_for_one_scalar() -> N
     )
     assert "{" not in printed(SUITE, one)
     for event in (two, whole):
-        assert '\n          … 1 more key\n          "result": {\n' in printed(SUITE, event)
+        assert '\n          … 1 more key: id\n          "result": {\n' in printed(SUITE, event)
 
 
 EVIL = "\x1b[2J\u202e\ud800\r\n::error::x ##[error]y\n##vso[z]"

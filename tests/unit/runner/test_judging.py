@@ -8,7 +8,7 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.plan import Expectation, Performance
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.patterns import parse_pattern
-from mcptest.runner.judging import judge, stderr_may_still_come
+from mcptest.runner.judging import judge, server_words, stderr_may_still_come
 from mcptest.runner.server import Reply
 
 REGISTRY = builtin_registry()
@@ -128,3 +128,37 @@ def test_waiting_helps_only_where_it_could_turn_a_failure_into_a_pass(
 
 def test_nothing_is_waited_for_when_stderr_does_not_matter() -> None:
     assert not stderr_may_still_come(Expectation(response={}), "")
+
+
+DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missing"),)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            {"error": {"code": -32601, "message": "no such method"}},
+            ['the server answered with an error: code -32601, "no such method"'],
+        ),
+        (
+            {"result": {"isError": True, "content": [{"type": "text", "text": "broken"}, 1]}},
+            ['the tool reported an error: "broken"'],
+        ),
+        ({"result": {"isError": False, "content": [{"text": "fine"}]}}, []),
+        ({"result": {}}, []),
+        ([], []),
+    ],
+)
+def test_what_the_server_says_about_a_failure_is_passed_on(
+    message: object, words: list[str]
+) -> None:
+    assert list(server_words(message, DIFFERS)) == words
+    assert list(server_words(message, ())) == []
+
+
+def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
+    shown = Mismatch(path="error.code", expected=1, actual=2, message="differs")
+    assert list(server_words({"error": {"code": 2, "message": "m"}}, (shown,))) == []
+    text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
+    answer = {"result": {"isError": True, "content": [{"text": "b"}]}}
+    assert list(server_words(answer, (text,))) == []
