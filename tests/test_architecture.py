@@ -60,6 +60,7 @@ MAY_DEFER = {
     "cli/main.py",
     "cli/reports.py",
     "cli/run.py",
+    "cli/validate.py",
     "core/redaction.py",
     "formats/document.py",
     "matching/text_diff.py",

@@ -60,7 +60,8 @@ def _install_node_packages() -> None:
 
 def _run(command: list[str]) -> None:
     environment = {**os.environ, "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    subprocess.run(command, cwd=ROOT, env=environment, check=True)
+    if subprocess.run(command, cwd=ROOT, env=environment).returncode:
+        raise SystemExit(f"== that failed: {' '.join(command)}\n== is the package index in reach?")
 
 
 def _say(what: str) -> None:

@@ -43,12 +43,13 @@ def conductor(argv: Sequence[str] | None = None) -> int:
 
 
 def _run_mcptest(words: list[str]) -> int:
+    if words[:1] == ["help"] and words[1:2] and words[1] in COMMANDS:
+        words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
         StandardOutput().write(_overview())
         return ExitCode.PASSED if words else ExitCode.BAD_INPUT
-    if words[0] in ("-V", "--version"):
-        StandardOutput().write(f"mcptest {__version__}\n")
-        return ExitCode.PASSED
+    if words[0] in _VERSION:
+        return _tell_version()
     name, *rest = words
     if name not in COMMANDS:
         meant = closest(name, COMMANDS)
@@ -61,9 +62,19 @@ def _run_conductor(words: list[str]) -> int:
     # Imported here like every command: see `_command`.
     from mcptest.cli.conductor import COMMAND  # noqa: PLC0415
 
+    if words[:1] and words[0] in _VERSION:
+        return _tell_version()
     if words[:1] == ["discover"]:
         raise UsageError("conductor discover is not supported by this version of mcptest")
     return _dispatch(COMMAND, words)
+
+
+_VERSION = ("-V", "--version")
+
+
+def _tell_version() -> int:
+    StandardOutput().write(f"mcptest {__version__}\n")
+    return ExitCode.PASSED
 
 
 def _command(name: str) -> Command:

@@ -55,13 +55,17 @@ OPTIONS = (
         names=("--reporter",),
         value="NAME[=FILE]",
         repeatable=True,
-        help="terminal, json or junit; to standard output, or to FILE; may be repeated",
+        help="terminal, json or junit; to standard output or, but for terminal, to FILE; "
+        "may be repeated",
     ),
     Option(
         names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
     ),
     Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
-    Option(names=("-v", "--verbose"), help="show more: whole evidence, stderr of failing tests"),
+    Option(
+        names=("-v", "--verbose"),
+        help="show more: what was sent and answered in tests that fail, folders, stderr",
+    ),
 )
 
 

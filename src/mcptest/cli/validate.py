@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from mcptest.cli.options import Command
+from mcptest import __version__
+from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
@@ -15,6 +16,7 @@ from mcptest.runner.loading import load_suites
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.diagnostics import Diagnostic
 
 __all__ = ["COMMAND", "validate"]
 
@@ -30,6 +32,9 @@ def validate(arguments: Arguments) -> int:
         sys.stderr.write(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
     files = len(suites)
+    if arguments.has("--json"):
+        _write_json(files, tests, warnings)
+        return ExitCode.PASSED
     StandardOutput().write(
         f"{files} file{'s' if files != 1 else ''} with {tests} "
         f"test{'s' if tests != 1 else ''}: no mistakes\n"
@@ -37,12 +42,19 @@ def validate(arguments: Arguments) -> int:
     return ExitCode.PASSED
 
 
+def _write_json(files: int, tests: int, warnings: list[Diagnostic]) -> None:
+    # Only those who want JSON pay for it.
+    from mcptest.reporters.json_report import render_validation  # noqa: PLC0415
+
+    StandardOutput().write_utf8(render_validation(files, tests, warnings, __version__))
+
+
 COMMAND = Command(
     name="mcptest validate",
     summary="Load test files and report every mistake, without starting anything.",
     usage="mcptest validate PATH…",
     details="PATH is a file, a folder or a quoted glob.",
-    options=(),
-    examples=("mcptest validate tests/",),
+    options=(Option(names=("--json",), help="print the result as one JSON object"),),
+    examples=("mcptest validate tests/", "mcptest validate tests/ --json"),
     run=validate,
 )

@@ -96,6 +96,7 @@ class CaseResult(Record):
     mismatches: tuple[Mismatch, ...] = ()
     fault: Fault | None = None
     reason: str = ""
+    sent: str = ""
     expected: object = ABSENT
     actual: object = ABSENT
     notes: tuple[str, ...] = ()

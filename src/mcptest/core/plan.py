@@ -53,16 +53,16 @@ class Performance(Record):
 class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
-    `has_elements` says that `response` looks at each element of some array, which may
-    turn out to be empty; `has_patterns` that some pattern is matched.
+    `has_patterns` says that some pattern is matched, `may_check_nothing` that `response`
+    can be met by something that is not there.
     """
 
     response: object = ABSENT
     stderr: object = ABSENT
     exit_code: int | None = None
     performance: Performance | None = None
-    has_elements: bool = False
     has_patterns: bool = False
+    may_check_nothing: bool = False
 
 
 class Step(Record):

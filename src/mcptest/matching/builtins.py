@@ -170,7 +170,7 @@ _MATCHERS = (
     Matcher(
         name="contains",
         parameters=("S",),
-        summary="The text holds S; in an array, some element's text does.",
+        summary="The text holds S (numbers count as written); in an array, some element's does.",
         example="match:contains:sunny",
         parse=_text,
         wants=_quoting("text that contains"),

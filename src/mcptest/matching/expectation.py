@@ -54,8 +54,8 @@ class Compiler:
         self._registry = registry
         self._patterns: dict[str, Pattern] = {}
         self.complaints: list[Complaint] = []
-        self.has_seen_elements = False
         self.has_seen_patterns = False
+        self.may_check_nothing = False
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
@@ -94,6 +94,7 @@ class Compiler:
             except PatternError as error:
                 self.complaints.append(error.complaint.but(steps=steps_of(trail)))
                 return source
+        self.may_check_nothing |= known.negated
         return known
 
     def _group(self, source: dict[str, object], trail: Trail) -> Group:
@@ -106,7 +107,7 @@ class Compiler:
                 fields |= {"partial": self.compile(value, inner), "has_partial": True}
             elif key == PREFIX + "arrayElements":
                 fields |= {"elements": self.compile(value, inner), "has_elements": True}
-                self.has_seen_elements = True
+                self.may_check_nothing = True
             elif key == PREFIX + "extractField":
                 fields["extract"] = self._extract(source, value, trail)
             elif key.startswith(PREFIX):

@@ -4,30 +4,48 @@ from __future__ import annotations
 
 from mcptest.core.paths import render_trail
 from mcptest.matching.expectation import Group
+from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import TypeGuard
 
     from mcptest.core.paths import Trail
 
-__all__ = ["empty_arrays"]
+__all__ = ["checked_nothing"]
 
 
-def empty_arrays(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
-    """Where `match:arrayElements` had no element to look at."""
+def checked_nothing(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
+    """Where an expectation was met only because there was nothing to look at.
+
+    An empty array has no element that could be wrong, and a key that is not there cannot
+    hold what `match:not:` forbids; a misspelt key would pass that way for ever.
+    """
     if isinstance(expected, Group):
-        if expected.has_elements and actual == []:
-            place = render_trail(trail) or "the answer"
-            yield f"{place} is an empty array, so match:arrayElements checked nothing there"
-        elif expected.has_elements and isinstance(actual, list):
-            for index, element in enumerate(actual):
-                yield from empty_arrays(expected.elements, element, (trail, index))
-        for inner in (expected.partial, expected.siblings):
-            yield from empty_arrays(inner, actual, trail)
+        yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
-        for key in expected.keys() & actual.keys():
-            yield from empty_arrays(expected[key], actual[key], (trail, key))
+        for key, wanted in expected.items():
+            if key in actual:
+                yield from checked_nothing(wanted, actual[key], (trail, key))
+            elif _is_vacuous(wanted):
+                place = render_trail((trail, key))
+                yield f"{place} is not there, so {wanted.source} checked nothing"
     elif isinstance(expected, list) and isinstance(actual, list):
         for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
-            yield from empty_arrays(wanted, got, (trail, index))
+            yield from checked_nothing(wanted, got, (trail, index))
+
+
+def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
+    if group.has_elements and actual == []:
+        place = render_trail(trail) or "the answer"
+        yield f"{place} is an empty array, so match:arrayElements checked nothing there"
+    elif group.has_elements and isinstance(actual, list):
+        for index, element in enumerate(actual):
+            yield from checked_nothing(group.elements, element, (trail, index))
+    for inner in (group.partial, group.siblings):
+        yield from checked_nothing(inner, actual, trail)
+
+
+def _is_vacuous(wanted: object) -> TypeGuard[Pattern]:
+    return isinstance(wanted, Pattern) and wanted.negated and not wanted.accepts_absence

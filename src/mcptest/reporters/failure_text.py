@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
-from mcptest.matching.shown import counted
+from mcptest.matching.shown import counted, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
 MAX_MISMATCHES = 20
 MAX_MESSAGE_CHARS = 1_000
 MAX_TAIL_LINES = 20
+MAX_VERBOSE_CHARS = 4_000
 MAX_TAIL_CHARS = 240
 
 _BLANK = DiffLine(sign=" ", text="")
@@ -47,9 +48,19 @@ def render_result(result: CaseResult, *, columns: int, verbose: bool) -> list[Di
         lines += fault_details(result.fault, verbose=verbose)
     if result.mismatches:
         lines += [_BLANK, *_mismatch_lines(result.mismatches, columns), *_context_lines(result)]
+    if verbose:
+        lines += _conversation(result)
     if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
         lines += [_BLANK, *stderr_lines(result.stderr)]
     return lines + note_lines(result)
+
+
+def _conversation(result: CaseResult) -> list[DiffLine]:
+    """What was sent and what came back, whole or nearly so."""
+    came = "" if result.actual is ABSENT else shown(result.actual, MAX_VERBOSE_CHARS)
+    rows = (("sent", visible(shorten(result.sent, MAX_VERBOSE_CHARS))), ("answer", came))
+    lines = [DiffLine(sign=" ", text=f"  {label:<8}  {text}") for label, text in rows if text]
+    return [_BLANK, *lines] if lines else []
 
 
 def painted(line: DiffLine, paint: Paint) -> str:
@@ -77,7 +88,7 @@ def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
     rows = [("hint", fault.hint)]
     if fault.effect == "indefinite":
         rows.append(("effect", "unknown: the call may have done its work all the same"))
-    rows.append(("exit", evidence.exit_status))
+    rows.append(("ended", evidence.exit_status))
     rows.append(("command", " ".join(evidence.command)))
     if verbose:
         rows.append(("folder", evidence.cwd))

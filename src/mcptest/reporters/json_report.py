@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Members = dict[str, object]
 
-__all__ = ["JsonReporter", "render_failure"]
+__all__ = ["JsonReporter", "render_failure", "render_validation"]
 
 REPORT_VERSION = 1
 MAX_VALUE_CHARS = 20_000
@@ -108,6 +108,22 @@ def render_failure(
         "interrupted_in": None,
         "bailed": False,
         "selected": 0,
+    }
+    return _render_report(report)
+
+
+def render_validation(
+    files: int, tests: int, warnings: Sequence[Diagnostic], tool_version: str
+) -> str:
+    """The report of files that have no mistakes; those that have are `render_failure`'s."""
+    report: Members = {
+        "version": REPORT_VERSION,
+        "tool": "mcptest",
+        "tool_version": tool_version,
+        "files": files,
+        "tests": tests,
+        "warnings": [_diagnostic_members(each) for each in warnings],
+        "error": None,
     }
     return _render_report(report)
 

@@ -6,6 +6,7 @@ import os
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
@@ -33,13 +34,24 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
         elif _is_glob(argument):
             found |= set(_expand(argument))
         else:
-            raise UsageError(f"there is no file or folder {visible(argument)!r}")
+            raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
     if not found:
         shown = ", ".join(visible(argument) for argument in arguments) or "this folder"
         raise NothingSelectedError(
             f"no test file found in {shown}; test files end in {SUITE_ENDINGS[0]}"
         )
     return sorted(found)
+
+
+def _near(path: str) -> str:
+    """The name that was probably meant, among those beside it."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return ""
+    meant = closest(name, names)
+    return f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
 
 
 def _refuse_other_files(path: str) -> None:

@@ -20,7 +20,7 @@ from mcptest.core.events import (
 from mcptest.core.outcome import ABSENT, STATUSES, CaseResult, Fault, Summary
 from mcptest.core.record import Record
 from mcptest.matching.expectation import written
-from mcptest.matching.notes import empty_arrays
+from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
 from mcptest.runner.judging import judge, server_words, stderr_may_still_come
 from mcptest.runner.keeper import Keeper
@@ -171,8 +171,8 @@ class _Run:
                 began = time.monotonic() if step is case.steps[0] else began
                 reply = server.perform(step, case.timeout_s or spec.timeout_s)
                 reply, mismatches = _judged(server, step, reply)
-                if step.expectation.has_elements:
-                    notes += tuple(empty_arrays(step.expectation.response, reply.message))
+                if step.expectation.may_check_nothing and not mismatches:
+                    notes += tuple(checked_nothing(step.expectation.response, reply.message))
                 if mismatches:
                     notes += tuple(server_words(reply.message, mismatches))
                     return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
@@ -243,6 +243,7 @@ def _failed(
         line=case.line,
         duration_s=duration_s,
         mismatches=mismatches,
+        sent=step.line.decode("utf-8").rstrip("\n"),
         expected=ABSENT if response is ABSENT else written(response),
         actual=reply.message,
         stderr=reply.stderr,
