@@ -171,3 +171,16 @@ def test_a_fresh_server_is_noted_on_the_test_that_gets_it() -> None:
     assert report.statuses == ["error", "passed"]
     note = "a fresh server was started: the test before ended in exited_during_call"
     assert report.tests[1]["notes"] == [note]
+
+
+def test_an_answer_to_a_request_that_was_not_read_is_no_answer() -> None:
+    big = echo(id=1, text="x" * 4_000_000)
+    report = perform(spec_for("premature"), big)
+    assert report.fault["kind"] == "stdin_blocked"
+    assert "before it had read it" in report.fault["message"]
+
+
+def test_a_server_that_asks_for_ever_and_never_listens_is_stopped() -> None:
+    report = perform(spec_for("ask-and-never-listen"))
+    assert report.fault["kind"] == "stdin_blocked"
+    assert "asks and does not read" in report.fault["message"]

@@ -284,3 +284,31 @@ def test_a_server_that_is_stopped_at_once_is_not_accused_of_ignoring_anything(
         assert server.close(at_once=True).rung == "at_once"
         assert list(server.findings) == []
     assert listener.next_caller().is_dead_within(5)
+
+
+FAREWELL = {
+    "it": "says farewell",
+    "request": {"jsonrpc": "2.0", "method": "notifications/farewell"},
+    "expect": {"stderr": "toBeEmpty"},
+}
+
+
+def test_a_server_that_dies_of_a_notification_is_no_pass() -> None:
+    """Nothing answers a notification, so its end is the only sign there is."""
+    report = perform(spec_for("die-on-notification", "7"), FAREWELL, FAREWELL, FAREWELL)
+    assert report.status == 1
+    assert "error" in report.statuses
+    ends = [test["error"] for test in report.tests if test["status"] == "error"]
+    assert ends[0]["kind"] in ("exited_during_call", "stdin_blocked")
+
+
+def test_a_server_that_takes_a_notification_passes() -> None:
+    report = perform(spec_for("good"), FAREWELL)
+    assert (report.status, report.statuses, report.members["findings"]) == (0, ["passed"], [])
+
+
+def test_a_server_that_ends_after_its_last_answer_is_told() -> None:
+    report = perform(spec_for("answer-and-exit", "5"))
+    assert report.statuses == ["passed"]
+    message = "the server ended with exit status 5"
+    assert report.findings["unclean_end"]["message"] == message

@@ -198,3 +198,27 @@ def pretty() -> None:
     for request in incoming():
         if "id" in request:
             write(line_for(request).replace(b",", b",\n ").replace(b"{", b"{\n "))
+
+
+@mode
+def premature() -> None:
+    """Answers a call as soon as it has seen its beginning, and reads no further."""
+    for request in incoming():
+        write(line_for(request))
+        if request["method"] == "notifications/initialized":
+            break
+    os.read(0, 100)
+    write(b'{"jsonrpc":"2.0","id":1,"result":{}}\n')
+    signal.pause()
+
+
+@mode
+def ask_and_never_listen() -> None:
+    """Asks for ever with enormous ids, and reads nothing."""
+    for request in incoming():
+        write(line_for(request))
+        if request["method"] == "notifications/initialized":
+            break
+    id = "x" * 1_000_000
+    while True:
+        write(line_of({"jsonrpc": "2.0", "id": id, "method": "ping"}))

@@ -181,3 +181,14 @@ def _live_on() -> None:
 
 def _die(name: str) -> None:
     os.kill(os.getpid(), signal.Signals[name])
+
+
+@on("notifications/farewell")
+def die_on_notification(request: Message, line: bytes, status: str) -> None:
+    os._exit(int(status))
+
+
+@on("tools/call")
+def answer_and_exit(request: Message, line: bytes, status: str) -> None:
+    write(line)
+    os._exit(int(status))

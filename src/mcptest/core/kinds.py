@@ -35,6 +35,7 @@ FINDINGS = frozenset(
         "late_response",
         "crlf",
         "blank_line",
+        "unclean_end",
         "needed_term",
         "needed_kill",
         "left_behind",

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["BLANK", "redact_all", "redactor"]
+__all__ = ["BLANK", "redact_all", "redact_bytes", "redactor"]
 
 BLANK = "[secret]"
 
@@ -27,7 +27,13 @@ _PAYLOADS = frozenset(["actual", "expected", "request", "response"])
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     """A function that blanks these values, also as JSON, base64 and percent-encoded."""
     forms = sorted(
-        {form for secret in secrets if len(secret) >= _LEAST_CHARS for form in _forms(secret)},
+        {
+            form
+            for secret in secrets
+            if len(secret) >= _LEAST_CHARS
+            for form in _forms(secret)
+            if len(form) >= _LEAST_CHARS
+        },
         key=len,
         reverse=True,
     )
@@ -62,6 +68,12 @@ def redact_all(value: Any, redact: Callable[[str], str]) -> Any:
     return value
 
 
+def redact_bytes(raw: bytes, redact: Callable[[str], str]) -> bytes:
+    """Bytes from a server with every secret in them blanked."""
+    text = raw.decode("utf-8", "surrogateescape")
+    return redact(text).encode("utf-8", "surrogateescape")
+
+
 def _redacted_fields(record: Record, redact: Callable[[str], str]) -> Iterable[tuple[str, Any]]:
     for name, value in record.fields():
         is_count = isinstance(value, (int, float)) and name not in _PAYLOADS
@@ -81,6 +93,11 @@ def _forms(secret: str) -> Iterable[str]:
     # Output is shown line by line, so each line of a key file must go by itself.
     yield from (line for line in secret.splitlines() if len(line) >= _LEAST_CHARS)
     yield visible(secret)
+    # A server may trim what it was given, and there are many ways to write a text in JSON.
+    yield secret.strip()
+    yield "".join(f"\\u{ord(char):04x}" for char in secret)
+    yield "".join(f"\\u{ord(char):04X}" for char in secret)
+    yield json.dumps(secret)[1:-1].replace("/", "\\/")
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     for percent in (quote(raw, safe=""), quote(raw), quote_plus(raw)):

@@ -25,13 +25,16 @@ __all__ = [
     "NOISE",
     "STRAYS",
     "after_silence",
+    "asks_and_never_listens",
     "busy_clue",
     "call",
+    "deaf",
     "echoed",
     "gone",
     "malformed",
     "not_ready",
     "over_budget",
+    "premature",
     "quoted",
     "quoted_line",
     "seconds",
@@ -66,8 +69,8 @@ def with_evidence(fault: Fault, wire: StdioServer, exit_status: str = "") -> Fau
             command=wire.spec.command,
             cwd=wire.spec.cwd,
             exit_status=exit_status,
-            stderr_tail=_tail(wire.stderr.tail()),
-            stdout_tail=_tail(wire.stdout_tail.since(wire.stdout_mark)[0]),
+            stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
+            stdout_tail=_tail(wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])),
         )
     )
 
@@ -130,6 +133,31 @@ def timed_out(
             hint=hint,
             effect="indefinite",
         )
+    return with_evidence(fault, wire)
+
+
+def premature(method: str, id: object, wire: StdioServer) -> Fault:
+    fault = Fault(
+        kind="stdin_blocked",
+        message=f"the server answered {call(method, id)} before it had read it: "
+        f"{wire.unsent_bytes:,} bytes are still unread",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def deaf(method: str, wire: StdioServer) -> Fault:
+    message = f"the server has closed its stdin and cannot read {visible(method)}"
+    return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
+
+
+def asks_and_never_listens(wire: StdioServer) -> Fault:
+    fault = Fault(
+        kind="stdin_blocked",
+        message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
+        "its requests are waiting",
+        effect="indefinite",
+    )
     return with_evidence(fault, wire)
 
 
@@ -212,9 +240,10 @@ def over_budget(limits: Limits, messages: int, size: int, wire: StdioServer) -> 
 
 
 def slow_pattern(error: PatternTimeoutError) -> Fault:
+    what = f"matching {visible(error.pattern)}" if error.pattern else "comparing this answer"
     return Fault(
         kind="pattern_too_slow",
-        message=f"matching {visible(error.pattern)} took more than {seconds(error.limit_s)} of "
+        message=f"{what} took more than {seconds(error.limit_s)} of "
         "computing and was stopped; whether it matches is not known",
         hint="repeats inside repeats, such as (a+)+, try endless ways to split a text",
     )
@@ -224,7 +253,7 @@ def stray_clue(event: Strayed, awaited: object) -> str:
     """What an answer to nothing says about the one we wait for."""
     came = event.message.get("id", ABSENT)
     clue = f"an answer with {visible(describe_id(came))} came"
-    same_text = str(came) == str(awaited) or (came is True and awaited == 1)
+    same_text = str(came) == str(awaited) or came == awaited
     if awaited is not ABSENT and same_text and type(came) is not type(awaited):
         names = {int: "a number", str: "text", float: "a fraction", bool: "a boolean"}
         clue += f": the id must come back as it was sent, {names.get(type(awaited), 'unchanged')}"
@@ -257,7 +286,7 @@ def _unfinished(wire: StdioServer) -> str:
     if not size:
         return ""
     many = f"{size:,} bytes" if size > 1 else "1 byte"
-    quote = quoted_line(head, size, 100)
+    quote = quoted_line(wire.cleaned(head), size, 100)
     return f"{many} came without the newline that ends a message: {quote}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcptest.core.outcome import Finding
 from mcptest.core.visible import visible
 from mcptest.runner import faults
+from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +55,15 @@ class Findings:
         sentence = faults.violation_sentence(event)
         self.add("protocol_violation", sentence, quote=faults.quoted(event.message))
 
-    def note_ending(self, stopped: Stopped, decoder: LineDecoder) -> None:
+    def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_told: bool) -> None:
         """What is only known when the server has ended."""
+        # Who ends between the last answer and our closing its stdin is a matter of luck, so
+        # a bad status counts either way.
+        is_its_own_end = stopped.rung in ("exited", "stdin")
+        if is_its_own_end and stopped.exit_code and not is_told:
+            self.add("unclean_end", f"the server ended with {describe_exit(stopped.exit_code)}")
+        elif stopped.rung == "exited" and not is_told:
+            self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
             message = "the server ends its lines with CR LF; messages end with LF alone"
             self.add("crlf", message, count=decoder.crlf_lines)

@@ -11,14 +11,15 @@ import re
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
+from mcptest.core.redaction import redact_all, redact_bytes
 from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Strayed, Violated
 from mcptest.core.strict_json import dump_json
 from mcptest.runner import faults
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
 
     from mcptest.core.framing import Overlong
     from mcptest.core.outcome import Fault
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from mcptest.runner.findings import Findings
 
     Item = Frame | Noise | Overlong
+    Quoted = TypeVar("Quoted", Strayed, Violated)
 
 __all__ = ["Inbox"]
 
@@ -36,19 +38,25 @@ _MAX_CLUES = 1000
 class Inbox:
     """Sorts what arrives. `answer` is that of the awaited call, ABSENT until it comes."""
 
-    def __init__(self, session: ClientSession, findings: Findings) -> None:
+    def __init__(
+        self, session: ClientSession, findings: Findings, redact: Callable[[str], str] | None
+    ) -> None:
         self._session = session
         self._findings = findings
+        self._redact = redact
         self._awaited: object = ABSENT
         self._broken: Fault | None = None
         self.answer: Any = ABSENT
         self.clues: list[str] = []
         self.messages = 0
 
+    def start_step(self) -> None:
+        """What comes from here on belongs to the next step."""
+        self.clues, self.messages = [], 0
+
     def expect(self, id: object) -> None:
         """A call with this id has been sent, and its answer is waited for."""
         self._awaited, self.answer = id, ABSENT
-        self.clues, self.messages = [], 0
 
     def stop_expecting(self) -> None:
         self._awaited = ABSENT
@@ -65,10 +73,14 @@ class Inbox:
             if isinstance(item, Frame):
                 self._take_frame(item, owed)
             elif isinstance(item, Noise):
-                self._take_noise(item)
+                self._take_noise(item.but(raw=self._cleaned(item.raw)))
             else:
-                self._break(faults.too_long(item))
+                self._break(faults.too_long(item.but(raw=self._cleaned(item.raw))))
         return owed
+
+    def _cleaned(self, raw: bytes) -> bytes:
+        """Without secrets, before it is cut: half of one would not be recognised any more."""
+        return redact_bytes(raw, self._redact) if self._redact else raw
 
     def take_fault(self) -> Fault | None:
         """What has made it impossible to go on, told once."""
@@ -89,10 +101,16 @@ class Inbox:
                 else:
                     owed.append(event.reply)
             elif isinstance(event, Strayed):
+                event = self._without_secrets(event)
                 self._suspect(faults.stray_clue(event, self._awaited))
                 self._findings.add_stray(event)
             elif isinstance(event, Violated):
-                self._take_violation(event)
+                self._take_violation(self._without_secrets(event))
+
+    def _without_secrets(self, event: Quoted) -> Quoted:
+        if self._redact is None:
+            return event
+        return event.but(message=redact_all(event.message, self._redact))
 
     def _take_answer(self, event: Answered) -> None:
         if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):

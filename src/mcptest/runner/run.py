@@ -7,6 +7,7 @@ case in exactly one place, `_Run._perform`.
 from __future__ import annotations
 
 import time
+from itertools import islice
 
 from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.events import (
@@ -28,7 +29,7 @@ from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Listener
@@ -41,6 +42,8 @@ __all__ = ["RunOptions", "run_plan"]
 
 # How long stderr is waited for, and only where waiting could help.
 _STDERR_PATIENCE_S = 0.25
+
+_MAX_MISMATCHES = 1000
 
 # How long all patterns of one test may compute.
 _PATTERN_LIMIT = CpuLimit(2.0)
@@ -210,10 +213,15 @@ def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mism
     expectation = step.expectation
     if not expectation.has_patterns:
         reply = _with_stderr(server, expectation, reply)
-        return reply, tuple(judge(expectation, reply))
+        return reply, _first(judge(expectation, reply))
     with _PATTERN_LIMIT:
         reply = _with_stderr(server, expectation, reply)
-        return reply, tuple(judge(expectation, reply))
+        return reply, _first(judge(expectation, reply))
+
+
+def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
+    """As many as anybody can read: an answer can be wrong in a million places."""
+    return tuple(islice(mismatches, _MAX_MISMATCHES))
 
 
 def _with_stderr(server: Server, expectation: Expectation, reply: Reply) -> Reply:

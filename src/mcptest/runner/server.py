@@ -20,6 +20,7 @@ from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.record import Record
 from mcptest.core.session import INITIALIZE_ID, ClientSession
 from mcptest.core.strict_json import parse_json
+from mcptest.core.visible import visible
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
@@ -45,6 +46,9 @@ _EXIT_AFTER_EOF_S = 0.5
 _READY_LIMIT = CpuLimit(2.0)
 
 _TICK_S = 0.1
+
+# How much may wait to be read by a server that asks us things and does not listen.
+_MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
 
 # What a ready pattern may look back over when text arrives in pieces.
 _READY_CARRY_CHARS = 4096
@@ -82,7 +86,9 @@ class Server:
         self._launcher = launcher
         self._session = ClientSession(spec.protocol_version, __version__)
         self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
-        self._inbox = Inbox(self._session, self.findings)
+        self._inbox = Inbox(self._session, self.findings, self._wire.redact)
+        self._is_end_told = False
+        self._replied_bytes = 0
         self._bytes_before = 0
         self._silent_since = ""
         self._exchanges: list[Exchange] = []
@@ -92,6 +98,7 @@ class Server:
     def open(self) -> None:
         """Wait until the server is ready and shake hands."""
         began = time.monotonic()
+        self._start_step()
         limit_s = self.spec.startup_timeout_s
         if self.spec.ready_pattern:
             self._wait_until_ready(began + limit_s)
@@ -144,6 +151,7 @@ class Server:
         """Send the step's message and wait for all that it is expected to bring."""
         mark = self._wire.stderr.total
         began = time.monotonic()
+        self._start_step()
         deadline = began + timeout_s
         expectation = step.expectation
         wants_exit = expectation.exit_code is not None
@@ -161,6 +169,10 @@ class Server:
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
         self.look_around()
+        if wants_exit:
+            self._session.abandon(step.id)
+        elif answer is ABSENT:
+            self._refuse_gone(step)
         return Reply(
             message=answer,
             elapsed_s=elapsed_s,
@@ -168,6 +180,18 @@ class Server:
             stderr_mark=mark,
             exit_code=exit_code,
         )
+
+    def _start_step(self) -> None:
+        self._inbox.start_step()
+        self._bytes_before = self._wire.mark_stdout()
+        self._replied_bytes = 0
+
+    def _refuse_gone(self, step: Step) -> None:
+        """Nothing answers a notification; but a server that is gone has not taken it."""
+        if self._wire.is_closed or self._wire.has_exited:
+            raise ServerError(self._gone(f"{visible(step.method)} was handed over"))
+        if self._wire.has_closed_stdin:
+            raise ServerError(faults.deaf(step.method, self._wire))
 
     def stderr_since(self, mark: int) -> str:
         kept, lost = self._wire.stderr.since(mark)
@@ -194,6 +218,7 @@ class Server:
                 self._take(self._wire.receive(deadline))
         if not self._wire.has_exited:
             return None
+        self._is_end_told = True
         return self.close().exit_code
 
     # One call
@@ -202,7 +227,6 @@ class Server:
         self._raise_broken()
         self._session.opened(id)
         self._inbox.expect(id)
-        self._bytes_before = self._wire.mark_stdout()
         self._wire.send(line)
         try:
             return self._wait_for_answer(method, id, began + limit_s, limit_s)
@@ -214,6 +238,8 @@ class Server:
             items = self._receive(deadline)
             self._take(items)
             if self._inbox.answer is not ABSENT:
+                if self._wire.unsent_bytes:
+                    raise ServerError(faults.premature(method, id, self._wire))
                 self._silent_since = ""
                 return self._inbox.answer
             if self._wire.is_closed:
@@ -237,11 +263,13 @@ class Server:
 
     def _take(self, items: list[Frame | Noise | Overlong]) -> None:
         for reply in self._inbox.take(items):
-            self._wire.send(encode_line(reply))
+            line = encode_line(reply)
+            self._replied_bytes += len(line)
+            self._wire.send(line)
+        self._check_budget()
         # A step whose answer came right stands; the next one is told.
         if self._inbox.is_waiting:
             self._raise_broken()
-            self._check_budget()
 
     def _raise_broken(self) -> None:
         fault = self._inbox.take_fault()
@@ -253,12 +281,15 @@ class Server:
         size = self._wire.stdout_tail.total - self._bytes_before
         if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
             raise ServerError(faults.over_budget(limits, messages, size, self._wire))
+        if min(self._replied_bytes, self._wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES:
+            raise ServerError(faults.asks_and_never_listens(self._wire))
 
     # Faults
 
     def _gone(self, moment: str) -> Fault:
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
+        self._is_end_told = True
         stopped = self.close()
         return faults.gone(
             self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open
@@ -280,11 +311,12 @@ class Server:
     def close(self, *, at_once: bool = False) -> Stopped:
         """Stop the server by the ladder, once; later calls return how it went."""
         if self.stopped is None:
+            self._inbox.take(self._wire.receive(0.0, heed_interrupts=False))
             self.stopped = stop(self._wire, self._launcher.grace, at_once=at_once)
             self.is_open = False
             self._hear_out()
             self._session.terminate()
-            self.findings.note_ending(self.stopped, self._wire.decoder)
+            self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_told)
         return self.stopped
 
     def _hear_out(self) -> None:

@@ -22,6 +22,7 @@ import time
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import LineDecoder
 from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.redaction import redact_bytes, redactor
 from mcptest.core.ring import Ring
 from mcptest.core.visible import visible
 from mcptest.wire.sweep import MARK_VARIABLE
@@ -46,12 +47,13 @@ _STDOUT_KEPT_BYTES = 4 * 1024
 
 _UNREAD_PATIENCE_S = 0.05
 
-# After the process is gone its last words are read, but a grandchild that holds
-# the pipe and keeps talking must not keep us here.
-_LAST_WORDS_BYTES = 64 * 1024 * 1024
+# After the process is gone what is left in the pipe is read, and no more: a grandchild
+# may hold the pipe and never stop talking.
+_LAST_WORDS_BYTES = 2 * _PIPE_BYTES
 
-# How many lines that came while the server was being stopped are kept.
+# How many lines that came while the server was being stopped are kept, and of how much.
 _LAST_WORDS_KEPT = 1000
+_LAST_WORDS_KEPT_BYTES = 16 * 1024 * 1024
 
 
 class StdioServer:
@@ -61,6 +63,7 @@ class StdioServer:
         self.spec = spec
         self.guardian = guardian
         self.interrupts = interrupts
+        self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
         self.stderr = Ring(_STDERR_KEPT_BYTES)
         self.stdout_tail = Ring(_STDOUT_KEPT_BYTES)
@@ -69,6 +72,7 @@ class StdioServer:
         self.is_closed = False
         self.has_closed_stdin = False
         self.last_words: list[Item] = []
+        self._silence_from = 0
         self._backlog = bytearray()
         self.mark = guardian.next_mark()
         self._process = _spawn(spec, self.mark)
@@ -104,6 +108,10 @@ class StdioServer:
         """Remember how much stdout has brought; evidence begins here."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
+
+    def cleaned(self, raw: bytes) -> bytes:
+        """What the server wrote, without the secrets it was given."""
+        return redact_bytes(raw, self.redact) if self.redact else raw
 
     @property
     def unsent_bytes(self) -> int:
@@ -257,6 +265,7 @@ class StdioServer:
 
     def close_stdin(self) -> None:
         if self._stdin >= 0:
+            self._silence_from = self.stdout_tail.total
             self._backlog.clear()
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._stdin)
@@ -281,7 +290,8 @@ class StdioServer:
         return True
 
     def _remember(self, items: list[Item]) -> None:
-        self.last_words += items[: _LAST_WORDS_KEPT - len(self.last_words)]
+        if self.stdout_tail.total - self._silence_from <= _LAST_WORDS_KEPT_BYTES:
+            self.last_words += items[: _LAST_WORDS_KEPT - len(self.last_words)]
 
     def reap(self) -> None:
         """Take the last words and the exit status, and let go of every handle."""
