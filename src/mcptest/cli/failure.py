@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from mcptest import __version__
-from mcptest.cli.output import StandardOutput
+from mcptest.cli.output import StandardOutput, complain
 from mcptest.core.errors import (
     FormatError,
     InterruptedRunError,
@@ -35,7 +33,7 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
     """Say what is wrong; the exit status that means it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    sys.stderr.write(in_words(error))
+    complain(in_words(error))
     if as_json:
         _write_json(kind, str(error), diagnostics, started_at)
     return status
@@ -50,9 +48,9 @@ def report_our_fault(as_json: bool, started_at: str) -> int:
     """Show the exception at hand, which is nobody's fault but ours."""
     import traceback  # noqa: PLC0415  # only ever needed here
 
-    traceback.print_exc()
+    complain(traceback.format_exc())
     whose = f"a fault of mcptest {__version__}, not of your server or your tests"
-    sys.stderr.write(
+    complain(
         f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"
     )
     if as_json:

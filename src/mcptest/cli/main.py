@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from itertools import pairwise
@@ -9,8 +10,8 @@ from itertools import pairwise
 from mcptest import __version__
 from mcptest.cli.failure import report_failure, report_our_fault
 from mcptest.cli.options import parse_arguments, render_help
-from mcptest.cli.output import StandardOutput, prepare_streams, silence_stdout
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.cli.output import StandardOutput, complain, prepare_streams, silence_stdout
+from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
@@ -97,12 +98,16 @@ def _dispatch(command: Command, words: list[str]) -> int:
 def _guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Every way a command can end, in one place."""
     prepare_streams()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        # Until the run takes over, they mean what Ctrl-C does.
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
     try:
         status = _reported(words, run)
         StandardOutput().flush()
     except UsageError as error:
         # Only standard output itself is left to complain about here.
-        sys.stderr.write(f"error: {error}\n")
+        complain(f"error: {error}\n")
         return ExitCode.BAD_INPUT
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
@@ -119,6 +124,9 @@ def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
         return int(run(words))
     except McptestError as error:
         return report_failure(error, _wants_json(words), started_at)
+    except KeyboardInterrupt:
+        interruption = InterruptedRunError("interrupted before any test ran")
+        return report_failure(interruption, _wants_json(words), started_at)
     except BrokenPipeError:
         raise
     except Exception:  # noqa: BLE001  # the one place where a fault of ours may surface

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
+import time
 
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
@@ -17,12 +19,17 @@ if TYPE_CHECKING:
 __all__ = [
     "StandardOutput",
     "check_writable",
+    "complain",
     "is_terminal",
     "prepare_streams",
     "silence_stdout",
     "wants_colour",
     "write_file",
 ]
+
+
+# How long a report waits for somebody to read the pipe it goes to.
+_READER_PATIENCE_S = 10.0
 
 
 class StandardOutput:
@@ -68,8 +75,32 @@ def silence_stdout() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def complain(text: str) -> None:
+    """Say something on standard error, if anybody can hear it."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
+        sys.stderr.flush()
+
+
+def _open_closed_streams() -> None:
+    """A stream that was closed when we were started becomes one to nowhere.
+
+    Otherwise its number would be given to the next file we open, a pipe to a server say.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            mode = "w" if number else "r"
+            # It stays open for as long as we live.
+            setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
+
+
 def prepare_streams() -> None:
     """No character that a server sends may end in an encoding error of ours."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # Tests and embedders may have put something simpler in their place.
         reconfigure = getattr(stream, "reconfigure", None)
@@ -93,7 +124,7 @@ def write_file(path: str, text: str) -> None:
     raw = text.encode("utf-8", "backslashreplace")
     try:
         if _is_special(path):
-            with open(path, "wb") as target:
+            with open(_open_special(path), "wb") as target:
                 target.write(raw)
         else:
             _replace(os.path.realpath(path), raw)
@@ -101,8 +132,34 @@ def write_file(path: str, text: str) -> None:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
 
 
+def _open_special(path: str) -> int:
+    """Open a pipe or device for writing; a pipe that nobody reads is waited for, not for ever."""
+    deadline = time.monotonic() + _READER_PATIENCE_S
+    while True:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError as error:
+            if error.errno != errno.ENXIO or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+        else:
+            os.set_blocking(fd, True)
+            return fd
+
+
 def check_writable(path: str) -> None:
     """Refuse a report that could not be written, before anything runs."""
+    if not path:
+        raise UsageError("the name of a report file is empty")
+    try:
+        reason = _why_unwritable(path)
+    except OSError as error:
+        reason = error.strerror or "it cannot be looked at"
+    if reason:
+        raise UsageError(f"cannot write {visible(path)}: {reason}")
+
+
+def _why_unwritable(path: str) -> str:
     folder = os.path.dirname(os.path.realpath(path))
     reason = ""
     if os.path.isdir(path):
@@ -111,8 +168,7 @@ def check_writable(path: str) -> None:
         reason = f"there is no folder {visible(folder)}"
     elif not _is_special(path) and not os.access(folder, os.W_OK):
         reason = f"the folder {visible(folder)} cannot be written to"
-    if reason:
-        raise UsageError(f"cannot write {visible(path)}: {reason}")
+    return reason
 
 
 def _is_special(path: str) -> bool:

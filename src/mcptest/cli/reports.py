@@ -59,9 +59,11 @@ class Reports:
         if arguments.has("--json"):
             asked.append(("json", _STDOUT))
         if arguments.has("--junit"):
+            check_writable(arguments.last("--junit"))
             asked.append(("junit", arguments.last("--junit")))
         if all(file != _STDOUT for _, file in asked):
             asked.append(("terminal", _STDOUT))
+        _refuse_shared_files([file for _, file in asked], arguments)
         on_stdout = [name for name, file in asked if file == _STDOUT]
         if len(set(on_stdout)) > 1:
             names = " and ".join(on_stdout)
@@ -154,6 +156,17 @@ class Reports:
         for file, text in texts:
             if file == _STDOUT:
                 StandardOutput().write_utf8(text)
+
+
+def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:
+    """Two reports in one file would be one of them, or neither."""
+    named = [file for file in (*files, *arguments.all("--capture")) if file != _STDOUT]
+    for file in named:
+        if named.count(file) > 1:
+            raise UsageError(f"two reports cannot share the file {visible(file)}")
+        if os.path.realpath(file) == os.path.realpath("/dev/stdout") != os.devnull:
+            message = f"{visible(file)} is standard output, which holds one report"
+            raise UsageError(message, "leave the file name out to choose which one")
 
 
 def _failure_text(name: str, kind: str, error: McptestError, started_at: str) -> str:

@@ -71,6 +71,7 @@ OPTIONS = (
 
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
+    _check_folder()
     wanted = _wanted(arguments)
     reports = Reports.of(arguments)
     # A plan makes many objects and no garbage: collecting while it grows, or walking it
@@ -95,6 +96,13 @@ def run(arguments: Arguments) -> int:
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
     return exit_code_of(finished)
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the folder this was started in does not exist any more") from None
 
 
 def _now() -> str:
@@ -162,9 +170,10 @@ def _run(
 def _render_captures(captures: list[SessionCapture]) -> str:
     from mcptest.core.capture import render_capture  # noqa: PLC0415  # as above
     from mcptest.core.strict_json import dump_json  # noqa: PLC0415  # as above
+    from mcptest.core.visible import printable_json  # noqa: PLC0415  # as above
 
     sessions = [render_capture(capture) for capture in captures]
-    return dump_json(sessions[0] if len(sessions) == 1 else sessions) + "\n"
+    return printable_json(dump_json(sessions[0] if len(sessions) == 1 else sessions)) + "\n"
 
 
 COMMAND = Command(

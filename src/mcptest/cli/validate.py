@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput
+from mcptest.cli.output import StandardOutput, complain
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -29,7 +28,7 @@ def validate(arguments: Arguments) -> int:
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        sys.stderr.write(render_diagnostic(warning) + "\n\n")
+        complain(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
     files = len(suites)
     if arguments.has("--json"):

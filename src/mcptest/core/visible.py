@@ -6,7 +6,7 @@ are written as the escapes a JSON author knows; printable text stays as it is.
 
 from __future__ import annotations
 
-__all__ = ["quoted_bytes", "shorten", "visible"]
+__all__ = ["printable_json", "quoted_bytes", "shorten", "visible"]
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
 
@@ -26,6 +26,22 @@ def visible(text: str, *, keep_newlines: bool = False) -> str:
         char if (keep_newlines and char == "\n") or is_plain(char) else escaped(char)
         for char in text
     )
+
+
+def printable_json(text: str) -> str:
+    """JSON in which no character acts on a terminal; the values stay the same.
+
+    JSON escapes control characters itself, but not those above U+007E.
+    """
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\n" else _pair(char) for char in text)
+
+
+def _pair(char: str) -> str:
+    """A character as JSON escapes it: those outside the first plane take two escapes."""
+    units = char.encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
 
 
 def is_plain(char: str) -> bool:

@@ -14,6 +14,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import ABSENT, STATUSES, Summary
+from mcptest.core.visible import printable_json
 from mcptest.matching.shown import shown
 from mcptest.reporters.wording import defused_markers
 
@@ -280,12 +281,4 @@ def _suites_text(suites: Iterable[tuple[SuiteStarted, list[Members]]]) -> str:
 
 def _dumps(value: object) -> str:
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    if not text.isprintable():
-        # A terminal may be what reads this: no character in it may act on one.
-        text = "".join(char if char.isprintable() else _escaped(char) for char in text)
-    return defused_markers(text)
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\u{code:04x}" if code <= 0xFFFF else json.dumps(char)[1:-1]
+    return defused_markers(printable_json(text))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -69,13 +71,24 @@ def _refuse_other_files(path: str) -> None:
 
 
 def _suites_below(folder: str) -> Iterable[str]:
-    for parent, folders, files in os.walk(folder):
-        folders[:] = sorted(
-            name for name in folders if name not in _SKIPPED_FOLDERS and not name.startswith(".")
-        )
+    for parent, _, files in _walk(folder, _SKIPPED_FOLDERS):
         for name in files:
-            if name.endswith(SUITE_ENDINGS):
-                yield os.path.normpath(os.path.join(parent, name))
+            path = os.path.normpath(os.path.join(parent, name))
+            if name.endswith(SUITE_ENDINGS) and os.path.isfile(path):
+                yield path
+
+
+def _walk(folder: str, skipped: frozenset[str]) -> Iterable[tuple[str, list[str], list[str]]]:
+    """Every folder below this one. Links are not followed: they can lead in circles."""
+    for parent, folders, files in os.walk(folder, onerror=_refuse_closed_folder):
+        folders[:] = sorted(
+            name for name in folders if name not in skipped and not name.startswith(".")
+        )
+        yield parent, folders, files
+
+
+def _refuse_closed_folder(error: OSError) -> None:
+    raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
 
 
 def _is_glob(argument: str) -> bool:
@@ -83,20 +96,52 @@ def _is_glob(argument: str) -> bool:
 
 
 def _expand(pattern: str) -> Iterable[str]:
-    # Only those who use a glob pay for the import.
-    from glob import glob  # noqa: PLC0415
-
+    """The files that a glob means; a folder that it names stands for the suites below it."""
+    segments = os.path.normpath(pattern).split(os.sep)
+    fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
+    base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
+    wanted = re.compile(glob_regex(segments[fixed:]))
     # Whoever wants to look into such a folder names it.
-    skipped = _SKIPPED_FOLDERS.difference(pattern.split(os.sep))
+    skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means what `tests/` does; a glob that says more about names means those.
-    wanted = SUITE_ENDINGS if os.path.basename(pattern) in ("*", "**") else ("",)
-    for path in map(os.path.normpath, glob(pattern, recursive=True)):
-        if not skipped.isdisjoint(path.split(os.sep)):
-            continue
-        if os.path.isdir(path):
-            yield from _suites_below(path)
-        elif path.endswith(wanted):
-            yield path
+    endings = SUITE_ENDINGS if segments[-1] in ("*", "**") else ("",)
+    for parent, folders, files in _walk(base, skipped):
+        # A slash at the end asks for folders.
+        for name in folders if pattern.endswith(os.sep) else (*files, *folders):
+            path = os.path.normpath(os.path.join(parent, name))
+            if not wanted.fullmatch(os.path.relpath(path, base)):
+                continue
+            if os.path.isdir(path):
+                yield from _suites_below(path)
+            elif path.endswith(endings) and os.path.isfile(path):
+                yield path
+
+
+def glob_regex(segments: list[str]) -> str:
+    """A regular expression for the paths that these segments of a glob mean."""
+    *parents, last = segments
+    lead = "".join(
+        "(?:[^/]+/)*" if each == "**" else _segment_regex(each) + "/" for each in parents
+    )
+    return lead + (".*" if last == "**" else _segment_regex(last))
+
+
+_GLOB_MARK = r"\*+|\?|\[!?\]?[^\]]*\]|[^*?\[]+|\["
+
+
+def _segment_regex(segment: str) -> str:
+    parts = []
+    for mark in re.findall(_GLOB_MARK, segment):
+        if mark.startswith("*"):
+            parts.append("[^/]*")
+        elif mark == "?":
+            parts.append("[^/]")
+        elif len(mark) > 2 and mark.startswith("["):
+            inner = mark[1:-1].replace("\\", r"\\")
+            parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
+        else:
+            parts.append(re.escape(mark))
+    return "".join(parts)
 
 
 def find_config(folder: str) -> str:
@@ -115,6 +160,9 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
     try:
+        # A pipe or a device may never end, and nobody may ever write to it.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise _unreadable(path, "it is not a regular file")
         with open(path, "rb") as file:
             raw = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
