@@ -64,7 +64,7 @@ MAY_DEFER = {
     "core/redaction.py",
     "formats/document.py",
     "matching/text_diff.py",
-    "runner/discovery.py",
+    "wire/orphans.py",
 }
 
 # What a run of one test must never load: each costs a good part of the whole start.

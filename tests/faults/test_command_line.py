@@ -140,3 +140,16 @@ def test_a_run_whose_own_streams_are_closed_still_runs(tmp_path: Path) -> None:
     words = write_files(tmp_path, spec_for("good"))
     with running(tmp_path, [*words, "--json"], stdin=subprocess.DEVNULL) as run:
         assert run.finish().status == 0
+
+
+def test_a_daemon_without_group_or_mark_is_found_all_the_same(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """Row 88. The command adopts orphans, so it turns up as a child of ours."""
+    words = write_files(tmp_path, spec_for("leave-no-trace", listener=listener))
+    with running(tmp_path, [*words, "--json"]) as run:
+        daemon = listener.next_caller()
+        report = run.finish()
+    assert daemon.is_dead_within(2)
+    assert (report.status, report.statuses) == (0, ["passed"])
+    assert "socket.create_connection" in report.findings["left_behind"]["quote"]

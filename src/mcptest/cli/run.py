@@ -90,7 +90,7 @@ def run(arguments: Arguments) -> int:
 
     with Interrupts() as interrupts:
         finished, captures = _run(plan, arguments, reports, interrupts)
-        interrupts.patience_s = _WRITING_PATIENCE_S
+        interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
@@ -153,7 +153,7 @@ def _run(
     from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
     options = RunOptions(started_at=_now(), bail=arguments.has("--bail"))
-    guardian = Guardian()
+    guardian = Guardian(adopts_orphans=True)
     interrupts.on_second = guardian.kill_all
     launcher = Launcher(
         guardian=guardian,

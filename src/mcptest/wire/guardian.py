@@ -13,6 +13,7 @@ import contextlib
 import os
 import signal
 
+from mcptest.wire.orphans import adopt_orphans, kill_orphans, list_strangers
 from mcptest.wire.sweep import MARK_VARIABLE, kill_marked
 
 TYPE_CHECKING = False
@@ -27,12 +28,14 @@ _GOODBYE = b"."
 class Guardian:
     """Knows every process group that is alive, and so does its other half."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, adopts_orphans: bool = False) -> None:
         # A run inside a server of another run is found by the other run's mark as well.
         above = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
         self.groups: set[int] = set()
         self._servers = 0
+        # Only a process whose children are all ours may call the others orphans.
+        self._adopts_orphans = adopts_orphans
         reader, writer = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -48,6 +51,15 @@ class Guardian:
     def watch(self, group: int) -> None:
         self.groups.add(group)
         self._tell(f"+{group}\n".encode())
+        if self._adopts_orphans and self._servers == 1:
+            adopt_orphans()
+
+    def list_orphans(self) -> list[int]:
+        """Processes that left every server we know, and came to us."""
+        return list_strangers({self._pid, *self.groups}) if self._adopts_orphans else []
+
+    def kill_orphans(self) -> dict[int, str]:
+        return kill_orphans({self._pid, *self.groups}) if self._adopts_orphans else {}
 
     def release(self, group: int) -> None:
         self.groups.discard(group)

@@ -36,7 +36,7 @@ class Interrupts:
 
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
         self.count = 0
-        self.patience_s = patience_s
+        self._patience_s = patience_s
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -62,11 +62,17 @@ class Interrupts:
         os.close(self.fd)
         os.close(self._writer)
 
+    def shorten_patience(self, patience_s: float) -> None:
+        """Little is left to do: a signal, also one that came already, waits this long for it."""
+        self._patience_s = patience_s
+        if self.count:
+            signal.setitimer(signal.ITIMER_REAL, patience_s)
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")
-            signal.setitimer(signal.ITIMER_REAL, self.patience_s)
+            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
         elif self.count == 2:
             self.on_second()
         else:

@@ -66,11 +66,12 @@ def _descend(server: StdioServer, grace: Grace, at_once: bool) -> Rung:
 def _clear(server: StdioServer, grace: Grace) -> dict[int, str]:
     """Kill whom the server left behind; who they were."""
     # The child of a launcher often ends a moment after it: only who stays is left behind.
-    leaving = list_marked(server.mark, but=server.pid)
+    guardian = server.guardian
+    leaving = [*list_marked(server.mark, but=server.pid), *guardian.list_orphans()]
     if not leaving:
         return {}
     wait_until_gone(leaving, time.monotonic() + grace.linger_s)
-    return kill_marked(server.mark, but=server.pid)
+    return {**kill_marked(server.mark, but=server.pid), **guardian.kill_orphans()}
 
 
 def describe_exit(code: int | None) -> str:
