@@ -176,7 +176,9 @@ class ClientSession:
             reason = "it is neither a request, a notification nor a response"
             return Violated(message=value, path="", reason=reason)
         for path, reason in jsonrpc.breaches(value):
-            return self._violated(value, path, reason)
+            # An odd id that was sent by us comes back as it must.
+            if path != "id" or jsonrpc.id_key(value.get("id")) not in self._open:
+                return self._violated(value, path, reason)
         if kind == "response":
             return self._receive_response(value)
         if kind == "notification":

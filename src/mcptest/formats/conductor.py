@@ -180,7 +180,7 @@ class _Loader:
             has_patterns=compiler.has_seen_patterns,
             may_check_nothing=compiler.may_check_nothing,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
-            performance=self._performance(performance) if performance else None,
+            performance=self._performance(performance, request) if performance else None,
         )
 
     def _holders(self, fields: Fields) -> dict[str, Fields]:
@@ -257,18 +257,23 @@ class _Loader:
             fields.complain("stderr", "F012", message, on_key=False)
         return self._compiler.compile(value.strip(), trail_of((*fields.steps, "stderr")))
 
-    def _performance(self, fields: Fields) -> Performance | None:
+    def _performance(self, fields: Fields, request: dict[str, object]) -> Performance | None:
         inner = fields.mapping_at("performance")
         if inner is None:
             return None
         inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
+        if request and "id" not in request:
+            message = "a notification has no answer whose time could be taken"
+            fields.complain("performance", "F017", message)
         if all(value is None for value in inner.mapping.values()):
             fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
             return None
-        return Performance(
-            max_response_s=inner.duration_s("maxResponseTime"),
-            min_response_s=inner.duration_s("minResponseTime"),
-        )
+        longest = inner.duration_s("maxResponseTime")
+        shortest = inner.duration_s("minResponseTime")
+        if longest and shortest and shortest > longest:
+            message = '"minResponseTime" is more than "maxResponseTime"'
+            inner.complain("minResponseTime", "F017", message)
+        return Performance(max_response_s=longest, min_response_s=shortest)
 
 
 def _may_be_id(wanted: object, sent: object) -> bool:

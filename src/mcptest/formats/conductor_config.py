@@ -121,7 +121,14 @@ def _read_env(
 
     filled = {}
     for key in inner.mapping:
-        filled[key] = re.sub(_VARIABLE, fill, inner.text(key))
+        text = inner.text(key)
+        filled[key] = re.sub(_VARIABLE, fill, text)
+        if not key or "=" in key or "\0" in key + filled[key]:
+            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+            inner.complain(key, "F009", message)
+        if "${" in re.sub(_VARIABLE, "", text):
+            message = "${ is never closed; a variable is written ${NAME}"
+            inner.complain(key, "F009", message, on_key=False)
     return filled, tuple(secret for secret in secrets if secret)
 
 

@@ -60,7 +60,12 @@ class Compiler:
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
         if isinstance(value, str):
-            return self._text(value, trail) if value.startswith(PREFIX) else value
+            if value.startswith(PREFIX):
+                return self._text(value, trail)
+            if value[: len(PREFIX)].lower() == PREFIX:
+                message = f"a pattern begins with {PREFIX} in small letters"
+                self._complain("F012", message, trail, on_key=False)
+            return value
         if isinstance(value, dict):
             for key in value:
                 if key.startswith(PREFIX):

@@ -185,6 +185,9 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
     if name in PLANNED_MATCHERS:
         message = f'the matcher "{name}" is not supported by this version of mcptest'
         raise _error("F010", message, at, len(name), f"there are: {', '.join(registry.names)}")
+    if name.lower() == "not":
+        message = f'"{PREFIX}not:" is written in small letters, and a pattern follows it'
+        raise _error("F012", message, at, len(name), "for example match:not:contains:secret")
     if name in registry.directives:
         message = f'"{PREFIX}{name}" is a directive: write it as a key, and what it takes below it'
         example = f"for example {registry.directives[name].example}"

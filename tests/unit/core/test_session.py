@@ -298,3 +298,10 @@ def test_a_server_of_the_stateless_era_must_not_ask() -> None:
     assert received(opened(1, offer="2026-07-28"), ask) == [
         Violated(message=ask, path="method", reason=reason)
     ]
+
+
+@pytest.mark.parametrize("id", [None, True, 1.5, {"a": [1]}])
+def test_an_odd_id_that_was_sent_may_come_back(id: object) -> None:
+    session = opened(id)
+    answer = {"jsonrpc": "2.0", "id": id, "result": {}}
+    assert received(session, answer) == [Answered(message=answer, id=id)]

@@ -309,3 +309,11 @@ def test_the_config_of_a_client_is_recognised() -> None:
         2,
         '"mcpServers" is what a client\'s config has; this one describes one server',
     )
+
+
+@pytest.mark.parametrize("env", ['{"": "x"}', '{"A=B": "x"}', '{"A": "a\\u0000b"}', '{"A": "${X"}'])
+def test_a_variable_that_cannot_be_set_is_refused(env: str) -> None:
+    text = f'{{"name": "n", "command": "c", "args": [], "env": {env}}}'
+    with pytest.raises(FormatError) as caught:
+        load_config(text, "c.json", {})
+    assert [found.code for found in caught.value.diagnostics] == ["F009"]

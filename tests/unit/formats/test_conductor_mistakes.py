@@ -84,6 +84,7 @@ def test_all_mistakes_of_a_file_are_told_in_the_order_of_the_file() -> None:
         ),
         ("F012", 16, 13, 'unknown directive "match:partail"; did you mean "match:partial"?'),
         ("F009", 17, 17, '"exitCode" must be from -64 to 255'),
+        ("F017", 18, 7, "a notification has no answer whose time could be taken"),
         ("F009", 18, 38, f'"maxResponseTime" {NOT_A_TIME}'),
         ("F008", 19, 5, "a test must be a mapping and is a number"),
         ("F008", 20, 8, '"server" must be a mapping and is empty'),
@@ -408,3 +409,33 @@ def test_a_near_miss_of_the_word_for_empty_stderr_is_refused() -> None:
     text = file_with("{id: 2}") + "      stderr: toBeEmtpy\n"
     message = '"toBeEmtpy" is no word for stderr; did you mean "toBeEmpty"?'
     assert mistakes(text) == [("F012", 7, 15, message)]
+
+
+@pytest.mark.parametrize(
+    ("expect", "codes"),
+    [
+        ("{performance: {minResponseTime: 5s, maxResponseTime: 1s}}", ["F017"]),
+        ("{performance: {minResponseTime: 1s, maxResponseTime: 5s}}", []),
+        ("{response: {result: 'Match:contains:x'}}", ["F012"]),
+        ("{response: {result: 'match:NOT:contains:x'}}", ["F012"]),
+        ("{response: {result: 'match:not'}}", ["F012"]),
+        ("{response: {result: 'match:not: contains:x'}}", ["F012"]),
+        ("{response: {result: 'match:hasSuch:x'}}", ["F012"]),
+        ("{response: {result: 'match:not:Error'}}", []),
+    ],
+)
+def test_what_looks_like_a_check_and_is_none_is_refused(expect: str, codes: list[str]) -> None:
+    head = "description: d\ntests:\n  - it: a\n    request: {id: 1, method: ping}\n"
+    text = f"{head}    expect: {expect}\n"
+    found = [code for code, *_ in mistakes(text)] if codes else []
+    assert found == codes
+    if not codes:
+        load_conductor(text, FILE, REGISTRY, {})
+
+
+def test_the_time_of_an_answer_that_never_comes_cannot_be_checked() -> None:
+    text = (
+        "description: d\ntests:\n  - it: a\n    request: {method: notifications/x}\n"
+        "    expect: {performance: {maxResponseTime: 1s}}\n"
+    )
+    assert [code for code, *_ in mistakes(text)] == ["F017"]

@@ -86,7 +86,6 @@ def test_a_named_pattern_has_its_matcher_and_parameter(
         "id:5",
         "[a:b]",
         "été:1",
-        "not",
     ],
 )
 def test_text_that_is_no_near_miss_of_a_name_is_searched_as_an_expression(body: str) -> None:
