@@ -47,6 +47,9 @@ _STDOUT_KEPT_BYTES = 4 * 1024
 
 _UNREAD_PATIENCE_S = 0.05
 
+# About 40 µs of asking before a wait goes to sleep.
+_SPINS = 20
+
 # After the process is gone what is left in the pipe is read, and no more: a grandchild
 # may hold the pipe and never stop talking.
 _LAST_WORDS_BYTES = 2 * _PIPE_BYTES
@@ -179,7 +182,7 @@ class StdioServer:
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
         items: list[Item] = []
-        for fd, _ in self._poll.poll(wait_s * 1000):
+        for fd, _ in self._wait(wait_s):
             if fd == self._stdout:
                 items = self._read_stdout()
             elif fd == self._stderr:
@@ -197,6 +200,22 @@ class StdioServer:
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         return items
+
+    def _wait(self, wait_s: float) -> list[tuple[int, int]]:
+        """What is ready within this time.
+
+        Waking a core that has gone to sleep takes longer than a quick server takes to answer,
+        so the first moments are spent asking, and letting the server have this core if it
+        wants it.
+        """
+        ready = self._poll.poll(0)
+        if ready or wait_s <= 0:
+            return ready
+        for _ in range(_SPINS):
+            os.sched_yield()
+            if ready := self._poll.poll(0):
+                return ready
+        return self._poll.poll(wait_s * 1000)
 
     def _heed(self) -> None:
         if self.interrupts.count:
