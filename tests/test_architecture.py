@@ -64,6 +64,7 @@ MAY_DEFER = {
     "core/redaction.py",
     "formats/document.py",
     "matching/text_diff.py",
+    "runner/apart.py",
     "wire/orphans.py",
 }
 

@@ -22,6 +22,21 @@ def test_an_endless_pattern_is_an_error_and_the_run_goes_on(tmp_path: Path) -> N
     assert ENDLESS in first["error"]["message"]
 
 
+def test_a_large_answer_is_judged_within_bounds(tmp_path: Path) -> None:
+    """On such a text the engine hardly ever looks for signals."""
+    text = "x" * 3_000_000
+    slow = case("slow", params={"say": text}, wants={"say": "match:regex:[a-z]+@example"})
+    fine = case("fine", params={"say": text}, wants={"say": "match:regex:x$"})
+    wrong = case("wrong", params={"say": text}, wants={"say": "match:startsWith:y"})
+    write_suite(tmp_path / "large.test.mcp.yml", slow, fine, wrong)
+    write_config(tmp_path / "conductor.config.json")
+    report = mcptest(tmp_path, "run", "--json").report()
+    slow_one, fine_one, wrong_one = report["suites"][0]["tests"]
+    assert slow_one["error"]["kind"] == "pattern_too_slow"
+    assert fine_one["status"] == "passed"
+    assert [each["path"] for each in wrong_one["mismatches"]] == ["result.say"]
+
+
 def test_a_pattern_that_only_looks_dangerous_is_matched(tmp_path: Path) -> None:
     harmless = case("harmless", params={"say": "a" * 40}, wants={"say": ENDLESS})
     write_suite(tmp_path / "fast.test.mcp.yml", harmless)

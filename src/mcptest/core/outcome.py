@@ -35,6 +35,10 @@ class _Absent:
     def __repr__(self) -> str:
         return "ABSENT"
 
+    def __reduce__(self) -> str:
+        # There is one of it, also after a journey between processes.
+        return "ABSENT"
+
 
 ABSENT = _Absent()
 

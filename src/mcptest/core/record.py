@@ -74,6 +74,9 @@ class Record(metaclass=_RecordType):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"{type(self).__name__} is frozen; {name!r} cannot be deleted")
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuilt, (type(self), dict(self.fields()))
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
@@ -85,6 +88,10 @@ class Record(metaclass=_RecordType):
     def __repr__(self) -> str:
         shown = ", ".join(f"{field}={getattr(self, field)!r}" for field in type(self)._fields)
         return f"{type(self).__name__}({shown})"
+
+
+def _rebuilt(cls: type[Record], fields: dict[str, Any]) -> Record:
+    return cls(**fields)
 
 
 def _complaint(cls: type[Record], values: dict[str, Any]) -> str:

@@ -23,6 +23,7 @@ from mcptest.core.record import Record
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
+from mcptest.runner.apart import judge_apart
 from mcptest.runner.judging import judge, server_words, stderr_may_still_come
 from mcptest.runner.keeper import Keeper
 from mcptest.wire.cpu_limit import CpuLimit
@@ -44,6 +45,10 @@ __all__ = ["RunOptions", "run_plan"]
 _STDERR_PATIENCE_S = 0.25
 
 _MAX_MISMATCHES = 1000
+
+# Above this an answer is judged in a process of its own, and may take a little longer.
+_LARGE_BYTES = 256 * 1024
+_SLOWEST_BYTES_PER_S = 4_000_000
 
 # How long all patterns of one test may compute.
 _PATTERN_LIMIT = CpuLimit(2.0)
@@ -216,7 +221,13 @@ def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mism
         return reply, _first(judge(expectation, reply))
     with _PATTERN_LIMIT:
         reply = _with_stderr(server, expectation, reply)
-        return reply, _first(judge(expectation, reply))
+        if reply.size <= _LARGE_BYTES:
+            return reply, _first(judge(expectation, reply))
+    limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
+    whole = reply
+    return reply, judge_apart(
+        lambda: _first(judge(expectation, whole)), limit_s, server.interrupt_fd
+    )
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:

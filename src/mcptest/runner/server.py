@@ -71,6 +71,7 @@ class Reply(Record):
     elapsed_s: float
     stderr: str
     stderr_mark: int = 0
+    size: int = 0
     exit_code: int | None = None
 
 
@@ -178,6 +179,7 @@ class Server:
             elapsed_s=elapsed_s,
             stderr=self.stderr_since(mark),
             stderr_mark=mark,
+            size=self._wire.stdout_tail.total - self._bytes_before,
             exit_code=exit_code,
         )
 
@@ -197,6 +199,11 @@ class Server:
         kept, lost = self._wire.stderr.since(mark)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
+
+    @property
+    def interrupt_fd(self) -> int:
+        """Becomes readable when somebody wants the run to stop."""
+        return self._launcher.interrupts.fd
 
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 
+from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.record import Record
 
 
@@ -87,3 +90,11 @@ def test_but_refuses_a_field_that_is_not_there() -> None:
 
 def test_a_record_shows_what_it_was_made_of() -> None:
     assert repr(Spot(x=1, label="a")) == "Spot(x=1, y=0, label='a')"
+
+
+def test_a_value_survives_a_journey_between_processes() -> None:
+    """Large answers are judged in a process of their own."""
+    mismatch = Mismatch(path="a", expected={"b": [1]}, actual=ABSENT, message="is missing")
+    travelled = pickle.loads(pickle.dumps(mismatch))
+    assert travelled == mismatch
+    assert travelled.actual is ABSENT

@@ -1,0 +1,81 @@
+"""Judge a large answer in a process of its own, which can be ended at any moment.
+
+On a large text the engine of `re` looks for signals so seldom that no timer of ours can
+stop it in time. A forked child has the answer already, costs a few milliseconds, and can
+be killed when its time is up or when somebody presses Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from mcptest.core.errors import InterruptedRunError, PatternTimeoutError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn
+
+    from mcptest.core.outcome import Mismatch
+
+__all__ = ["judge_apart"]
+
+
+def judge_apart(
+    judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, interrupt_fd: int
+) -> tuple[Mismatch, ...]:
+    """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
+    # Answers of this size are rare; nobody else pays for the import.
+    import pickle  # noqa: PLC0415
+
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _work(judge, writer)
+    os.close(writer)
+    try:
+        found: tuple[Mismatch, ...] = pickle.loads(_read_all(reader, limit_s, interrupt_fd))
+    finally:
+        os.close(reader)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    return found
+
+
+def _work(judge: Callable[[], tuple[Mismatch, ...]], writer: int) -> NoReturn:
+    """The child's whole life. It shares our memory image, so it never returns into it."""
+    import pickle  # noqa: PLC0415  # as above
+
+    try:
+        # It must not hold the guardian's pipe, or our end would go unnoticed.
+        os.dup2(writer, 3)
+        os.closerange(4, 65536)
+        result = memoryview(pickle.dumps(judge()))
+        while result:
+            result = result[os.write(3, result) :]
+    finally:
+        os._exit(0)
+
+
+def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
+    deadline = time.monotonic() + limit_s
+    waiter = select.poll()
+    for fd in (reader, interrupt_fd):
+        waiter.register(fd, select.POLLIN)
+    parts: list[bytes] = []
+    while True:
+        left_s = deadline - time.monotonic()
+        ready = dict(waiter.poll(left_s * 1000)) if left_s > 0 else {}
+        if interrupt_fd in ready:
+            raise InterruptedRunError
+        if not ready:
+            raise PatternTimeoutError(limit_s)
+        chunk = os.read(reader, 1 << 20)
+        if not chunk:
+            return b"".join(parts)
+        parts.append(chunk)
