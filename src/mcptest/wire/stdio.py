@@ -5,7 +5,7 @@ sessions, tests or verdicts. One poll waits for everything at once: answers,
 stderr, room to write, the end of the process, a signal to us. So reading never
 depends on writing, stderr is always drained, and every wait has a deadline.
 
-Stopping is in `mcptest.wire.stopping`.
+Starting is in `mcptest.wire.spawning`, stopping in `mcptest.wire.stopping`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,14 @@ import fcntl
 import os
 import select
 import signal
-import subprocess
 import termios
 import time
 
-from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
-from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.redaction import redact_bytes, redactor
 from mcptest.core.ring import Ring
-from mcptest.core.visible import visible
-from mcptest.wire.sweep import MARK_VARIABLE
+from mcptest.wire.spawning import spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +75,7 @@ class StdioServer:
         self._silence_from = 0
         self._backlog = bytearray()
         self.mark = guardian.next_mark()
-        self._process = _spawn(spec, self.mark)
+        self._process = spawn(spec, self.mark)
         guardian.watch(self._process.pid)
         self._open_pipes()
 
@@ -337,61 +334,3 @@ def _read(fd: int) -> bytes | None:
         return os.read(fd, _READ_BYTES)
     except BlockingIOError:
         return None
-
-
-def _spawn(spec: ServerSpec, mark: str) -> subprocess.Popen[bytes]:
-    environment = {**(spec.env or {}), MARK_VARIABLE: mark}
-    if spec.inherit_env:
-        environment = {**os.environ, **environment}
-    else:
-        kept = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
-        environment = {**kept, **environment}
-    try:
-        return subprocess.Popen(
-            spec.command,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=spec.cwd or None,
-            env=environment,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        raise ServerError(_spawn_fault(spec, error)) from None
-
-
-# What a server gets when the config says `inheritEnv: false`.
-MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
-
-
-def _spawn_fault(spec: ServerSpec, error: OSError | ValueError) -> Fault:
-    cwd = spec.cwd or os.getcwd()
-    why = error.strerror if isinstance(error, OSError) else str(error)
-    message = f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}"
-    evidence = Evidence(command=spec.command, cwd=cwd)
-    return Fault(
-        kind="spawn_failed", message=message, hint=_spawn_hint(spec, error, cwd), evidence=evidence
-    )
-
-
-def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
-    command = spec.command[0]
-    if not os.path.isdir(cwd):
-        return f"the folder {visible(cwd)} does not exist; set cwd in the config"
-    if isinstance(error, FileNotFoundError):
-        if os.path.exists(os.path.join(cwd, command)) and os.sep in command:
-            return "the file is there, but the interpreter its first line names is not"
-        if any(mark in command for mark in " =;&|"):
-            return (
-                'the command is one program, started without a shell: its arguments go to "args", '
-                'variables to "env", a folder to "cwd"; or write sh -c "…"'
-            )
-        return "is it installed, and on the PATH of this shell?"
-    if isinstance(error, PermissionError):
-        if os.path.isdir(os.path.join(cwd, command)):
-            return "it is a folder"
-        return "it is not executable: chmod +x, or name its interpreter as the command"
-    if isinstance(error, OSError) and error.errno == 8:
-        return "its first line does not name an interpreter (#!/usr/bin/env …)"
-    return ""

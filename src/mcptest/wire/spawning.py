@@ -1,0 +1,76 @@
+"""Start a server process, or say in words why it cannot be started."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+
+from mcptest.core.errors import ServerError
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.visible import visible
+from mcptest.wire.sweep import MARK_VARIABLE
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.plan import ServerSpec
+
+__all__ = ["spawn"]
+
+
+def spawn(spec: ServerSpec, mark: str) -> subprocess.Popen[bytes]:
+    """The server, in a session of its own, with its mark in its environment."""
+    environment = {**(spec.env or {}), MARK_VARIABLE: mark}
+    if spec.inherit_env:
+        environment = {**os.environ, **environment}
+    else:
+        kept = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
+        environment = {**kept, **environment}
+    try:
+        return subprocess.Popen(
+            spec.command,
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=spec.cwd or None,
+            env=environment,
+            start_new_session=True,
+        )
+    except (OSError, ValueError) as error:
+        raise ServerError(_spawn_fault(spec, error)) from None
+
+
+# What a server gets when the config says `inheritEnv: false`.
+MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
+
+
+def _spawn_fault(spec: ServerSpec, error: OSError | ValueError) -> Fault:
+    cwd = spec.cwd or os.getcwd()
+    why = error.strerror if isinstance(error, OSError) else str(error)
+    message = f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}"
+    evidence = Evidence(command=spec.command, cwd=cwd)
+    return Fault(
+        kind="spawn_failed", message=message, hint=_spawn_hint(spec, error, cwd), evidence=evidence
+    )
+
+
+def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
+    command = spec.command[0]
+    if not os.path.isdir(cwd):
+        return f"the folder {visible(cwd)} does not exist; set cwd in the config"
+    if isinstance(error, FileNotFoundError):
+        if os.path.exists(os.path.join(cwd, command)) and os.sep in command:
+            return "the file is there, but the interpreter its first line names is not"
+        if any(mark in command for mark in " =;&|"):
+            return (
+                'the command is one program, started without a shell: its arguments go to "args", '
+                'variables to "env", a folder to "cwd"; or write sh -c "…"'
+            )
+        return "is it installed, and on the PATH of this shell?"
+    if isinstance(error, PermissionError):
+        if os.path.isdir(os.path.join(cwd, command)):
+            return "it is a folder"
+        return "it is not executable: chmod +x, or name its interpreter as the command"
+    if isinstance(error, OSError) and error.errno == 8:
+        return "its first line does not name an interpreter (#!/usr/bin/env …)"
+    return ""
