@@ -7,6 +7,7 @@ machine hits all of them; medians are compared. Not a test: nothing here fails a
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import statistics
@@ -18,7 +19,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from bench.suites import build_server, python_environment, requests_of, write_suite
+from bench.suites import (
+    build_server,
+    python_environment,
+    requests_of,
+    write_large_suite,
+    write_suite,
+)
 
 PYTHON = sys.executable
 ENVIRONMENT = python_environment()
@@ -27,6 +34,7 @@ MEASURE = ROOT / "bench" / "measure.py"
 
 SIZES = (1, 1000, 5000)
 ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000 tests"
+RAW_LARGE, LARGE = "raw pipes, 64 MB", "mcptest, 64 MB"
 AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
 PEERS = {
     "mcp-aegis": [
@@ -73,6 +81,42 @@ def raw_floor(server: list[str], tests: int) -> tuple[float, float]:
     return (time.perf_counter() - began) * 1000, 0.0
 
 
+def raw_large(place: Path) -> tuple[float, float]:
+    """Read the large answer and do nothing with it; the time from asking to its last byte."""
+    config = json.loads((place / "conductor.config.json").read_text(encoding="utf-8"))
+    command = [config["command"], *config["args"]]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    reader = process.stdout.fileno()
+    process.stdin.write(b'{"jsonrpc":"2.0","id":0,"method":"initialize"}\n')
+    os.read(reader, 65536)
+    began = time.perf_counter()
+    process.stdin.write(b'{"jsonrpc":"2.0","id":1,"method":"large"}\n')
+    parts = [b""]
+    while not parts[-1].endswith(b"\n"):
+        parts.append(os.read(reader, 1 << 20))
+    b"".join(parts)
+    took_ms = (time.perf_counter() - began) * 1000
+    process.stdin.close()
+    process.wait()
+    process.stdout.close()
+    return took_ms, 0.0
+
+
+def our_large(place: Path) -> tuple[float, float]:
+    """The same answer as a test sees it: read, parsed and judged."""
+    done = subprocess.run(
+        [PYTHON, "-m", "mcptest", "run", "--json"],
+        cwd=place,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    took_ms: float = json.loads(done.stdout)["suites"][0]["tests"][0]["duration_ms"]
+    return took_ms, 0.0
+
+
 def rounds(
     contestants: dict[str, Callable[[], tuple[float, float]]], count: int
 ) -> dict[str, tuple[float, float]]:
@@ -109,6 +153,7 @@ def report(found: dict[str, tuple[float, float]]) -> None:
     print(verdict("memory growth per test, KB", (mb[MANY] - mb[ONE]) * 1024 / 4999, 8))
     print(f"  {'marginal cost per test over raw pipes':<58} {marginal_us / floor_us:7.2f}")
     print(f"  {'marginal cost per test, µs':<58} {marginal_us:7.0f}")
+    print(verdict("64 MB answer, over reading it raw", ms[LARGE] / ms[RAW_LARGE], 1.5))
     for peer in PEERS:
         if peer + ", 1" in ms:
             report_peer(peer, ms)
@@ -134,6 +179,9 @@ def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tup
     for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
         command = [PYTHON, "-m", "mcptest", "run"]
         contestants[name] = partial(timed, command, suites[n])
+    large = write_large_suite(folder)
+    contestants[RAW_LARGE] = partial(raw_large, large)
+    contestants[LARGE] = partial(our_large, large)
     if with_peers:
         for peer, command in PEERS.items():
             for n in SIZES:

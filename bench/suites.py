@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["build_server", "requests_of", "write_suite"]
+__all__ = ["LARGE_BYTES", "build_server", "requests_of", "write_large_suite", "write_suite"]
 
 HERE = Path(__file__).parent
 
@@ -57,6 +57,30 @@ def write_suite(folder: Path, tests: int, server: list[str]) -> Path:
     config = {"name": "echo", "command": server[0], "args": server[1:]}
     (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
     return place
+
+
+LARGE_BYTES = 64 * 1024 * 1024 - 1000
+
+
+def write_large_suite(folder: Path) -> Path:
+    """One test whose answer is nearly as large as a line may be."""
+    place = folder / "suite-large"
+    place.mkdir()
+    (place / "large.test.mcp.yml").write_text(LARGE, encoding="utf-8")
+    server = [sys.executable, "-S", "-E", str(HERE / "large_server.py"), str(LARGE_BYTES)]
+    config = {"name": "large", "command": server[0], "args": server[1:]}
+    (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    return place
+
+
+LARGE = """\
+description: "One large answer"
+tests:
+  - it: "arrives whole"
+    request: { jsonrpc: "2.0", id: 1, method: "large" }
+    expect:
+      response: { jsonrpc: "2.0", id: 1, result: "match:type:object" }
+"""
 
 
 def requests_of(tests: int) -> list[bytes]:

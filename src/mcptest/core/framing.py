@@ -76,8 +76,12 @@ class LineDecoder:
 
     def feed(self, chunk: bytes) -> list[Frame | Noise | Overlong]:
         """The frames and noise that this chunk completes."""
-        first, *rest = chunk.split(b"\n")
         out: list[Frame | Noise | Overlong] = []
+        if b"\n" not in chunk:
+            # A piece of a long line: looked at once, and not copied.
+            self._extend(chunk, out)
+            return out
+        first, *rest = chunk.split(b"\n")
         self._extend(first, out)
         for piece in rest:
             self._finish(out)

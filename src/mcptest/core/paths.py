@@ -57,7 +57,7 @@ def render_path(steps: Iterable[Step]) -> str:
             text += f"[{step}]"
         elif step is EVERY:
             text += "[*]"
-        elif _PLAIN_WORD.fullmatch(step):
+        elif re.fullmatch(_PLAIN_WORD, step):
             text += f".{step}" if text else step
         else:
             escaped = step.replace("\\", "\\\\").replace('"', '\\"')
@@ -65,10 +65,10 @@ def render_path(steps: Iterable[Step]) -> str:
     return text
 
 
-_PLAIN_WORD = re.compile(r"[^\W\d][\w$-]*")
-_STEP = re.compile(
-    r"""\[(?P<index>\d+)\] | \["(?P<quoted>(?:[^"\\]|\\.)*)"\] | (?:^|\.)(?P<word>[^.\[\]]+)""",
-    re.VERBOSE,
+# Strings, compiled by `re` on first use: a run without failures needs neither.
+_PLAIN_WORD = r"[^\W\d][\w$-]*"
+_STEP = (
+    r"""(?x)\[(?P<index>\d+)\] | \["(?P<quoted>(?:[^"\\]|\\.)*)"\] | (?:^|\.)(?P<word>[^.\[\]]+)"""
 )
 
 
@@ -77,7 +77,7 @@ def parse_path(text: str) -> tuple[Step, ...] | None:
     steps: list[Step] = []
     at = 0
     while at < len(text):
-        match = _STEP.match(text, at)
+        match = re.compile(_STEP).match(text, at)
         if match is None:
             return None
         at = match.end()

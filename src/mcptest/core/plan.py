@@ -53,7 +53,7 @@ class Performance(Record):
 class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
-    `has_patterns` says that some pattern is matched, `may_check_nothing` that `response`
+    `has_regex` says that some regular expression is searched, `may_check_nothing` that `response`
     can be met by something that is not there.
     """
 
@@ -61,7 +61,7 @@ class Expectation(Record):
     stderr: object = ABSENT
     exit_code: int | None = None
     performance: Performance | None = None
-    has_patterns: bool = False
+    has_regex: bool = False
     may_check_nothing: bool = False
 
 

@@ -41,7 +41,8 @@ def parse_json(text: str) -> object:
     except ValueError:
         # CPython refuses to convert integers of more than 4,300 digits.
         raise NotJsonError("a number with more digits than can be read (limit 4,300)") from None
-    if text.count("[") + text.count("{") > MAX_DEPTH and _is_deeper_than(value, MAX_DEPTH):
+    # Each level takes two brackets, so most messages are too short to be too deep.
+    if len(text) > 2 * MAX_DEPTH and _may_be_deep(text) and _is_deeper_than(value, MAX_DEPTH):
         raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -84,6 +85,19 @@ def _explained(error: json.JSONDecodeError) -> NotJsonError:
     if error.msg.startswith("Illegal trailing comma"):
         return NotJsonError("a comma with nothing after it", at + 1)
     return NotJsonError(error.msg[:1].lower() + error.msg[1:], at + 1)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Are there enough brackets for it? Looking at the text is quicker than at the value."""
+    found = 0
+    for bracket in "[{":
+        at = text.find(bracket)
+        while at >= 0:
+            found += 1
+            if found > MAX_DEPTH:
+                return True
+            at = text.find(bracket, at + 1)
+    return False
 
 
 def _is_deeper_than(value: object, limit: int) -> bool:

@@ -173,11 +173,11 @@ class _Loader:
         exit_code = holders.get("exitCode")
         performance = holders.get("performance")
         compiler = self._compiler
-        compiler.has_seen_patterns = compiler.may_check_nothing = False
+        compiler.has_seen_regex = compiler.may_check_nothing = False
         return Expectation(
             response=self._response(response, request) if response else ABSENT,
             stderr=self._stderr(stderr) if stderr else ABSENT,
-            has_patterns=compiler.has_seen_patterns,
+            has_regex=compiler.has_seen_regex,
             may_check_nothing=compiler.may_check_nothing,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
             performance=self._performance(performance, request) if performance else None,

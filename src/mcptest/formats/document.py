@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Document", "Place", "Places", "locate", "read_document"]
 
-_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_LINE_BREAK = r"\r\n|\n|\r"
 _NOWHERE: tuple[None, ValueSpot] = (None, (0, 0, 0, 1, "collection"))
 
 
@@ -85,7 +85,7 @@ class Places:
     """
 
     def __init__(self, text: str, holder: list[Any], spots: Spots) -> None:
-        self._lines = _LINE_BREAK.split(text.removeprefix("\ufeff"))
+        self._lines = re.split(_LINE_BREAK, text.removeprefix("\ufeff"))
         self._holder = holder
         self._spots = spots
 

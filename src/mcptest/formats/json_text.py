@@ -8,20 +8,17 @@ pair are left to the YAML reader, which can say where they are.
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.formats.limits import is_within_limits
 
 __all__ = ["NOT_JSON", "read_json"]
 
 NOT_JSON = object()
-_COLLECTION = re.compile(r"[ \t\r\n]*[\[{]")
 
 
 def read_json(text: str) -> object:
     """The value of a JSON object or array; `NOT_JSON` for anything else or when in doubt."""
-    if not _COLLECTION.match(text):
+    if not text.lstrip(" \t\r\n").startswith(("[", "{")):
         return NOT_JSON
     try:
         value = parse_json(text)

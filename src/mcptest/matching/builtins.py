@@ -94,12 +94,12 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
         return None
     hint = ""
     is_wanted = "number" in names or "integer" in names
-    if kind == "string" and is_wanted and _NUMBER.fullmatch(str(actual)):
+    if kind == "string" and is_wanted and re.fullmatch(_NUMBER, str(actual)):
         hint = "it is a number written as text"
     return Miss(why=f"it is {a_type(actual)}", hint=hint)
 
 
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_NUMBER = r"-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?"
 
 
 def _is_whole(value: object) -> bool:

@@ -54,7 +54,7 @@ class Compiler:
         self._registry = registry
         self._patterns: dict[str, Pattern] = {}
         self.complaints: list[Complaint] = []
-        self.has_seen_patterns = False
+        self.has_seen_regex = False
         self.may_check_nothing = False
 
     def compile(self, value: object, trail: Trail) -> object:
@@ -91,7 +91,6 @@ class Compiler:
         return value if is_same else compiled
 
     def _text(self, source: str, trail: Trail) -> object:
-        self.has_seen_patterns = True
         known = self._patterns.get(source)
         if known is None:
             try:
@@ -100,6 +99,7 @@ class Compiler:
                 self.complaints.append(error.complaint.but(steps=steps_of(trail)))
                 return source
         self.may_check_nothing |= known.negated
+        self.has_seen_regex |= known.matcher.name == "regex"
         return known
 
     def _group(self, source: dict[str, object], trail: Trail) -> Group:
@@ -159,7 +159,7 @@ class Compiler:
         self.complaints.append(complaint)
 
 
-_FIELD_STEP = re.compile(r"\[(?P<index>\d+|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)")
+_FIELD_STEP = r"\[(?P<index>\d+|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
 
 
 def parse_field_path(path: str) -> Steps | None:
@@ -167,7 +167,7 @@ def parse_field_path(path: str) -> Steps | None:
     steps: list[str | int] = []
     at = 0
     while at < len(path):
-        found = _FIELD_STEP.match(path, at)
+        found = re.compile(_FIELD_STEP).match(path, at)
         if found is None:
             return None
         at = found.end()

@@ -59,7 +59,7 @@ HABITS = {
     "ne": "notEquals",
 }
 
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*")
+_WORD = r"[A-Za-z][A-Za-z0-9]*"
 
 
 class PatternError(ValueError):
@@ -124,7 +124,7 @@ def parse_pattern(source: str, registry: Registry) -> Pattern:
     if source.startswith("not:", at):
         raise _error("F013", "a pattern can be negated once", at, 4, "write it without both not:")
     body = source[at:]
-    word = _WORD.match(body)
+    word = re.match(_WORD, body)
     name = word[0] if word else ""
     is_named = bool(name) and body[len(name) : len(name) + 1] in ("", ":")
     matcher = registry.get(name) if is_named else None
@@ -175,7 +175,7 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
 
 def _refuse_spaced(body: str, at: int, registry: Registry) -> None:
     """` contains:x` would be searched as it is written, and with not: would always pass."""
-    word = _WORD.match(body.lstrip())
+    word = re.match(_WORD, body.lstrip())
     if body[:1] == " " and word and registry.get(word[0]):
         message = f'there is a space before the matcher "{word[0]}"'
         raise _error("F012", message, at, len(body) - len(body.lstrip()), "leave it out")
@@ -197,13 +197,13 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         help = f"to search for the text itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
-    if _CAMEL_CASE.fullmatch(name) and body != name:
+    if re.fullmatch(_CAMEL_CASE, name) and body != name:
         # Nobody writes such a word and a colon but to name a matcher.
         message = f'unknown matcher "{name}"'
         raise _error("F012", message, at, len(name), f"there are: {', '.join(registry.names)}")
 
 
-_CAMEL_CASE = re.compile(r"[a-z]+([A-Z][a-z]+)+")
+_CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"
 
 
 def near_miss(name: str, known: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import warnings
 
 __all__ = ["compile_regex", "python_regex"]
 
-_ESCAPE_OR_GROUP = re.compile(r"\\k<(?P<back>\w+)>|\\.|\(\?<(?P<group>[^\W\d]\w*)>", re.DOTALL)
+_ESCAPE_OR_GROUP = r"(?s)\\k<(?P<back>\w+)>|\\.|\(\?<(?P<group>[^\W\d]\w*)>"
 
 
 def compile_regex(source: str, flags: int = 0) -> re.Pattern[str]:
@@ -35,4 +35,4 @@ def python_regex(source: str) -> str:
             return f"(?P={found['back']})"
         return f"(?P<{found['group']}>" if found["group"] else found[0]
 
-    return _ESCAPE_OR_GROUP.sub(respell, source)
+    return re.sub(_ESCAPE_OR_GROUP, respell, source)

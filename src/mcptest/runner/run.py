@@ -216,7 +216,7 @@ class _Run:
 def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The reply with all of its stderr, and every expectation that it does not meet."""
     expectation = step.expectation
-    if not expectation.has_patterns:
+    if not expectation.has_regex:
         reply = _with_stderr(server, expectation, reply)
         return reply, _first(judge(expectation, reply))
     with _PATTERN_LIMIT:

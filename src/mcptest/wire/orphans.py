@@ -24,7 +24,7 @@ _DYING_S = 0.2
 
 def adopt_orphans() -> None:
     """From now on, orphans below us become our children. Elsewhere than on Linux: nothing."""
-    # Imported while the first server starts, which takes longer than this.
+    # Imported while the first server starts, which mostly takes longer than this.
     import ctypes  # noqa: PLC0415
 
     with contextlib.suppress(AttributeError, OSError):
