@@ -11,14 +11,12 @@ import os
 import signal
 import time
 
-from mcptest.wire.sweep import wait_until_gone
+from mcptest.wire.sweep import ROUNDS, command_line, wait_until_gone
 
 __all__ = ["adopt_orphans", "kill_orphans", "list_strangers"]
 
 _PR_SET_CHILD_SUBREAPER = 36
 
-# A process that forks while it is being killed is chased this many times.
-_ROUNDS = 20
 _DYING_S = 0.2
 
 
@@ -34,12 +32,12 @@ def adopt_orphans() -> None:
 def kill_orphans(known: set[int]) -> dict[int, str]:
     """End and reap every child of ours that is not known; their ids and command lines."""
     found: dict[int, str] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         strangers = list_strangers(known)
         if not strangers:
             break
         for pid in strangers:
-            found[pid] = found.get(pid) or _command_line(pid)
+            found[pid] = found.get(pid) or command_line(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         # Whoever has ended is taken off the list; whoever cannot be ended stays on it.
@@ -62,10 +60,3 @@ def _children() -> list[int]:
             with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
                 text += file.read()
     return [int(pid) for pid in text.split()]
-
-
-def _command_line(pid: int) -> str:
-    """The command line of a process; "" when it has ended already."""
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read().rstrip(b"\0").replace(b"\0", b" ").decode("utf-8", "backslashreplace")
-    return ""

@@ -19,12 +19,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["MARK_VARIABLE", "kill_marked", "list_marked", "wait_until_gone"]
+__all__ = [
+    "MARK_VARIABLE",
+    "ROUNDS",
+    "command_line",
+    "kill_marked",
+    "list_marked",
+    "wait_until_gone",
+]
 
 MARK_VARIABLE = "MCPTEST_RUN"
 
 # A process that forks while it is being killed is chased this many times.
-_ROUNDS = 20
+ROUNDS = 20
 
 
 def list_marked(mark: str, but: int = 0) -> dict[int, str]:
@@ -39,14 +46,14 @@ def list_marked(mark: str, but: int = 0) -> dict[int, str]:
         if name.isdigit() and int(name) != but:
             environment = b"\0" + _read(f"/proc/{name}/environ")
             if b"\0" + needle in environment:
-                found[int(name)] = _command_line(name)
+                found[int(name)] = command_line(int(name))
     return found
 
 
 def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
     """Kill every process whose mark begins with this one; what was found."""
     killed: dict[int, str] = {}
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         found = list_marked(mark, but)
         if not found:
             break
@@ -95,6 +102,7 @@ def _read(path: str) -> bytes:
         os.close(fd)
 
 
-def _command_line(name: str) -> str:
-    raw = _read(f"/proc/{name}/cmdline").rstrip(b"\0")
+def command_line(pid: int) -> str:
+    """The command line of a process; "" when it has ended already."""
+    raw = _read(f"/proc/{pid}/cmdline").rstrip(b"\0")
     return raw.replace(b"\0", b" ").decode("utf-8", "backslashreplace")
