@@ -47,6 +47,14 @@ def test_a_complaint_that_nobody_can_hear_does_not_cost_the_report(
     assert (ended.returncode, json.loads(ended.stdout)["error"]["kind"]) == (2, "usage")
 
 
+def test_a_process_that_the_shell_had_started_is_not_ours_to_end(folder: Path) -> None:
+    """`exec` makes the shell's children those of the command."""
+    line = f"sleep 60 >out 2>&1 & echo $! > pid; exec {MCPTEST} run"
+    assert shell(folder, line).returncode == 0
+    background = int((folder / "pid").read_text(encoding="ascii"))
+    os.kill(background, signal.SIGKILL)  # it is there to be ended
+
+
 def test_a_pipe_is_no_test_file_and_is_not_waited_for(folder: Path) -> None:
     os.mkfifo(folder / "pipe.test.mcp.yml")
     assert mcptest(folder, "run").code == 0

@@ -34,8 +34,9 @@ class Guardian:
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
         self.groups: set[int] = set()
         self._servers = 0
-        # Only a process whose children are all ours may call the others orphans.
-        self._adopts_orphans = adopts_orphans
+        # Only a process whose children are all ours may call the others orphans; a shell that
+        # became us by `exec` may have left us its own.
+        self._adopts_orphans = adopts_orphans and not list_strangers(set())
         reader, writer = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
