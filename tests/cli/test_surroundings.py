@@ -77,6 +77,7 @@ def test_links_that_lead_in_circles_are_not_followed(folder: Path) -> None:
         ("--junit", "x", "--reporter", "json=x"),
         ("--junit", "x", "--capture", "x"),
         ("--junit", "/dev/stdout", "--json"),
+        ("--junit", "a.test.mcp.yml"),
         ("--junit", ""),
         ("--capture", ""),
         ("--junit", "n" * 300),

@@ -18,6 +18,7 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
+from mcptest.runner.discovery import SUITE_ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:
     for file in named:
         if named.count(file) > 1:
             raise UsageError(f"two reports cannot share the file {visible(file)}")
+        if file.endswith(SUITE_ENDINGS):
+            raise UsageError(f"{visible(file)} is a test file; a report would replace it")
         if os.path.realpath(file) == os.path.realpath("/dev/stdout") != os.devnull:
             message = f"{visible(file)} is standard output, which holds one report"
             raise UsageError(message, "leave the file name out to choose which one")
