@@ -120,3 +120,10 @@ def test_characters_that_act_on_a_terminal_are_escaped_in_captures(folder: Path)
     assert ended.out.replace("\n", "").isprintable()
     assert text.replace("\n", "").isprintable()
     assert json.loads(text)["exchanges"][-1]["request"]["params"]["say"] == name
+
+
+def test_an_answer_that_is_wrong_in_too_many_places_says_what_was_left_out(folder: Path) -> None:
+    many = case("many", params={"say": [1] * 3000}, wants={"say": []})
+    write_suite(folder / "a.test.mcp.yml", many)
+    (test,) = mcptest(folder, "run", "--json").report()["suites"][0]["tests"]
+    assert "only the first 1,000 mismatches were looked for" in test["notes"]

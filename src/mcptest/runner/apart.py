@@ -21,12 +21,15 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.outcome import Mismatch
+    from mcptest.runner.server import Launcher
 
 __all__ = ["judge_apart"]
 
+_GRACE_S = 1.0
+
 
 def judge_apart(
-    judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, interrupt_fd: int
+    judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, launcher: Launcher
 ) -> tuple[Mismatch, ...]:
     """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
     # Answers of this size are rare; nobody else pays for the import.
@@ -35,31 +38,47 @@ def judge_apart(
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
-        _work(judge, writer)
+        _work(judge, limit_s, writer)
     os.close(writer)
+    # A group of its own, so that the guardian can end it should we be killed. Both sides
+    # ask for it: whoever comes first, it is one before it is needed.
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    launcher.guardian.watch(child)
     try:
-        found: tuple[Mismatch, ...] = pickle.loads(_read_all(reader, limit_s, interrupt_fd))
+        found: tuple[Mismatch, ...] = pickle.loads(
+            _read_all(reader, limit_s, launcher.interrupts.fd)
+        )
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+        launcher.guardian.release(child)
     return found
 
 
-def _work(judge: Callable[[], tuple[Mismatch, ...]], writer: int) -> NoReturn:
+def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int) -> NoReturn:
     """The child's whole life. It shares our memory image, so it never returns into it."""
     import pickle  # noqa: PLC0415  # as above
+    import traceback  # noqa: PLC0415  # as above
 
     try:
+        os.setpgid(0, 0)
+        # The last resort, should nobody be left to end it: the kernel does, without Python.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, limit_s + _GRACE_S)
         # It must not hold the guardian's pipe, or our end would go unnoticed.
         os.dup2(writer, 3)
         os.closerange(4, 65536)
         result = memoryview(pickle.dumps(judge()))
         while result:
             result = result[os.write(3, result) :]
-    finally:
-        os._exit(0)
+    except BaseException:  # noqa: BLE001  # the end of a process, where nothing may be lost
+        # A fault of ours: it is shown here, and the empty answer makes the parent stumble.
+        traceback.print_exc()
+        os._exit(1)
+    os._exit(0)
 
 
 def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:

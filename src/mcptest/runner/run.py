@@ -183,6 +183,8 @@ class _Run:
                     notes += tuple(checked_nothing(step.expectation.response, reply.message))
                 if mismatches:
                     notes += tuple(server_words(reply.message, mismatches))
+                    if len(mismatches) == _MAX_MISMATCHES:
+                        notes += (f"only the first {_MAX_MISMATCHES:,} mismatches were looked for",)
                     return _failed(case, step, reply, mismatches, time.monotonic() - began, notes)
         except ServerError as error:
             return self._errored(case, error.fault, time.monotonic() - began, notes)
@@ -225,9 +227,7 @@ def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mism
             return reply, _first(judge(expectation, reply))
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
     whole = reply
-    return reply, judge_apart(
-        lambda: _first(judge(expectation, whole)), limit_s, server.interrupt_fd
-    )
+    return reply, judge_apart(lambda: _first(judge(expectation, whole)), limit_s, server.launcher)
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:

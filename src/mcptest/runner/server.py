@@ -84,7 +84,7 @@ class Server:
         self.is_open = False
         self.stopped: Stopped | None = None
         self.answered_at_the_end = False
-        self._launcher = launcher
+        self.launcher = launcher
         self._session = ClientSession(spec.protocol_version, __version__)
         self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
         self._inbox = Inbox(self._session, self.findings, self._wire.redact)
@@ -165,7 +165,7 @@ class Server:
         else:
             answer = self._call(step.line, step.method, step.id, began, timeout_s)
         elapsed_s = time.monotonic() - began
-        if self._launcher.keeps_traffic:
+        if self.launcher.keeps_traffic:
             self._keep(parse_json(step.line.decode("utf-8")), answer)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
@@ -199,11 +199,6 @@ class Server:
         kept, lost = self._wire.stderr.since(mark)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
-
-    @property
-    def interrupt_fd(self) -> int:
-        """Becomes readable when somebody wants the run to stop."""
-        return self._launcher.interrupts.fd
 
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)
@@ -258,7 +253,7 @@ class Server:
 
     def _receive(self, deadline: float) -> list[Frame | Noise | Overlong]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
-        tick = self._launcher.while_waiting
+        tick = self.launcher.while_waiting
         if tick is None:
             return self._wire.receive(deadline)
         while True:
@@ -319,7 +314,7 @@ class Server:
         """Stop the server by the ladder, once; later calls return how it went."""
         if self.stopped is None:
             self._inbox.take(self._wire.receive(0.0, heed_interrupts=False))
-            self.stopped = stop(self._wire, self._launcher.grace, at_once=at_once)
+            self.stopped = stop(self._wire, self.launcher.grace, at_once=at_once)
             self.is_open = False
             self._hear_out()
             self._session.terminate()
@@ -343,5 +338,5 @@ class Server:
         )
 
     def _keep(self, request: object, response: object = ABSENT) -> None:
-        if self._launcher.keeps_traffic:
+        if self.launcher.keeps_traffic:
             self._exchanges.append(Exchange(request=request, response=response))

@@ -12,9 +12,10 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import time
 
 from mcptest.wire.orphans import adopt_orphans, kill_orphans, list_strangers
-from mcptest.wire.sweep import MARK_VARIABLE, kill_marked
+from mcptest.wire.sweep import MARK_VARIABLE, kill_marked, wait_until_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["Guardian"]
 
 _GOODBYE = b"."
+
+# How long the guardian may take to kill what is left; it has little to do.
+_FAREWELL_S = 5.0
 
 
 class Guardian:
@@ -76,7 +80,10 @@ class Guardian:
         """All is cleaned up: send the guardian home."""
         self._tell(_GOODBYE if not self.groups else b"")
         os.close(self._writer)
-        with contextlib.suppress(ChildProcessError):
+        wait_until_gone([self._pid], time.monotonic() + _FAREWELL_S)
+        with contextlib.suppress(ChildProcessError, ProcessLookupError):
+            # Not reaped yet, so this hits the guardian, should it be stuck, and nobody else.
+            os.kill(self._pid, signal.SIGKILL)
             os.waitpid(self._pid, 0)
 
     def _tell(self, words: bytes) -> None:

@@ -68,8 +68,8 @@ def wait_until_gone(pids: Iterable[int], deadline: float) -> None:
     for pid in pids:
         try:
             handle = os.pidfd_open(pid)
-        except OSError:
-            continue  # it has ended already
+        except (OSError, AttributeError):
+            continue  # it has ended already, or this system has no handles to wait on
         try:
             waiter = select.poll()
             waiter.register(handle, select.POLLIN)
