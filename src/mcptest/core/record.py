@@ -11,7 +11,6 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any, Self, dataclass_transform
 else:
 
@@ -23,42 +22,33 @@ __all__ = ["Record"]
 
 
 class _RecordType(type):
-    """Turns the annotations of a class body into slots, defaults and a signature."""
+    """Turns the annotations of a class body into fields, defaults and a signature."""
 
     def __new__(mcs, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> _RecordType:
-        annotations = body.get("__annotations__", {})
-        own = tuple(field for field in annotations if not field.startswith("_"))
-        defaults = {field: body.pop(field) for field in own if field in body}
-        body.setdefault("__slots__", own)
+        own = tuple(field for field in body.get("__annotations__", {}) if field[0] != "_")
         cls = super().__new__(mcs, name, bases, body)
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
-        cls._names = frozenset(cls._fields)
-        cls._slots = tuple((field, getattr(cls, field).__set__) for field in cls._fields)
-        cls._defaults = {**getattr(cls, "_defaults", {}), **defaults}
+        # A default is an attribute of the class: what nobody gave is found there.
+        cls._required = frozenset(field for field in cls._fields if not hasattr(cls, field))
+        cls._accepted = set()
         return cls
 
     _fields: tuple[str, ...]
-    _names: frozenset[str]
-    _slots: tuple[tuple[str, Callable[[object, object], None]], ...]
-    _defaults: dict[str, Any]
+    _required: frozenset[str]
+    _accepted: set[tuple[str, ...]]
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 class Record(metaclass=_RecordType):
     """A value: fields by keyword, compared by type and content, never changed."""
 
-    __slots__ = ()
-
     def __init__(self, **given: Any) -> None:
-        cls = type(self)
-        if cls._defaults:
-            given = {**cls._defaults, **given}
-        if given.keys() != cls._names:
-            raise TypeError(_complaint(cls, given))
-        # Straight into the slots: `__setattr__` is what keeps everybody else out.
-        for field, fill in cls._slots:
-            fill(self, given[field])
+        # A call is checked the first time it is seen; the same names are right again.
+        if (*given,) not in type(self)._accepted:
+            _check(type(self), given)
+        # Straight into place: `__setattr__` is what keeps everybody else out.
+        _fill(self, given)
 
     def fields(self) -> list[tuple[str, Any]]:
         """Names and values, in the order they were declared."""
@@ -94,9 +84,14 @@ def _rebuilt(cls: type[Record], fields: dict[str, Any]) -> Record:
     return cls(**fields)
 
 
-def _complaint(cls: type[Record], values: dict[str, Any]) -> str:
-    missing = [field for field in cls._fields if field not in values]
+def _check(cls: type[Record], given: dict[str, Any]) -> None:
+    missing = [field for field in cls._fields if field in cls._required and field not in given]
     if missing:
-        return f"{cls.__name__} needs {missing[0]!r}"
-    surplus = sorted(values.keys() - cls._names)
-    return f"{cls.__name__} has no field {surplus[0]!r}"
+        raise TypeError(f"{cls.__name__} needs {missing[0]!r}")
+    surplus = sorted(given.keys() - set(cls._fields))
+    if surplus:
+        raise TypeError(f"{cls.__name__} has no field {surplus[0]!r}")
+    cls._accepted.add(tuple(given))
+
+
+_fill = Record.__dict__["__dict__"].__set__

@@ -65,6 +65,10 @@ class Inbox:
     def is_waiting(self) -> bool:
         return self._awaited is not ABSENT and self.answer is ABSENT
 
+    @property
+    def is_broken(self) -> bool:
+        return self._broken is not None
+
     def take(self, items: Iterable[Item]) -> list[Message]:
         """Sort what has arrived; the replies that the server is owed."""
         owed: list[Message] = []

@@ -49,6 +49,12 @@ class Keeper:
         assert self._server is not None
         return self._server, note
 
+    def send_ahead(self, step: Step) -> None:
+        """Send the next step to the server that the last one passed on, if it can have it."""
+        server = self._server
+        if server and server.is_usable and not server.needs_fresh_process_for(step):
+            server.send_ahead(step)
+
     def _reason_to_replace(self, step: Step) -> str:
         server = self._server
         if server is None:

@@ -7,7 +7,7 @@ case in exactly one place, `_Run._perform`.
 from __future__ import annotations
 
 import time
-from itertools import islice
+from itertools import islice, zip_longest
 
 from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.events import (
@@ -133,8 +133,8 @@ class _Run:
                     total=len(suite.cases),
                 )
             )
-            for case in suite.cases:
-                self._run_case(case, spec)
+            for case, following in zip_longest(suite.cases, suite.cases[1:]):
+                self._run_case(case, spec, following)
                 if self._is_over():
                     break
                 if spec.isolation == "test":
@@ -158,16 +158,22 @@ class _Run:
             return False
         return True
 
-    def _run_case(self, case: Case, spec: ServerSpec) -> None:
+    def _run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> None:
         self._tell(CaseStarted(name=case.name, line=case.line))
         self._current = case.name
         if case.skip is not None:
             result = CaseResult(name=case.name, status="skipped", line=case.line, reason=case.skip)
         else:
             result = self._perform(case, spec)
+        if result.status == "passed" and following and following.skip is None:
+            self._send_ahead(following, spec)
         self._current = ""
         self._counts[result.status] += 1
         self._tell(CaseFinished(result=result))
+
+    def _send_ahead(self, case: Case, spec: ServerSpec) -> None:
+        if spec.isolation != "test":
+            self.keeper.send_ahead(case.steps[0])
 
     def _perform(self, case: Case, spec: ServerSpec) -> CaseResult:
         began = time.monotonic()

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
 
+    # How much stderr had brought, and when it was, as a step's message was sent.
+    _Begun = tuple[int, float]
+
 __all__ = ["Launcher", "Reply", "Server"]
 
 # A server whose stdout has ended is given this long to end as well.
@@ -92,6 +95,7 @@ class Server:
         self._replied_bytes = 0
         self._bytes_before = 0
         self._silent_since = ""
+        self._begun: _Begun | None = None
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -104,7 +108,8 @@ class Server:
         if self.spec.ready_pattern:
             self._wait_until_ready(began + limit_s)
         request = self._session.initialize()
-        answer = self._call(encode_line(request), "initialize", INITIALIZE_ID, began, limit_s)
+        self._ask(encode_line(request), INITIALIZE_ID)
+        answer = self._wait_for_answer("initialize", INITIALIZE_ID, began + limit_s, limit_s)
         fault = handshake_fault(answer)
         if fault:
             raise ServerError(faults.with_evidence(fault, self._wire))
@@ -150,20 +155,15 @@ class Server:
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for all that it is expected to bring."""
-        mark = self._wire.stderr.total
-        began = time.monotonic()
-        self._start_step()
+        begun, self._begun = self._begun or self._begin(step), None
+        mark, began = begun
         deadline = began + timeout_s
-        expectation = step.expectation
-        wants_exit = expectation.exit_code is not None
+        wants_exit = step.expectation.exit_code is not None
         answer: Any = ABSENT
-        if step.id is ABSENT or (wants_exit and expectation.response is ABSENT):
-            if step.id is not ABSENT:
-                self._session.opened(step.id)  # nobody waits for its answer, but it may come
-            self._wire.send(step.line)
-            self._wire.wait_until_read()
+        if _awaits_answer(step):
+            answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
-            answer = self._call(step.line, step.method, step.id, began, timeout_s)
+            self._wire.wait_until_read()
         elapsed_s = time.monotonic() - began
         if self.launcher.keeps_traffic:
             self._keep(parse_json(step.line.decode("utf-8")), answer)
@@ -182,6 +182,26 @@ class Server:
             size=self._wire.stdout_tail.total - self._bytes_before,
             exit_code=exit_code,
         )
+
+    def send_ahead(self, step: Step) -> None:
+        """Send the next step's request while there is still something else to do.
+
+        A server needs some time to wake up and answer: it is spent on telling what the step
+        before brought. Nothing is sent that could turn out differently for it.
+        """
+        if _awaits_answer(step) and not (step.expectation.performance or self._inbox.is_broken):
+            self._begun = self._begin(step)
+
+    def _begin(self, step: Step) -> _Begun:
+        begun = self._wire.stderr.total, time.monotonic()
+        self._start_step()
+        if _awaits_answer(step):
+            self._ask(step.line, step.id)
+        else:
+            if step.id is not ABSENT:
+                self._session.opened(step.id)  # nobody waits for its answer, but it may come
+            self._wire.send(step.line)
+        return begun
 
     def _start_step(self) -> None:
         self._inbox.start_step()
@@ -225,31 +245,32 @@ class Server:
 
     # One call
 
-    def _call(self, line: bytes, method: str, id: object, began: float, limit_s: float) -> Any:
+    def _ask(self, line: bytes, id: object) -> None:
         self._raise_broken()
         self._session.opened(id)
         self._inbox.expect(id)
         self._wire.send(line)
-        try:
-            return self._wait_for_answer(method, id, began + limit_s, limit_s)
-        finally:
-            self._inbox.stop_expecting()
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
-        while True:
-            items = self._receive(deadline)
-            self._take(items)
-            if self._inbox.answer is not ABSENT:
-                if self._wire.unsent_bytes:
-                    raise ServerError(faults.premature(method, id, self._wire))
-                self._silent_since = ""
-                return self._inbox.answer
-            if self._wire.is_closed:
-                raise ServerError(
-                    self._gone(f"{faults.call(method, id)} was waiting for its answer")
-                )
-            if not items or time.monotonic() >= deadline:
-                raise ServerError(self._timed_out(method, id, limit_s))
+        try:
+            while self._inbox.answer is ABSENT:
+                self._wait_on(method, id, deadline, limit_s)
+        finally:
+            self._inbox.stop_expecting()
+        if self._wire.unsent_bytes:
+            raise ServerError(faults.premature(method, id, self._wire))
+        self._silent_since = ""
+        return self._inbox.answer
+
+    def _wait_on(self, method: str, id: object, deadline: float, limit_s: float) -> None:
+        items = self._receive(deadline)
+        self._take(items)
+        if self._inbox.answer is not ABSENT:
+            return
+        if self._wire.is_closed:
+            raise ServerError(self._gone(f"{faults.call(method, id)} was waiting for its answer"))
+        if not items or time.monotonic() >= deadline:
+            raise ServerError(self._timed_out(method, id, limit_s))
 
     def _receive(self, deadline: float) -> list[Frame | Noise | Overlong]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
@@ -340,3 +361,9 @@ class Server:
     def _keep(self, request: object, response: object = ABSENT) -> None:
         if self.launcher.keeps_traffic:
             self._exchanges.append(Exchange(request=request, response=response))
+
+
+def _awaits_answer(step: Step) -> bool:
+    expectation = step.expectation
+    is_about_exit = expectation.exit_code is not None and expectation.response is ABSENT
+    return step.id is not ABSENT and not is_about_exit

@@ -1,0 +1,98 @@
+"""After a test that passed the next request goes out before the verdict is told."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from staging import LONG_S, echo, plan_for, spec_for, stage
+
+from mcptest.core.events import CaseFinished, CaseStarted
+from mcptest.runner.run import RunOptions, run_plan
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.core.events import Event
+
+SERVERS = Path(__file__).parent.parent / "servers"
+
+# Writes down the id of every call the moment it arrives.
+DIARIST = f"""
+import sys; sys.path.insert(0, {str(SERVERS)!r})
+from good_server import line_for, serve, write
+def note(request):
+    with open(sys.argv[1], "a") as diary:
+        diary.write(str(request["id"]) + ";")
+    write(line_for(request))
+serve({{"tools/call": note}})
+"""
+
+
+class Watch:
+    """What the server had been asked by the time each verdict was told."""
+
+    def __init__(self, diary: Path, patience_s: float) -> None:
+        self.told: list[tuple[str, str]] = []
+        self.asked_by: list[str] = []
+        self._diary = diary
+        self._patience_s = patience_s
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CaseStarted):
+            self.told.append(("started", event.name))
+        if isinstance(event, CaseFinished):
+            self.told.append((event.result.status, event.result.name))
+            self.asked_by.append(self._diary.read_text() if self.asked_by else self._second())
+
+    def _second(self) -> str:
+        """What was asked once the second request is there, or when patience has ended."""
+        deadline = time.monotonic() + self._patience_s
+        while "2;" not in (asked := self._diary.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.005)
+        return asked
+
+
+def watched(tmp_path: Path, *tests: Any, patience_s: float, **options: Any) -> Watch:
+    diary = tmp_path / "diary"
+    command = (sys.executable, "-S", "-E", "-c", DIARIST, str(diary))
+    watch = Watch(diary, patience_s)
+    with stage() as launcher:
+        plan = plan_for(spec_for("diarist", **({"command": command} | options)), *tests)
+        run_plan(plan, RunOptions(started_at=""), launcher, watch)
+    return watch
+
+
+def test_the_next_request_is_under_way_while_a_pass_is_told(tmp_path: Path) -> None:
+    watch = watched(tmp_path, echo(id=1), echo(id=2), patience_s=LONG_S / 10)
+    assert watch.asked_by == ["1;2;", "1;2;"]
+    first, second = "echoes hi under 1", "echoes hi under 2"
+    assert watch.told == [
+        ("started", first),
+        ("passed", first),
+        ("started", second),
+        ("passed", second),
+    ]
+
+
+WRONG = echo(id=1) | {"expect": {"response": {"jsonrpc": "2.0", "id": 1, "result": {}}}}
+TIMED = echo(id=2, expect={"performance": {"maxResponseTime": "10s"}})
+
+
+@pytest.mark.parametrize(
+    ("tests", "options"),
+    [
+        ((WRONG, echo(id=2)), {}),
+        ((echo(id=1), TIMED), {}),
+        ((echo(id=1), echo(id=2)), {"isolation": "test"}),
+    ],
+    ids=["a failure", "a measured test", "a process each"],
+)
+def test_nothing_goes_out_ahead_of(
+    tests: tuple[Any, ...], options: dict[str, Any], tmp_path: Path
+) -> None:
+    watch = watched(tmp_path, *tests, patience_s=0.2, **options)
+    assert watch.asked_by == ["1;", "1;2;"]
