@@ -57,9 +57,10 @@ def _params(params: object) -> dict[str, object]:
 
 def id_key(id: object) -> IdKey:
     """A key under which ids are equal when JSON says so: same type, same value."""
-    if isinstance(id, (dict, list)):
+    kind = type(id)
+    if kind is dict or kind is list:
         return ("json", dump_json(id))
-    return (type(id).__name__, id)
+    return (kind.__name__, id)
 
 
 def describe_id(id: object) -> str:

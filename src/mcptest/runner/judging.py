@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.compare import compare
+from mcptest.matching.compare import compare, is_same
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -19,8 +19,9 @@ __all__ = ["judge", "server_words", "stderr_may_still_come"]
 
 def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
     """Every expectation that was not met; all are looked at."""
-    if expectation.response is not ABSENT:
-        yield from compare(expectation.response, reply.message)
+    wanted = expectation.response
+    if wanted is not ABSENT and not is_same(wanted, reply.message):
+        yield from compare(wanted, reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:

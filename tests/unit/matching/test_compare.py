@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare
+from mcptest.matching.compare import compare, is_same
 from mcptest.matching.expectation import Compiler, written
 from mcptest.matching.values import equal
 
@@ -405,3 +405,30 @@ def test_every_mistake_is_told_with_its_place() -> None:
         ("F013", ("a", 1, "b")),
         ("F012", ("match:partail",)),
     ]
+
+
+@given(JSON, JSON)
+def test_the_quick_look_never_overlooks_a_difference(expected: object, actual: object) -> None:
+    if is_same(expected, actual):
+        assert differences(expected, actual) == []
+
+
+@given(JSON)
+def test_the_quick_look_sees_that_a_value_is_itself(value: object) -> None:
+    assert is_same(value, value)
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual"),
+    [
+        (True, 1),
+        ({"a": 0}, {"a": False}),
+        ({"a": "x"}, {"b": "x"}),
+        ({"a": None}, {}),
+        ([1], [1, 2]),
+        ([1, 2], [1]),
+        ("x", 1),
+    ],
+)
+def test_the_quick_look_is_not_sure_of(expected: object, actual: object) -> None:
+    assert not is_same(expected, actual)
