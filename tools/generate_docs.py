@@ -6,9 +6,8 @@ import sys
 from pathlib import Path
 
 from mcptest.cli.conductor import COMMAND as CONDUCTOR
+from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
-from mcptest.cli.run import COMMAND as RUN
-from mcptest.cli.validate import COMMAND as VALIDATE
 from mcptest.matching.builtins import builtin_registry
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -18,12 +17,8 @@ NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit.
 def command_page() -> str:
     """Every command with its help."""
     parts = [NOTE, "# Commands\n", "`mcptest --help` and `mcptest COMMAND --help` say the same.\n"]
-    for title, command in (
-        ("mcptest run", RUN),
-        ("mcptest validate", VALIDATE),
-        ("conductor", CONDUCTOR),
-    ):
-        parts.append(f"## {title}\n\n```text\n{render_help(command)}```\n")
+    for command in (*map(load_command, COMMANDS), CONDUCTOR):
+        parts.append(f"## {command.name}\n\n```text\n{render_help(command)}```\n")
     return "\n".join(parts)
 
 

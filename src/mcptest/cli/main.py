@@ -22,12 +22,19 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Command
 
-__all__ = ["conductor", "main"]
+__all__ = ["COMMANDS", "conductor", "load_command", "main"]
 
-# Name, module and one line each; a module is imported only when its command is wanted.
+# Module and one line of each; a module is imported only when its command is wanted.
 COMMANDS = {
-    "run": "run test files against a server",
-    "validate": "load test files and report every mistake, without starting anything",
+    "run": ("run", "run test files against a server"),
+    "validate": ("validate", "load test files and report every mistake, without a server"),
+    "init": ("init", "write a config, a first test and a CI workflow into this folder"),
+    "discover": ("discover", "write a test file for everything that a server offers"),
+    "list": ("listing", "show what a server offers"),
+    "call": ("call", "call a tool and show its result"),
+    "read": ("read", "read a resource and show what it holds"),
+    "prompt": ("prompt", "get a prompt and show its messages"),
+    "report": ("report", "render a saved run again, or merge several into one"),
 }
 
 
@@ -56,7 +63,7 @@ def _run_mcptest(words: list[str]) -> int:
         meant = closest(name, COMMANDS)
         question = f"; did you mean {meant!r}?" if meant else ""
         raise UsageError(f"there is no command {visible(name)!r}{question}", "try mcptest --help")
-    return _dispatch(_command(name), rest)
+    return _dispatch(load_command(name), rest)
 
 
 def _run_conductor(words: list[str]) -> int:
@@ -78,13 +85,11 @@ def _tell_version() -> int:
     return ExitCode.PASSED
 
 
-def _command(name: str) -> Command:
-    # Each command pays only for what it imports itself.
-    if name == "run":
-        from mcptest.cli.run import COMMAND  # noqa: PLC0415
-    else:
-        from mcptest.cli.validate import COMMAND  # noqa: PLC0415
-    return COMMAND
+def load_command(name: str) -> Command:
+    """The command of this name. Each pays only for what it imports itself."""
+    module = __import__(f"mcptest.cli.{COMMANDS[name][0]}", fromlist=["COMMAND"])
+    command: Command = module.COMMAND
+    return command
 
 
 def _dispatch(command: Command, words: list[str]) -> int:
@@ -147,7 +152,7 @@ def _overview() -> str:
         "usage: mcptest COMMAND …",
         "",
         "commands:",
-        *(f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()),
+        *(f"  {name.ljust(width)}  {summary}" for name, (_, summary) in COMMANDS.items()),
         "",
         "options:",
         "  -h, --help     show this; mcptest COMMAND --help shows more",

@@ -9,6 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcptest.core.coverage import ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
 
     Listener = Callable[["Event"], None]
@@ -61,7 +62,11 @@ class SuiteFinished(Event):
 
 
 class RunFinished(Event):
-    """The run is over. `fault` is set when no test could run at all."""
+    """The run is over. `fault` is set when no test could run at all.
+
+    `coverage` has an entry for each server that could say what it offers; `missed_gates`
+    a sentence for each gate (`--min-coverage`) that was not reached.
+    """
 
     summary: Summary
     duration_s: float
@@ -70,3 +75,5 @@ class RunFinished(Event):
     interrupted: bool = False
     interrupted_in: str = ""
     bailed: bool = False
+    coverage: tuple[ServerCoverage, ...] = ()
+    missed_gates: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     Status = Literal["passed", "failed", "error", "skipped"]
     Effect = Literal["definite", "indefinite"]
+    Direction = Literal["sent", "received", "stderr", "noise"]
 
 __all__ = [
     "ABSENT",
@@ -19,6 +20,7 @@ __all__ = [
     "Evidence",
     "Fault",
     "Finding",
+    "LogLine",
     "Mismatch",
     "Summary",
 ]
@@ -90,8 +92,24 @@ class Finding(Record):
     count: int = 1
 
 
+class LogLine(Record):
+    """One thing that was said during a test, `at_s` seconds after it began.
+
+    `text` is a message as one line of JSON, or a line of stderr or noise; what is very long
+    has been cut.
+    """
+
+    at_s: float
+    direction: Direction
+    text: str
+
+
 class CaseResult(Record):
-    """The verdict on one case, with its reasons."""
+    """The verdict on one case, with its reasons.
+
+    `attempts` counts the tries of a test that may be tried again; one that passed after a
+    failure is flaky. `log` is empty unless somebody asked for it.
+    """
 
     name: str
     status: Status
@@ -105,15 +123,23 @@ class CaseResult(Record):
     actual: object = ABSENT
     notes: tuple[str, ...] = ()
     stderr: str = ""
+    tags: tuple[str, ...] = ()
+    attempts: int = 1
+    log: tuple[LogLine, ...] = ()
+
+    @property
+    def is_flaky(self) -> bool:
+        return self.status == "passed" and self.attempts > 1
 
 
 class Summary(Record):
-    """How many cases ended how."""
+    """How many cases ended how. Those that are flaky are among those that passed."""
 
     passed: int = 0
     failed: int = 0
     errors: int = 0
     skipped: int = 0
+    flaky: int = 0
 
     @classmethod
     def of(cls, counts: Mapping[Status, int]) -> Summary:

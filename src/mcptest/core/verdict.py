@@ -18,6 +18,8 @@ def exit_code_of(finished: RunFinished) -> ExitCode:
         return ExitCode.NO_SERVER
     if finished.summary.failed or finished.summary.errors:
         return ExitCode.FAILED
+    if finished.missed_gates:
+        return ExitCode.GATE_MISSED
     if not finished.summary.passed:
         # Nothing was selected, or all of it was skipped: an empty run is no success.
         return ExitCode.NOTHING_SELECTED

@@ -17,6 +17,7 @@ from mcptest.core.errors import PatternTimeoutError, ServerError
 from mcptest.core.framing import Frame, Noise, Overlong, encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
+from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
 from mcptest.core.session import INITIALIZE_ID, ClientSession
 from mcptest.core.strict_json import parse_json
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.plan import ServerSpec, Step
+    from mcptest.core.plan import ServerSpec
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
 
@@ -96,6 +97,7 @@ class Server:
         self._bytes_before = 0
         self._silent_since = ""
         self._begun: _Begun | None = None
+        self._asked = 0
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -182,6 +184,14 @@ class Server:
             size=self._wire.stdout_tail.total - self._bytes_before,
             exit_code=exit_code,
         )
+
+    def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
+        """A request of our own; the whole answer, which may be an error."""
+        self._asked += 1
+        id = f"mcptest-{self._asked}"
+        line = encode_line(jsonrpc.request(id, method, params))
+        step = Step(line=line, method=method, expectation=Expectation(), id=id)
+        return self.perform(step, timeout_s or self.spec.timeout_s).message
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step's request while there is still something else to do.
