@@ -43,8 +43,9 @@ class ServerCoverage(Record):
     @property
     def points(self) -> tuple[int, int]:
         """How many offers and properties were exercised, and how many there are."""
-        parts = [part for offer in self.offers for part in (offer, *offer.properties)]
-        return sum(1 for part in parts if part.calls), len(parts)
+        calls = [offer.calls for offer in self.offers]
+        calls += [part.calls for offer in self.offers for part in offer.properties]
+        return sum(1 for count in calls if count), len(calls)
 
 
 def percent_of(coverage: Iterable[ServerCoverage]) -> float | None:
