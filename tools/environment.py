@@ -21,6 +21,11 @@ NODE_PACKAGES = (
 )
 NODE_FOLDER = VENV / "node"
 
+# Any of these can show the HTML report to its tests.
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+# Installing one is given up after this long, for each of the two commands it may take.
+BROWSER_PATIENCE_S = 300
+
 MINIMUM = (3, 11)
 
 
@@ -37,6 +42,13 @@ def prepare(*, for_tests: bool) -> None:
     _install("tests" if for_tests else "use", [".[dev]" if for_tests else "."])
     if for_tests and shutil.which("npm"):
         _install_node_packages()
+    if for_tests and not find_browser():
+        _install_browser()
+
+
+def find_browser() -> str | None:
+    """The program of a browser on this machine that the tests can drive."""
+    return next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def _install(purpose: str, targets: list[str]) -> None:
@@ -56,6 +68,37 @@ def _install_node_packages() -> None:
     NODE_FOLDER.mkdir(exist_ok=True)
     npm = ["npm", "install", "--prefix", str(NODE_FOLDER), "--no-audit", "--no-fund", "--silent"]
     _run([*npm, *NODE_PACKAGES])
+
+
+def _install_browser() -> None:
+    """Chromium from the packages of the system, where we may; tests do without it elsewhere."""
+    apt = shutil.which("apt-get")
+    if not apt or os.geteuid() != 0:
+        _say(f"no browser for the tests of the HTML report; any of these would do: {BROWSERS}")
+        return
+    _say("installing a browser to test the HTML report with")
+    install = [apt, "install", "--yes", "--quiet=2", "--no-install-recommends", BROWSERS[0]]
+    # On a new machine the lists of packages are not there yet; elsewhere they cost time.
+    if not _has_worked(install) and _has_worked([apt, "update", "--quiet=2"]):
+        _has_worked(install)
+    if not find_browser():
+        _say("that failed; the tests that need a browser will say so")
+
+
+def _has_worked(command: list[str]) -> bool:
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    try:
+        done = subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            # Standard output is for whoever started us.
+            stdout=sys.stderr,
+            timeout=BROWSER_PATIENCE_S,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return done.returncode == 0
 
 
 def _run(command: list[str]) -> None:

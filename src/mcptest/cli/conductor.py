@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcptest.cli.options import Command
-from mcptest.cli.run import OPTIONS, run
+from mcptest.cli.run import run
+from mcptest.cli.run_options import OPTIONS
 from mcptest.core.errors import UsageError
 
 TYPE_CHECKING = False

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
 
-__all__ = ["failure_kind", "report_failure", "report_our_fault"]
+__all__ = ["failure_kind", "report_failure", "report_our_fault", "status_of_kind"]
 
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
@@ -42,6 +42,12 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
 def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
     """The stable word and the exit status for what a command could not do."""
     return next((kind, status) for family, kind, status in _KINDS if isinstance(error, family))
+
+
+def status_of_kind(kind: str) -> ExitCode | None:
+    """The exit status that goes with such a word in a saved report; None for kinds of servers."""
+    statuses = {known: status for _, known, status in _KINDS} | {"internal": ExitCode.OUR_FAULT}
+    return statuses.get(kind)
 
 
 def report_our_fault(as_json: bool, started_at: str) -> int:

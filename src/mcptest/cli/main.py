@@ -73,7 +73,7 @@ def _run_conductor(words: list[str]) -> int:
     if words[:1] and words[0] in _VERSION:
         return _tell_version()
     if words[:1] == ["discover"]:
-        raise UsageError("conductor discover is not supported by this version of mcptest")
+        return _dispatch(load_command("discover"), words[1:])
     return _dispatch(COMMAND, words)
 
 
@@ -140,6 +140,9 @@ def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
 
 def _wants_json(words: list[str]) -> bool:
     """Whether standard output is promised to be JSON, also on a line we do not understand."""
+    if "--" in words:
+        # What follows is a server's command, and its own business.
+        words = words[: words.index("--")]
     is_asked = "--json" in words or "--reporter=json" in words
     return is_asked or ("--reporter", "json") in pairwise(words)
 

@@ -32,7 +32,10 @@ class Option(Record):
 
 
 class Command(Record):
-    """One command: what a user types to call it, what it takes and does, and how it is used."""
+    """One command: what a user types to call it, what it takes and does, and how it is used.
+
+    One that takes a command of its own finds it in `Arguments.command`: the words after `--`.
+    """
 
     name: str
     summary: str
@@ -41,6 +44,7 @@ class Command(Record):
     examples: tuple[str, ...]
     run: Callable[[Arguments], int]
     takes_paths: bool = True
+    takes_command: bool = False
     details: str = ""
 
 
@@ -49,6 +53,7 @@ class Arguments(Record):
 
     paths: tuple[str, ...]
     given: dict[str, list[str]]
+    command: tuple[str, ...] = ()
 
     def has(self, key: str) -> bool:
         return key in self.given
@@ -69,10 +74,11 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     given: dict[str, list[str]] = {}
     paths: list[str] = []
     rest = list(argv)
+    inner: tuple[str, ...] = ()
     while rest:
         word = rest.pop(0)
         if word == "--":
-            paths += rest
+            inner = _after_dashes(command, rest, paths)
             break
         if not word.startswith("-") or word == "-":
             paths.append(word)
@@ -84,7 +90,17 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
         _take(option, name, value, rest, given)
     if paths and not command.takes_paths:
         raise UsageError(f"{command.name} takes no {visible(paths[0])!r}")
-    return Arguments(paths=tuple(paths), given=given)
+    return Arguments(paths=tuple(paths), given=given, command=inner)
+
+
+def _after_dashes(command: Command, rest: list[str], paths: list[str]) -> tuple[str, ...]:
+    """The command in the words after `--`; where none is wanted, they are paths."""
+    if not command.takes_command:
+        paths += rest
+        return ()
+    if not rest:
+        raise UsageError("nothing follows --", "the command that starts the server comes there")
+    return tuple(rest)
 
 
 def _split(word: str, by_name: dict[str, Option]) -> tuple[str, str | None]:

@@ -20,7 +20,9 @@ __all__ = [
     "StandardOutput",
     "check_writable",
     "complain",
+    "is_special",
     "is_terminal",
+    "open_special",
     "prepare_streams",
     "silence_stdout",
     "wants_colour",
@@ -123,8 +125,8 @@ def write_file(path: str, text: str) -> None:
     """Write a report. A regular file is replaced atomically; a pipe or device is written to."""
     raw = text.encode("utf-8", "backslashreplace")
     try:
-        if _is_special(path):
-            with open(_open_special(path), "wb") as target:
+        if is_special(path):
+            with open(open_special(path), "wb") as target:
                 target.write(raw)
         else:
             _replace(os.path.realpath(path), raw)
@@ -132,7 +134,7 @@ def write_file(path: str, text: str) -> None:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
 
 
-def _open_special(path: str) -> int:
+def open_special(path: str) -> int:
     """Open a pipe or device for writing; a pipe that nobody reads is waited for, not for ever."""
     deadline = time.monotonic() + _READER_PATIENCE_S
     while True:
@@ -166,12 +168,13 @@ def _why_unwritable(path: str) -> str:
         reason = "it is a folder"
     elif not os.path.isdir(folder):
         reason = f"there is no folder {visible(folder)}"
-    elif not _is_special(path) and not os.access(folder, os.W_OK):
+    elif not is_special(path) and not os.access(folder, os.W_OK):
         reason = f"the folder {visible(folder)} cannot be written to"
     return reason
 
 
-def _is_special(path: str) -> bool:
+def is_special(path: str) -> bool:
+    """Whether something other than a regular file is there: a pipe, a device, a folder."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:

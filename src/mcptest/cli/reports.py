@@ -6,17 +6,11 @@ import os
 import sys
 
 from mcptest import __version__
-from mcptest.cli.failure import failure_kind, in_words
-from mcptest.cli.output import (
-    StandardOutput,
-    check_writable,
-    is_terminal,
-    wants_colour,
-    write_file,
-)
-from mcptest.core.errors import FormatError, UsageError
+from mcptest.cli.output import StandardOutput, check_writable, is_terminal, wants_colour
+from mcptest.cli.report_names import VERSIONED, load_reporter, split_target
+from mcptest.cli.report_target import STDOUT, write_line, write_report
+from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redact_all, redactor
-from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 from mcptest.runner.discovery import SUITE_ENDINGS
 
@@ -26,6 +20,7 @@ if TYPE_CHECKING:
     from typing import Any, Protocol
 
     from mcptest.cli.options import Arguments
+    from mcptest.cli.report_stream import ReportStream
     from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
     from mcptest.reporters.terminal import TerminalReporter
@@ -37,60 +32,83 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports"]
 
-REPORTERS = ("terminal", "json", "junit")
-_STDOUT = ""
+# The words of a command line that say which server is tested, and how.
+_REPEATED = ("--config", "--server-command", "--url", "--format", "--spec-version", "--timeout")
 
 
 class Reports:
     """All reports of one run."""
 
-    def __init__(self, targets: dict[str, list[str]], *, no_colour: bool, verbose: bool) -> None:
+    def __init__(
+        self,
+        targets: dict[str, list[str]],
+        *,
+        no_colour: bool,
+        verbose: bool,
+        all_logs: bool,
+        options: Sequence[str] = (),
+    ) -> None:
         self._targets = targets
         self._no_colour = no_colour
         self._verbose = verbose
+        self._all_logs = all_logs
+        self._options = tuple(options)
         self.tick: Callable[[], None] | None = None
         self._listeners: list[Callable[[Event], None]] = []
-        self._rendered: list[tuple[Rendering, str]] = []
+        self._rendered: list[tuple[Rendering, str, str]] = []
+        self._streams: list[ReportStream] = []
         self._redact: Callable[[str], str] | None = None
 
     @classmethod
-    def of(cls, arguments: Arguments) -> Reports:
+    def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
         """The reports a command line asks for; a `UsageError` when they cannot be written."""
-        asked = [_name_and_file(word) for word in arguments.all("--reporter")]
+        asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
         if arguments.has("--json"):
-            asked.append(("json", _STDOUT))
+            asked.append(("json", STDOUT))
         if arguments.has("--junit"):
             check_writable(arguments.last("--junit"))
             asked.append(("junit", arguments.last("--junit")))
-        if all(file != _STDOUT for _, file in asked):
-            asked.append(("terminal", _STDOUT))
+        if all(file != STDOUT for _, file in asked):
+            asked.append(("terminal", STDOUT))
         _refuse_shared_files([file for _, file in asked], arguments)
-        on_stdout = [name for name, file in asked if file == _STDOUT]
+        on_stdout = [name for name, file in asked if file == STDOUT]
         if len(set(on_stdout)) > 1:
             names = " and ".join(on_stdout)
             raise UsageError(f"{names} cannot both go to standard output; give one a =FILE")
         targets: dict[str, list[str]] = {}
         for name, file in asked:
-            if file != _STDOUT:
+            if file != STDOUT:
                 check_writable(file)
             targets.setdefault(name, []).append(file)
         if arguments.has("--capture"):
             check_writable(arguments.last("--capture"))
+        verbose = arguments.has("--verbose")
         return cls(
-            targets, no_colour=arguments.has("--no-color"), verbose=arguments.has("--verbose")
+            targets,
+            no_colour=arguments.has("--no-color"),
+            verbose=verbose,
+            all_logs=all_logs or verbose,
+            options=_repeated_options(arguments),
         )
+
+    @property
+    def wants_log(self) -> bool:
+        """Whether some report shows what was said during a test."""
+        return any(load_reporter(name).wants_log for name in self._targets)
 
     def open(self, secrets: Sequence[str]) -> None:
         """Make the reporters; only those that are wanted are imported."""
         self._redact = redactor(secrets) if secrets else None
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
-                if name == "terminal" and file == _STDOUT:
+                if name == "terminal":
                     self._listeners.append(self._terminal())
+                elif name == "ndjson":
+                    self._listeners.append(self._ndjson(file))
                 else:
                     rendering = self._rendering(name)
                     self._listeners.append(rendering)
-                    self._rendered.append((rendering, file))
+                    self._rendered.append((rendering, name, file))
 
     def _terminal(self) -> TerminalReporter:
         # Only the reporters that are wanted are paid for.
@@ -107,16 +125,28 @@ class Reports:
         self.tick = reporter.tick if is_live else None
         return reporter
 
+    def _ndjson(self, file: str) -> Callable[[Event], None]:
+        from mcptest.reporters.ndjson import NdjsonReporter  # noqa: PLC0415  # as above
+
+        write = write_line
+        if file != STDOUT:
+            from mcptest.cli.report_stream import ReportStream  # noqa: PLC0415  # as above
+
+            stream = ReportStream(file)
+            self._streams.append(stream)
+            write = stream.write
+        return NdjsonReporter(write, __version__, all_logs=self._all_logs)
+
     def _rendering(self, name: str) -> Rendering:
+        reporter = load_reporter(name)
+        rendering: Rendering
         if name == "json":
-            from mcptest.reporters.json_report import JsonReporter  # noqa: PLC0415  # as above
-
-            return JsonReporter(__version__)
-        if name == "junit":
-            from mcptest.reporters.junit import JunitReporter  # noqa: PLC0415  # as above
-
-            return JunitReporter()
-        raise UsageError("the terminal report goes to standard output, not to a file")
+            rendering = reporter(__version__, all_logs=self._all_logs)
+        elif name == "agent":
+            rendering = reporter(self.redacted(self._options))
+        else:
+            rendering = reporter(__version__) if name in VERSIONED else reporter()
+        return rendering
 
     def tell(self, event: Event) -> None:
         event = self.redacted(event)
@@ -127,16 +157,22 @@ class Reports:
         """An event, or whatever else is to be written, without the secrets of this run."""
         return redact_all(value, self._redact) if self._redact else value
 
-    def write_failure(self, error: McptestError, started_at: str) -> None:
-        """Say in the report files, too, that the run never began.
+    def write_failure(
+        self, error: McptestError, started_at: str, *, json_on_stdout: bool = False
+    ) -> None:
+        """Say in every report, too, that the run never began.
 
-        What lies there from an earlier run would be taken for the result of this one.
+        What lies in a file from an earlier run would be taken for the result of this one. For
+        a person standard error has the words; JSON on standard output is written by whoever
+        ends the command, unless asked for.
         """
-        kind, _ = failure_kind(error)
+        from mcptest.cli.report_failure import failure_text  # noqa: PLC0415  # as above
+
         for name, files in self._targets.items():
-            for file in files:
-                if file != _STDOUT:
-                    write_file(file, _failure_text(name, kind, error, started_at))
+            for file in dict.fromkeys(files):
+                is_told = name == "terminal" or (name == "json" and not json_on_stdout)
+                if file != STDOUT or not is_told:
+                    write_report(name, file, failure_text(name, error, started_at))
 
     def close(self, files: dict[str, str]) -> None:
         """Write what is written at the end: the reports, and these texts to these files.
@@ -144,24 +180,35 @@ class Reports:
         A file that cannot be written does not keep the others from being written, and is
         told last. Standard output comes after the files, so that it has one story to tell.
         """
-        texts = [(file, rendering.render()) for rendering, file in self._rendered]
+        texts = [(name, file, rendering.render()) for rendering, name, file in self._rendered]
+        others = [("", file, text) for file, text in files.items()]
         trouble: UsageError | None = None
-        for file, text in (*texts, *files.items()):
+        for stream in self._streams:
             try:
-                if file != _STDOUT:
-                    write_file(file, text)
+                stream.finish()
+            except UsageError as error:
+                trouble = trouble or error
+        for name, file, text in (*texts, *others):
+            try:
+                if file != STDOUT:
+                    write_report(name, file, text)
             except UsageError as error:
                 trouble = trouble or error
         if trouble:
             raise trouble
-        for file, text in texts:
-            if file == _STDOUT:
-                StandardOutput().write_utf8(text)
+        for name, file, text in texts:
+            if file == STDOUT:
+                write_report(name, file, text)
+
+
+def _repeated_options(arguments: Arguments) -> list[str]:
+    given = [name for name in _REPEATED if arguments.has(name)]
+    return [word for name in given for word in (name, arguments.last(name))]
 
 
 def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:
     """Two reports in one file would be one of them, or neither."""
-    named = [file for file in (*files, *arguments.all("--capture")) if file != _STDOUT]
+    named = [file for file in (*files, *arguments.all("--capture")) if file != STDOUT]
     for file in named:
         if named.count(file) > 1:
             raise UsageError(f"two reports cannot share the file {visible(file)}")
@@ -170,32 +217,6 @@ def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:
         if os.path.realpath(file) == os.path.realpath("/dev/stdout") != os.devnull:
             message = f"{visible(file)} is standard output, which holds one report"
             raise UsageError(message, "leave the file name out to choose which one")
-
-
-def _failure_text(name: str, kind: str, error: McptestError, started_at: str) -> str:
-    # As everywhere here, only what is wanted is paid for.
-    if name == "json":
-        from mcptest.reporters import json_report  # noqa: PLC0415
-
-        diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-        return json_report.render_failure(kind, str(error), diagnostics, __version__, started_at)
-    from mcptest.reporters import junit  # noqa: PLC0415
-
-    return junit.render_failure(kind, in_words(error), started_at)
-
-
-def _name_and_file(word: str) -> tuple[str, str]:
-    name, equals, file = word.partition("=")
-    if name not in REPORTERS:
-        meant = closest(name, REPORTERS)
-        question = f"; did you mean {meant}?" if meant else ""
-        there = ", ".join(REPORTERS)
-        raise UsageError(f"there is no reporter {visible(name)!r}{question}", f"there are: {there}")
-    if equals and not file:
-        raise UsageError(f"--reporter {name}= needs a file after the equals sign")
-    if name == "terminal" and file:
-        raise UsageError("the terminal report goes to standard output, not to a file")
-    return name, file
 
 
 def _columns() -> int:

@@ -6,18 +6,22 @@ import gc
 import os
 import time
 
-from mcptest.cli.options import Command, Option
+from mcptest.cli.options import Command
+from mcptest.cli.output import complain
 from mcptest.cli.reports import Reports
+from mcptest.cli.run_options import OPTIONS
+from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
 from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.record import Record
 from mcptest.core.verdict import exit_code_of
-from mcptest.formats.durations import parse_duration
-from mcptest.runner.loading import Wanted, load_plan
+from mcptest.runner.loading import load_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import RunFinished
+    from mcptest.runner.collectors import Collectors
     from mcptest.runner.loading import Plan
     from mcptest.wire.interrupts import Interrupts
 
@@ -26,76 +30,67 @@ __all__ = ["COMMAND", "OPTIONS", "run"]
 # A report that is being written is finished, unless whoever should read it never comes.
 _WRITING_PATIENCE_S = 2.0
 
-OPTIONS = (
-    Option(
-        names=("-c", "--config"),
-        value="FILE",
-        help="how to start the server; default: conductor.config.json in this folder",
-    ),
-    Option(
-        names=("--server-command",),
-        value='"ARGV"',
-        help="start the server with this command instead; split like a shell would, "
-        "run without one",
-    ),
-    Option(
-        names=("-k", "--filter"),
-        value="TEXT",
-        help="only tests whose name, or whose suite's name, holds this text; case is ignored",
-    ),
-    Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
-    Option(
-        names=("--timeout",),
-        value="TIME",
-        help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
-    ),
-    Option(names=("--json",), help="print the JSON report, and nothing else, on standard output"),
-    Option(names=("--junit",), value="FILE", help="write a JUnit XML report"),
-    Option(
-        names=("--reporter",),
-        value="NAME[=FILE]",
-        repeatable=True,
-        help="terminal, json or junit; to standard output or, but for terminal, to FILE; "
-        "may be repeated",
-    ),
-    Option(
-        names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
-    ),
-    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
-    Option(
-        names=("-v", "--verbose"),
-        help="show more: what was sent and answered in tests that fail, folders, stderr",
-    ),
-)
+
+class Limits(Record):
+    """The numbers on the command line; `workers` is None unless files run side by side."""
+
+    workers: int | None
+    retries: int
+    min_coverage: float | None
 
 
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
     _check_folder()
-    wanted = _wanted(arguments)
+    if arguments.has("--watch"):
+        from mcptest.cli.watching import watch  # noqa: PLC0415  # for those who want it
+
+        return watch(arguments)
+    asked, limits = wanted(arguments), _limits(arguments)
     reports = Reports.of(arguments)
     # A plan makes many objects and no garbage: collecting while it grows, or walking it
     # later again and again, is time for nothing.
     gc.disable()
     try:
-        plan = load_plan(wanted, os.environ)
+        plan = load_plan(asked, os.environ)
     except McptestError as error:
         reports.write_failure(error, _now())
         raise
     gc.freeze()
     gc.enable()
+    collectors = _collectors(arguments)
+    if collectors:
+        plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
     reports.open(plan.secrets)
     # What opens processes is imported once the files have turned out to be right.
     from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
 
     with Interrupts() as interrupts:
-        finished, captures = _run(plan, arguments, reports, interrupts)
+        finished, captures = _run(plan, limits, arguments, reports, interrupts)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
+    if collectors:
+        complain(collectors.outcome() + "\n")
     return exit_code_of(finished)
+
+
+def _limits(arguments: Arguments) -> Limits:
+    return Limits(
+        workers=parallel(arguments),
+        retries=retries(arguments),
+        min_coverage=min_coverage(arguments),
+    )
+
+
+def _collectors(arguments: Arguments) -> Collectors | None:
+    if not arguments.has("--server-coverage"):
+        return None
+    from mcptest.runner.collectors import Collectors  # noqa: PLC0415  # for those who want it
+
+    return Collectors(arguments.last("--server-coverage"))
 
 
 def _check_folder() -> None:
@@ -109,60 +104,34 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _wanted(arguments: Arguments) -> Wanted:
-    return Wanted(
-        paths=arguments.paths,
-        config=arguments.last("--config"),
-        server_command=_split_command(arguments),
-        filter=arguments.last("--filter"),
-        timeout_s=_timeout_s(arguments),
-    )
-
-
-def _split_command(arguments: Arguments) -> tuple[str, ...]:
-    if not arguments.has("--server-command"):
-        return ()
-    import shlex  # noqa: PLC0415  # only for those who use the option
-
-    text = arguments.last("--server-command")
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(f"--server-command cannot be split: {error}") from None
-    if not words:
-        raise UsageError("--server-command is empty")
-    if arguments.has("--config"):
-        raise UsageError("--server-command and --config both name a server; give one of them")
-    return words
-
-
-def _timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
-        return None
-    try:
-        return parse_duration(arguments.last("--timeout"))
-    except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
-
-
 def _run(
-    plan: Plan, arguments: Arguments, reports: Reports, interrupts: Interrupts
+    plan: Plan, limits: Limits, arguments: Arguments, reports: Reports, interrupts: Interrupts
 ) -> tuple[RunFinished, list[SessionCapture]]:
+    from mcptest.runner.launcher import Launcher  # noqa: PLC0415  # as above
     from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415  # as above
-    from mcptest.runner.server import Launcher  # noqa: PLC0415  # as above
     from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
-    options = RunOptions(started_at=_now(), bail=arguments.has("--bail"))
+    options = RunOptions(
+        started_at=_now(),
+        bail=arguments.has("--bail"),
+        retries=limits.retries,
+        min_coverage=limits.min_coverage,
+    )
     guardian = Guardian(adopts_orphans=True)
     interrupts.on_second = guardian.kill_all
     launcher = Launcher(
         guardian=guardian,
         interrupts=interrupts,
         keeps_traffic=arguments.has("--capture"),
+        keeps_log=reports.wants_log,
         while_waiting=reports.tick,
     )
     try:
-        return run_plan(plan, options, launcher, reports.tell)
+        if limits.workers is None:
+            return run_plan(plan, options, launcher, reports.tell)
+        from mcptest.runner.parallel import run_parallel  # noqa: PLC0415  # for those who want it
+
+        return run_parallel(plan, options, launcher, reports.tell, limits.workers)
     finally:
         guardian.dismiss()
 

@@ -6,16 +6,37 @@ tests sent and that were answered. An input property counts once some call gave 
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Literal
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Any, Literal
 
     OfferKind = Literal["tool", "resource", "resourceTemplate", "prompt"]
+    # What a request exercises: the kind of offer, its name, and the inputs that are given.
+    Use = tuple[OfferKind, str, tuple[str, ...]]
 
-__all__ = ["CoveredOffer", "CoveredProperty", "ServerCoverage", "percent_of"]
+__all__ = [
+    "LISTS",
+    "CoveredOffer",
+    "CoveredProperty",
+    "ServerCoverage",
+    "measure",
+    "merge_coverage",
+    "offers_in",
+    "percent_of",
+]
+
+# What a server is asked for its offers with: kind, capability, method, member of the answer.
+LISTS: tuple[tuple[OfferKind, str, str, str], ...] = (
+    ("tool", "tools", "tools/list", "tools"),
+    ("resource", "resources", "resources/list", "resources"),
+    ("resourceTemplate", "resources", "resources/templates/list", "resourceTemplates"),
+    ("prompt", "prompts", "prompts/list", "prompts"),
+)
 
 
 class CoveredProperty(Record):
@@ -53,3 +74,83 @@ def percent_of(coverage: Iterable[ServerCoverage]) -> float | None:
     points = [server.points for server in coverage]
     whole = sum(total for _, total in points)
     return 100 * sum(hit for hit, _ in points) / whole if whole else None
+
+
+def offers_in(kind: OfferKind, entries: object) -> Iterator[CoveredOffer]:
+    """The offers in a list of the server, not exercised yet; what has no name is left out."""
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict):
+            continue
+        name = entry.get(_NAMES.get(kind, "name"))
+        if isinstance(name, str):
+            properties = tuple(
+                CoveredProperty(name=property, calls=0) for property in _properties(kind, entry)
+            )
+            yield CoveredOffer(kind=kind, name=name, calls=0, properties=properties)
+
+
+_NAMES = {"resource": "uri", "resourceTemplate": "uriTemplate"}
+
+
+def _properties(kind: OfferKind, entry: dict[str, Any]) -> Iterator[str]:
+    schema = entry.get("inputSchema")
+    if kind == "tool" and isinstance(schema, dict) and isinstance(schema.get("properties"), dict):
+        yield from schema["properties"]
+    if kind == "prompt" and isinstance(entry.get("arguments"), list):
+        for argument in entry["arguments"]:
+            if isinstance(argument, dict) and isinstance(argument.get("name"), str):
+                yield argument["name"]
+
+
+def measure(server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int]) -> ServerCoverage:
+    """The offers of a server with how often each, and each of its inputs, was used."""
+    return ServerCoverage(server=server, offers=tuple(_measured(each, uses) for each in offers))
+
+
+def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCoverage, ...]:
+    """One coverage from several of the same servers: calls are added up."""
+    merged: dict[str, dict[tuple[OfferKind, str], CoveredOffer]] = {}
+    for server in (server for part in parts for server in part):
+        offers = merged.setdefault(server.server, {})
+        for offer in server.offers:
+            key = (offer.kind, offer.name)
+            offers[key] = _added(offers[key], offer) if key in offers else offer
+    return tuple(
+        ServerCoverage(server=name, offers=tuple(offers.values()))
+        for name, offers in merged.items()
+    )
+
+
+def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
+    calls = {part.name: part.calls for part in one.properties}
+    for part in other.properties:
+        calls[part.name] = calls.get(part.name, 0) + part.calls
+    properties = tuple(CoveredProperty(name=name, calls=count) for name, count in calls.items())
+    return one.but(calls=one.calls + other.calls, properties=properties)
+
+
+def _measured(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
+    hits = [(use, count) for use, count in uses.items() if _is_use_of(use, offer)]
+    properties = tuple(
+        part.but(calls=sum(count for use, count in hits if part.name in use[2]))
+        for part in offer.properties
+    )
+    return offer.but(calls=sum(count for _, count in hits), properties=properties)
+
+
+def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
+    kind, name, _ = use
+    if kind == "resource" and offer.kind == "resourceTemplate":
+        return re.fullmatch(_template_regex(offer.name), name) is not None
+    return kind == offer.kind and name == offer.name
+
+
+def _template_regex(template: str) -> str:
+    """Roughly the URIs that a URI template stands for: a variable is one piece of a path."""
+    parts = re.split(r"(\{[^{}]*\})", template)
+    return "".join(
+        (".*" if part[1:2] in "+#/?&*" or part.endswith("*}") else "[^/]*")
+        if part.startswith("{") and part.endswith("}")
+        else re.escape(part)
+        for part in parts
+    )

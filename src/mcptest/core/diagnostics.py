@@ -35,7 +35,9 @@ CODES = {
     "F015": "bad regular expression",
     "F016": "environment variable not set",
     "F017": "expectation that cannot hold",
+    "F020": "value that no earlier test captures",
     "W001": "slip that is accepted",
+    "W002": "tests left out on purpose",
 }
 
 

@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
 
 _ID_TYPES = frozenset([str, int])
 

@@ -20,6 +20,9 @@ FAULTS = frozenset(
         "line_too_long",
         "output_budget",
         "pattern_too_slow",
+        "missing_capture",
+        "unusable_capture",
+        "worker_lost",
         "interrupted",
     ]
 )

@@ -142,12 +142,13 @@ class Summary(Record):
     flaky: int = 0
 
     @classmethod
-    def of(cls, counts: Mapping[Status, int]) -> Summary:
+    def of(cls, counts: Mapping[Status, int], flaky: int = 0) -> Summary:
         return cls(
             passed=counts["passed"],
             failed=counts["failed"],
             errors=counts["error"],
             skipped=counts["skipped"],
+            flaky=flaky,
         )
 
     @property

@@ -10,7 +10,24 @@ from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 
-__all__ = ["Case", "Expectation", "Limits", "Performance", "ServerSpec", "Step", "Suite"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcptest.core.coverage import Use
+
+__all__ = [
+    "Capture",
+    "Case",
+    "ClientSpec",
+    "Expectation",
+    "Limits",
+    "Performance",
+    "ServerSpec",
+    "Step",
+    "Suite",
+    "Template",
+]
 
 DEFAULT_TIMEOUT_S = 30.0
 
@@ -24,6 +41,17 @@ class Limits(Record):
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES
     max_messages_per_call: int = 5_000_000
     max_bytes_per_call: int = 4 * 1024 * 1024 * 1024
+
+
+class ClientSpec(Record):
+    """What we say we can do as a client, and the script of our answers to the server.
+
+    `answers` has for each method either one body, used every time, or a list of them, used
+    one after the other. A body is `{"result": …}` or `{"error": …}`.
+    """
+
+    capabilities: dict[str, object] | None = None
+    answers: dict[str, object] | None = None
 
 
 class ServerSpec(Record):
@@ -41,6 +69,7 @@ class ServerSpec(Record):
     isolation: str = "run"
     limits: Limits = Limits()
     secrets: tuple[str, ...] = ()
+    client: ClientSpec = ClientSpec()
 
 
 class Performance(Record):
@@ -61,8 +90,28 @@ class Expectation(Record):
     stderr: object = ABSENT
     exit_code: int | None = None
     performance: Performance | None = None
+    notifications: tuple[object, ...] = ()
     has_regex: bool = False
     may_check_nothing: bool = False
+
+
+class Capture(Record):
+    """A value to keep from the answer, for later tests of the same file."""
+
+    name: str
+    path: str
+    steps: tuple[str | int, ...]
+
+
+class Template(Record):
+    """A step that waits for values which earlier tests capture.
+
+    `needs` are their names; `fill` makes the step once they are known, and raises ValueError
+    with a sentence when it cannot be made with these values.
+    """
+
+    needs: tuple[str, ...]
+    fill: Callable[[Mapping[str, object]], Step]
 
 
 class Step(Record):
@@ -72,6 +121,9 @@ class Step(Record):
     method: str
     expectation: Expectation
     id: object = ABSENT
+    use: Use | None = None
+    captures: tuple[Capture, ...] = ()
+    template: Template | None = None
 
 
 class Case(Record):
@@ -82,6 +134,9 @@ class Case(Record):
     steps: tuple[Step, ...]
     timeout_s: float | None = None
     skip: str | None = None
+    only: bool = False
+    tags: tuple[str, ...] = ()
+    retries: int | None = None
 
 
 class Suite(Record):

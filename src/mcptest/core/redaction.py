@@ -18,7 +18,9 @@ BLANK = "[secret]"
 _LEAST_CHARS = 4
 
 # Fields of our records that hold a word with a fixed meaning, never one from outside.
-_OUR_WORDS = frozenset(["code", "effect", "format", "kind", "severity", "started_at", "status"])
+_OUR_WORDS = frozenset(
+    ["code", "direction", "effect", "format", "kind", "severity", "started_at", "status"]
+)
 
 # Fields that hold a JSON value from a file or a server; other numbers are counts of ours.
 _PAYLOADS = frozenset(["actual", "expected", "request", "response"])

@@ -19,7 +19,9 @@ rules hold in every state:
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
+from mcptest.core.client_script import ClientScript
 from mcptest.core.outcome import ABSENT
+from mcptest.core.plan import ClientSpec
 from mcptest.core.record import Record
 from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, Revision
 
@@ -79,11 +81,15 @@ class Violated(SessionEvent):
 class ClientSession:
     """Says what each value from the server means, and what to send to open a session."""
 
-    def __init__(self, offer: str = "", client_version: str = "0") -> None:
+    def __init__(
+        self, offer: str = "", client_version: str = "0", client: ClientSpec | None = None
+    ) -> None:
         self.state: State = "spawned"
         self.revision: Revision = REVISIONS[offer or DEFAULT_OFFER]
         self.capabilities: object = None
         self._client_version = client_version
+        self._client = client or ClientSpec()
+        self._script = ClientScript(self._client)
         self._open: dict[jsonrpc.IdKey, object] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
 
@@ -96,7 +102,7 @@ class ClientSession:
         self.opened(INITIALIZE_ID)
         params = {
             "protocolVersion": self.revision.version,
-            "capabilities": {},
+            "capabilities": self._client.capabilities or {},
             "clientInfo": {"name": "mcptest", "version": self._client_version},
         }
         return jsonrpc.request(INITIALIZE_ID, "initialize", params)
@@ -186,7 +192,7 @@ class ClientSession:
         if not self.revision.server_may_ask:
             version = self.revision.version
             return self._violated(value, "method", f"revision {version} has no server requests")
-        return Asked(message=value, reply=_reply_to(value))
+        return Asked(message=value, reply=self._script.reply_to(value))
 
     def _receive_response(self, message: Message) -> SessionEvent:
         key = self._key_of(message)
@@ -215,10 +221,3 @@ class ClientSession:
         if has_no_id and "error" in message and len(self._open) == 1:
             return next(iter(self._open))
         return key
-
-
-def _reply_to(asked: Message) -> Message:
-    if asked["method"] == "ping":
-        return jsonrpc.result_response(asked["id"], {})
-    message = f"the client does not offer {asked['method']}"
-    return jsonrpc.error_response(asked["id"], jsonrpc.METHOD_NOT_FOUND, message)

@@ -28,22 +28,22 @@ class NotJsonError(ValueError):
         self.column = column
 
 
-def parse_json(text: str) -> object:
+def parse_json(text: str, max_depth: int = MAX_DEPTH) -> object:
     """The value of a JSON text, or `NotJsonError` with the reason."""
     try:
         value: object = _DECODER.decode(text)
     except json.JSONDecodeError as error:
         raise _explained(error) from None
     except RecursionError:
-        raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels") from None
+        raise NotJsonError(f"nested deeper than {max_depth} levels") from None
     except NotJsonError:
         raise
     except ValueError:
         # CPython refuses to convert integers of more than 4,300 digits.
         raise NotJsonError("a number with more digits than can be read (limit 4,300)") from None
     # Each level takes two brackets, so most messages are too short to be too deep.
-    if len(text) > 2 * MAX_DEPTH and _may_be_deep(text) and _is_deeper_than(value, MAX_DEPTH):
-        raise NotJsonError(f"nested deeper than {MAX_DEPTH} levels")
+    if len(text) > 2 * max_depth and _may_be_deep(text) and _is_deeper_than(value, max_depth):
+        raise NotJsonError(f"nested deeper than {max_depth} levels")
     return value
 
 

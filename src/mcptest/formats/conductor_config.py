@@ -10,8 +10,9 @@ import posixpath
 import re
 
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, Limits, ServerSpec
+from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
 from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.formats.client_stubs import read_client
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
 from mcptest.matching.regex_form import compile_regex
@@ -37,8 +38,9 @@ KEYS = (
     "protocolVersion",
     "isolation",
     "maxLineBytes",
+    "client",
 )
-PLANNED_KEYS = ("url", "headers", "client")
+PLANNED_KEYS = ("url", "headers")
 _REQUIRED = ("name", "command", "args")
 
 # They may have to fetch the server before they can start it.
@@ -79,6 +81,7 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
     if fields.mapping.get("command") == "":
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
+    client = fields.mapping_at("client")
     most = 1 << 31
     limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
     return ServerSpec(
@@ -94,6 +97,7 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
         isolation=fields.choice("isolation", ISOLATIONS, "run"),
         limits=Limits(max_line_bytes=limit),
         secrets=secrets,
+        client=read_client(client) if client else ClientSpec(),
     )
 
 

@@ -66,11 +66,19 @@ class Fields:
             )
         )
 
+    def at(self, steps: Steps) -> Fields:
+        """A place further down, to complain about."""
+        return Fields({}, (*self.steps, *steps), self._complaints)
+
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
             # A key that is there under a wrong name has been complained about already.
             if key not in self.mapping and key not in self._misspelt:
                 self.complain("", "F007", f'{where} needs the key "{key}"')
+
+    def is_misspelt(self, key: str) -> bool:
+        """Whether a complaint about another key has named this one as the right one."""
+        return key in self._misspelt
 
     def refuse_unknown(self, known: Sequence[str], planned: Sequence[str], where: str) -> None:
         """An error for every key that is not known; a warning for one that is empty."""
@@ -133,8 +141,7 @@ class Fields:
             else:
                 help = 'put it in quotes: "…"' if not isinstance(item, (dict, list)) else ""
                 message = f'"{key}" must hold texts; number {index + 1} is {kind_of(item)}'
-                place = Fields({}, (*self.steps, key, index), self._complaints)
-                place.complain("", "F008", message, help, on_key=False)
+                self.at((key, index)).complain("", "F008", message, help, on_key=False)
         return tuple(texts)
 
     def choice(self, key: str, choices: Sequence[str], default: str) -> str:

@@ -1,7 +1,7 @@
 """Read `[...]` and `{...}` for the quick YAML reader.
 
 The rest of a line, from its bracket on, goes in; the collection and the next unread
-line come out, or None when anything is doubtful. Scalars must fit on one line, keys
+line come out; ValueError is doubt of any kind. Scalars must fit on one line, keys
 must be scalars with their colon on the same line, every key needs a value. Anything
 else is YAML too, and left to `mcptest.formats.full_yaml`.
 """
@@ -19,47 +19,48 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["MAX_KEY", "NOTHING_MORE", "read_flow", "unescape"]
+__all__ = ["MAX_KEY", "is_nothing_more", "read_flow", "unescape"]
 
 MAX_KEY = 1000  # libyaml takes no more than 1,024 characters as a key
 
-NOTHING_MORE = re.compile(r" *(?: #.*)?")
-_TOKEN = re.compile(
-    r"""\ *(?:
-        (?P<mark>[\[\]{},:])
-      | "(?P<double>[^"\\]*)"
-      | (?P<escaped>"(?:[^"\\]|\\.)*+")
-      | '(?P<single>(?:[^']|'')*+)'
+# Compiled by `re` on first use: many files have no such collection, and start-up counts.
+_TOKEN = r"""(?x)\ *(?:
+    (?P<mark>[\[\]{},])
+  | (?:
+        "(?P<double>[^"\\]*)"
       | (?P<plain>(?:[\w$/~(]|[-+.](?=\w))[^,\[\]{}:\#"'?\\&*!|>%@`]*+)
-    )""",
-    re.VERBOSE,
-)
+      | (?P<other>"(?:[^"\\]|\\.)*+"|'(?:[^']|'')*+')
+    )(?P<colon>\ *:)?
+)"""
 
-# What must come next: an item (or the end), a colon, a value, a comma (or the end).
-_ITEM, _COLON, _VALUE, _COMMA = range(4)
+# What must come next: an item (or the end), a value, a comma (or the end).
+_ITEM, _VALUE, _COMMA = range(3)
 
 
 def read_flow(
     text: str, lines: list[str], after: int, starts: dict[int, list[int]], room: int
-) -> tuple[object, int] | None:
+) -> tuple[object, int]:
     """The collection that starts `text`, and the index of the line after it.
 
     `after` is the index of the line after `text`; `starts` gets the lines of the items;
     `room` is how deep it may nest.
     """
+    if text == "{}" and room > 0:  # by far the most frequent one
+        return {}, after
     flow = _Flow(starts, room)
-    try:
-        while (at := flow.read_line(text, after)) is None:
-            # Padded, so that a comment at the start of a line has its space before it.
-            text = " " + lines[after]
-            after += 1
-    except (IndexError, ValueError):
-        return None
-    return (flow.root, after) if NOTHING_MORE.fullmatch(text, at) else None
+    while (at := flow.read_line(text, after)) is None:
+        if after >= len(lines):
+            raise ValueError
+        # Padded, so that a comment at the start of a line has its space before it.
+        text = " " + lines[after]
+        after += 1
+    if not is_nothing_more(text, at):
+        raise ValueError
+    return flow.root, after
 
 
 class _Flow:
-    """A collection while it is being read; ValueError is doubt of any kind."""
+    """A collection while it is being read."""
 
     def __init__(self, starts: dict[int, list[int]], room: int) -> None:
         self.root: Any = None
@@ -68,30 +69,29 @@ class _Flow:
         self._open: list[tuple[Any, str]] = []
         self._node: Any = None
         self._key = ""
-        self._is_key_plain = False
         self._next = _VALUE
+        self._token = re.compile(_TOKEN).match
 
     def read_line(self, text: str, line: int) -> int | None:
         """Where the collection ends in `text`, or None when it goes on in the next line."""
-        at = key_at = 0
-        while match := _TOKEN.match(text, at):
+        at = 0
+        while match := self._token(text, at):
             start, at = at, match.end()
-            kind = str(match.lastgroup)
-            if kind == "mark":
-                mark = match["mark"]
-                if mark == ":":
-                    self._colon(text[at : at + 1], at - key_at)
-                elif self._punctuation(mark, line):
+            mark, double, plain, other, colon = match.groups()
+            if mark:
+                if self._punctuation(mark, line):
                     return at
-                continue
-            if isinstance(self._node, dict) and self._next == _ITEM:
-                key_at = start
-                self._start_entry(_text_of(match, kind), kind)
-            elif kind == "plain":
-                self._add(resolve_plain(match["plain"].rstrip(" ")), line)
+            elif colon:
+                # `{a:1}` is the one word "a:1", while `{"a":1}` is an entry.
+                is_word = plain and text[at : at + 1] not in ("", " ")
+                if is_word or at - start > MAX_KEY:
+                    raise ValueError
+                self._start_entry(_text_of(double, plain, other))
+            elif plain:
+                self._add(resolve_plain(plain.rstrip(" ")), line)
             else:
-                self._add(_text_of(match, kind), line)
-        if self._next == _COLON or not NOTHING_MORE.fullmatch(text, at):
+                self._add(_text_of(double, plain, other), line)
+        if not is_nothing_more(text, at):
             raise ValueError
         return None
 
@@ -126,36 +126,30 @@ class _Flow:
         self._node, self._key = self._open.pop()
         self._next = _COMMA
 
-    def _start_entry(self, key: str, kind: str) -> None:
-        if key in self._node:
+    def _start_entry(self, key: str) -> None:
+        if type(self._node) is not dict or self._next != _ITEM or key in self._node:
             raise ValueError
-        self._key, self._next = key, _COLON
-        self._is_key_plain = kind == "plain"
-
-    def _colon(self, following: str, width: int) -> None:
-        # `{a:1}` is the one word "a:1", while `{"a":1}` is an entry.
-        is_word = self._is_key_plain and following not in ("", " ")
-        if self._next != _COLON or width > MAX_KEY or is_word:
-            raise ValueError
-        self._next = _VALUE
+        self._key, self._next = key, _VALUE
 
     def _add(self, value: object, line: int) -> None:
-        if isinstance(self._node, list) and self._next == _ITEM:
+        if type(self._node) is dict and self._next == _VALUE:
+            self._node[self._key] = value
+        elif type(self._node) is list and self._next == _ITEM:
             self._node.append(value)
             self._starts[id(self._node)].append(line)
-        elif isinstance(self._node, dict) and self._next == _VALUE:
-            self._node[self._key] = value
         else:
             raise ValueError
         self._next = _COMMA
 
 
-def _text_of(match: re.Match[str], kind: str) -> str:
-    if kind == "escaped":
-        return unescape(match["escaped"])[0]
-    if kind == "single":
-        return match["single"].replace("''", "'")
-    return match[kind].rstrip(" ") if kind == "plain" else match[kind]
+def _text_of(double: str | None, plain: str | None, other: str | None) -> str:
+    """The text of a scalar in double quotes without escapes, in none, or in others."""
+    if double is not None:
+        return double
+    if plain is not None:
+        return plain.rstrip(" ")
+    other = str(other)
+    return unescape(other)[0] if other[0] == '"' else other[1:-1].replace("''", "'")
 
 
 def unescape(text: str) -> tuple[str, int]:
@@ -167,3 +161,9 @@ def unescape(text: str) -> tuple[str, int]:
         raise ValueError
     value, end = scanstring(text, 1)
     return str(value), int(end)
+
+
+def is_nothing_more(text: str, at: int) -> bool:
+    """Whether only spaces or a comment follow."""
+    rest = text[at:].lstrip(" ")
+    return not rest or (rest[0] == "#" and text[at] == " ")

@@ -16,15 +16,14 @@ from __future__ import annotations
 import re
 
 from mcptest.formats.limits import MAX_NODES, is_within_limits
-from mcptest.formats.quick_flow import MAX_KEY, NOTHING_MORE, read_flow, unescape
-from mcptest.formats.scalars import resolve_plain
+from mcptest.formats.quick_flow import read_flow
+from mcptest.formats.quick_items import may_repeat, read_alike
+from mcptest.formats.quick_lines import EMPTY, FLOW, SKIP, Cutter, is_comment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    # column of the first character; of what follows the dash, or -1; key; kind; value
-    Cut = tuple[int, int, str | None, int, object]
     Starts = dict[int, list[int]]
     Found = tuple[object, Starts]
 
@@ -32,34 +31,13 @@ __all__ = ["read_quickly"]
 
 MAX_DEPTH = 64
 
-# What a line brings: a whole value, nothing yet, `{` or `[`, `|` or `>`, only a comment.
-_VALUE, _EMPTY, _FLOW, _BLOCK, _SKIP = range(5)
-
 _ASCII = bytes([10, *range(32, 127)])
 # Not printable in YAML, or a line break to one of its versions and not to another.
 _DOUBTFUL = "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-_COMMENT_LINE = re.compile(r" *(?:#.*)?")
-_LINE = re.compile(
-    r"""
-    (?P<indent>\ *)
-    (?P<dash>-(?:\ +|$))?
-    (?:
-        (?: (?P<plain>[\w$/][\w$/.@+()-]*+(?:\ [\w$/.@+()-]++)*+)
-          | "(?P<double>[^"\\]+)"
-          | '(?P<single>[^']+)'
-        ):(?:\ +|$)
-    )?
-    (?:"(?P<text>[^"\\]*)"\ *$)?
-    """,
-    re.VERBOSE,
-)
-_SINGLE_QUOTED = re.compile(r"'((?:[^']|'')*+)'")
-_PLAIN_START = re.compile(r"[^ !&*?|>%@`\"'#{}\[\],:-]|-(?! |$)")
-_BLOCK_HEADER = re.compile(r"([|>][+-]?) *(?: #.*)?")
-_BREAKS = re.compile(r"\n+")
+_BREAKS = r"\n+"
 
-# Lines that come again come early; remembering all the others would only cost memory.
-_REMEMBERED_LINES = 2000
+# Where one item is not like the one before, the next ones will not be, either.
+_PAUSE = 100
 
 
 def read_quickly(text: str) -> Found | None:
@@ -76,10 +54,13 @@ def read_quickly(text: str) -> Found | None:
     start = _first_line(lines)
     if start == len(lines):
         return None, {}
-    found = _read_lines(lines, start, is_ended)
-    if found and _may_be_large(text) and not is_within_limits(found[0]):
+    try:
+        value, starts = _read_lines(lines, start, is_ended)
+    except ValueError:
         return None
-    return found
+    if _may_be_large(text) and not is_within_limits(value):
+        return None
+    return value, starts
 
 
 def _may_be_large(text: str) -> bool:
@@ -99,7 +80,7 @@ def _first_line(lines: list[str]) -> int:
     """Where the content starts: after blank lines, comments and one `---`."""
     is_marked = False
     for index, line in enumerate(lines):
-        if _COMMENT_LINE.fullmatch(line):
+        if is_comment(line):
             continue
         if is_marked or line.rstrip(" ") != "---":
             return index
@@ -108,26 +89,24 @@ def _first_line(lines: list[str]) -> int:
 
 
 # The hot loop, in one piece: each call per line would cost a tenth of its time.
-def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  # noqa: C901
-    known: dict[str, Cut] = {}
-    root: list[object] = [None]
-    starts: Starts = {id(root): [0]}
+def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found:  # noqa: C901
+    cutter = Cutter()
+    known = cutter.known
+    root: dict[int, object] = {0: None}
+    starts: Starts = {}
     node: Any = root  # the innermost open collection; `indent` is the column of its entries
     indent = -1
     slot: Any = 0  # the entry of `node` that the next line may still give a value
     outer: list[tuple[int, Any]] = []
+    quiet = 0  # up to this line no item is compared with the one before
     while index < len(lines):
         line, index = lines[index], index + 1
-        if (cut := known.get(line) or _cut(line)) is None:
-            return None
-        if len(known) < _REMEMBERED_LINES:
-            known[line] = cut
-        column, inner, key, kind, value = cut
-        if kind == _SKIP:
+        (column, inner, key), kind, value = known.get(line) or cutter.cut(line)
+        if kind == SKIP:
             continue
         if column > indent or (column == indent and _is_for_slot(slot, inner, node)):
             if slot is None or len(outer) == MAX_DEPTH:
-                return None
+                raise ValueError
             outer.append((indent, node))
             indent, node = column, _open_child(node, slot, inner, starts, index)
         else:
@@ -137,26 +116,28 @@ def _read_lines(lines: list[str], index: int, is_ended: bool) -> Found | None:  
                 # A sequence may stand in the same column as the key it belongs to.
                 indent, node = outer.pop()
             if indent != column or (type(node) is list) != (inner >= 0):
-                return None
+                raise ValueError
         if inner >= 0:
-            starts[id(node)].append(index)
+            first_lines = starts[id(node)]
             if key is not None:
+                if index > quiet and may_repeat(first_lines, index, len(outer)):
+                    index = read_alike(node, lines, index - 1, starts, MAX_DEPTH - len(outer) - 1)
+                    quiet = index + _PAUSE
+                    continue
                 outer.append((indent, node))
                 node.append({})
                 indent, node = inner, node[-1]
-        if kind >= _FLOW:
+            first_lines.append(index)
+        if kind >= FLOW:
             begun = (kind, str(value), indent, MAX_DEPTH - len(outer))
-            if (more := _read_on(begun, lines, index, is_ended, starts)) is None:
-                return None
-            value, index = more
+            value, index = _read_on(begun, lines, index, is_ended, starts)
         if key is None:
             node.append(value)
         elif key in node:
-            return None
+            raise ValueError
         else:
             node[key] = value
-        slot = None if kind != _EMPTY else -1 if key is None else key
-    del starts[id(root)]
+        slot = None if kind != EMPTY else -1 if key is None else key
     return root[0], starts
 
 
@@ -177,77 +158,25 @@ def _open_child(node: Any, slot: Any, inner: int, starts: Starts, line: int) -> 
     return child
 
 
-def _cut(line: str) -> Cut | None:
-    """The parts of a line, or None when it is not in the subset."""
-    match = _LINE.match(line)
-    assert match is not None, "every part of the pattern may be empty"
-    indent, dash, plain, double, single, text = match.groups()
-    column = len(indent)
-    inner = column + len(dash) if dash else -1
-    key = plain or double or single
-    if not (key or dash):
-        return (0, -1, None, _SKIP, None) if _COMMENT_LINE.fullmatch(line) else None
-    if key and len(key) > MAX_KEY:
-        return None
-    if text is not None:
-        return column, inner, key, _VALUE, text
-    try:
-        kind, value = _cut_value(line[match.end() :])
-    except ValueError:
-        return None
-    return column, inner, key, kind, value
-
-
-def _cut_value(rest: str) -> tuple[int, object]:
-    """What follows the key or the dash; ValueError when in doubt."""
-    first = rest[:1]
-    if not first or first == "#":
-        return _EMPTY, None
-    if first in "{[":
-        return _FLOW, rest
-    if first in "|>":
-        header = _BLOCK_HEADER.fullmatch(rest)
-        return _BLOCK, _sure(header)[1]
-    if first == '"':
-        value, end = unescape(rest)
-        _sure(NOTHING_MORE.fullmatch(rest, end))
-        return _VALUE, value
-    if first == "'":
-        match = _sure(_SINGLE_QUOTED.match(rest))
-        _sure(NOTHING_MORE.fullmatch(rest, match.end()))
-        return _VALUE, match[1].replace("''", "'")
-    _sure(_PLAIN_START.match(rest))
-    text = rest.partition(" #")[0].rstrip(" ")
-    if ": " in text or text.endswith(":"):
-        raise ValueError
-    return _VALUE, resolve_plain(text)
-
-
-def _sure(match: re.Match[str] | None) -> re.Match[str]:
-    if match is None:
-        raise ValueError
-    return match
-
-
 def _read_on(
     begun: tuple[int, str, int, int], lines: list[str], index: int, is_ended: bool, starts: Starts
-) -> tuple[object, int] | None:
+) -> tuple[object, int]:
     """A value that goes on in the next lines, and the index of the line after it.
 
     Begun are its kind, its first line, the column of its parent and the levels left.
     """
     kind, head, indent, room = begun
-    if kind == _FLOW:
+    if kind == FLOW:
         return read_flow(head, lines, index, starts, room)
     body, end = _block_lines(lines, index, indent)
     if not body or (end == len(lines) and not is_ended):
-        return None
+        raise ValueError
     text = "\n".join(body)
     if head[0] == ">":
         if any(line.startswith(" ") for line in body):
-            return None
+            raise ValueError
         tail = text[len(text.rstrip("\n")) :]
-        text = _BREAKS.sub(_fold, text.rstrip("\n")) + tail
+        text = re.sub(_BREAKS, _fold, text.rstrip("\n")) + tail
     if not head.endswith("+"):
         text = text.rstrip("\n")
     return (text if head.endswith("-") else text + "\n"), end

@@ -38,6 +38,9 @@ _NUMBER_STARTS = frozenset("-+.0123456789")
 def resolve_plain(text: str) -> Scalar:
     """The value of an unquoted scalar; ValueError when JSON cannot carry it."""
     if text[:1] in _NUMBER_STARTS and text:
+        # Most numbers are short and plain, and need no pattern to be compiled.
+        if len(text) < 10 and text.isdecimal() and text.isascii():
+            return int(text)
         if (number := _int_of(text)) is not None:
             return number
         if (real := _float_of(text)) is not None:

@@ -6,40 +6,57 @@ array the same length. Below `match:partial` only what is written is checked.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import EVERY, render_trail
+from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
-from mcptest.matching.expectation import Extract, Group, written
+from mcptest.matching.field_path import pull
+from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
+from mcptest.matching.hints import Elsewhere, array_hint, scalar_hint
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, json_type, printed
+from mcptest.matching.values import a_type, json_type, none_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
 
     from mcptest.core.paths import Trail
 
-__all__ = ["compare", "is_same"]
+    # A mismatch, and what to look for elsewhere; ABSENT when that would not help.
+    Difference = tuple[Mismatch, object]
+    _Meets = Callable[[object, object], bool]
+
+__all__ = ["compare", "is_met", "is_same", "pull"]
 
 _SCALARS = frozenset([str, int, bool, float])
+
+# So many mismatches are looked into; nobody reads hints on more.
+_MAX_SOUGHT = 20
+_MAX_TRIED = 100
+_MAX_WEIGHED = 50
 
 
 def compare(
     expected: object, actual: object, trail: Trail = None, *, partial: bool = False
 ) -> Iterator[Mismatch]:
     """Every way in which `actual` is not what the compiled `expected` asks for."""
-    if isinstance(expected, Pattern):
-        mismatch = expected.mismatch(actual, trail)
-        if mismatch:
+    elsewhere = None
+    sought = 0
+    for mismatch, wanted in _differences(expected, actual, trail, partial):
+        if wanted is ABSENT or mismatch.hint or sought >= _MAX_SOUGHT:
             yield mismatch
-    elif isinstance(expected, Group):
-        yield from _compare_group(expected, actual, trail)
-    elif isinstance(expected, dict) and isinstance(actual, dict):
-        yield from _compare_objects(expected, actual, trail, partial)
-    elif isinstance(expected, list) and isinstance(actual, list):
-        yield from _compare_arrays(expected, actual, trail, partial)
-    elif json_type(expected) != json_type(actual) or expected != actual:
-        yield _difference(expected, actual, trail)
+            continue
+        sought += 1
+        elsewhere = elsewhere or Elsewhere(actual, trail, is_met)
+        hint = elsewhere.hint(mismatch, wanted)
+        yield mismatch.but(hint=hint) if hint else mismatch
+
+
+def is_met(expected: object, actual: object) -> bool:
+    """Whether `actual` is what the compiled `expected` asks for, without the reasons."""
+    return next(_differences(expected, actual, None, partial=False), None) is None
 
 
 def is_same(expected: object, actual: object) -> bool:
@@ -71,114 +88,191 @@ def _are_same_objects(expected: dict[str, object], actual: dict[str, object]) ->
     return True
 
 
-def _compare_objects(
+def _differences(
+    expected: object, actual: object, trail: Trail, partial: bool
+) -> Iterator[Difference]:
+    if isinstance(expected, Pattern):
+        mismatch = expected.mismatch(actual, trail)
+        if mismatch:
+            yield mismatch, expected
+    elif isinstance(expected, Group):
+        yield from _in_group(expected, actual, trail)
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        yield from _in_objects(expected, actual, trail, partial)
+    elif isinstance(expected, list) and isinstance(actual, list):
+        yield from _in_arrays(expected, actual, trail, partial)
+    elif json_type(expected) != json_type(actual) or expected != actual:
+        yield _difference(expected, actual, trail), expected
+
+
+# Objects and arrays
+
+
+def _in_objects(
     expected: dict[str, object], actual: dict[str, object], trail: Trail, partial: bool
-) -> Iterator[Mismatch]:
+) -> Iterator[Difference]:
     for key, wanted in expected.items():
         if key in actual:
             got = actual[key]
             # Most of any answer is equal scalars; they need no trail and no generator.
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
-                yield from compare(wanted, got, (trail, key), partial=partial)
+                yield from _differences(wanted, got, (trail, key), partial)
         elif not _accepts_absence(wanted, partial):
-            yield _missing(wanted, (trail, key), actual, expected)
+            yield _missing(wanted, (trail, key), actual, expected), wanted
     if not partial and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
-                yield _surplus(surplus, (trail, key))
+                yield _surplus(surplus, (trail, key)), ABSENT
 
 
-def _compare_arrays(
+def _in_arrays(
     expected: list[object], actual: list[object], trail: Trail, partial: bool
-) -> Iterator[Mismatch]:
+) -> Iterator[Difference]:
+    is_first = True
+    for mismatch, wanted in _by_position(expected, actual, trail, partial):
+        # What is wrong with the array as a whole is said once.
+        hint = array_hint(expected, actual, trail, _meets(partial)) if is_first else ""
+        is_first = False
+        yield (mismatch.but(hint=hint) if hint else mismatch), wanted
+
+
+def _by_position(
+    expected: list[object], actual: list[object], trail: Trail, partial: bool
+) -> Iterator[Difference]:
     for index, wanted in enumerate(expected):
         if index < len(actual):
-            yield from compare(wanted, actual[index], (trail, index), partial=partial)
+            yield from _differences(wanted, actual[index], (trail, index), partial)
         else:
-            yield _missing(wanted, (trail, index))
+            yield _missing(wanted, (trail, index)), ABSENT
     if not partial:
         for index in range(len(expected), len(actual)):
-            yield _surplus(actual[index], (trail, index))
+            yield _surplus(actual[index], (trail, index)), ABSENT
 
 
-def _compare_group(group: Group, actual: object, trail: Trail) -> Iterator[Mismatch]:
-    if group.has_partial:
-        yield from compare(group.partial, actual, trail, partial=True)
-    if group.has_elements:
-        yield from _compare_elements(group.elements, actual, trail)
-    if group.extract:
-        yield from _compare_extract(group.extract, actual, trail)
+def _meets(partial: bool) -> _Meets:
+    return lambda wanted, got: next(_differences(wanted, got, None, partial), None) is None
+
+
+# Directives
+
+
+def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference]:
+    for check in group.checks:
+        yield from _BY_CHECK[type(check)](check, actual, trail)
     if group.siblings:
-        yield from compare(group.siblings, actual, trail, partial=True)
+        yield from _differences(group.siblings, actual, trail, partial=True)
 
 
-def _compare_elements(wanted: object, actual: object, trail: Trail) -> Iterator[Mismatch]:
+def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
+    mismatch = relation.mismatch(actual, trail)
+    if mismatch:
+        yield mismatch, ABSENT
+
+
+def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
+    return _differences(check.value, actual, trail, partial=True)
+
+
+def _in_all(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
+    for wanted in check.values:
+        yield from _differences(wanted, actual, trail, partial=False)
+
+
+def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
     if not isinstance(actual, list):
-        message = f"expected an array for match:arrayElements, got {a_type(actual)}"
-        yield Mismatch(
-            path=render_trail(trail), expected=written(wanted), actual=actual, message=message
-        )
+        yield _no_array("match:arrayElements", check.value, actual, trail), ABSENT
         return
     for index, element in enumerate(actual):
-        yield from compare(wanted, element, (trail, index))
+        yield from _differences(check.value, element, (trail, index), partial=False)
 
 
-def _compare_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Mismatch]:
-    found, missing_at = _pull(actual, extract.steps)
+def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
+    wanted = check.value
+    if not isinstance(actual, list):
+        yield _no_array("match:anyElement", wanted, actual, trail), ABSENT
+    elif not any(is_met(wanted, element) for element in actual):
+        nearest = _nearest([(wanted, element) for element in actual[:_MAX_TRIED]])
+        hint = f"[{nearest[0]}] is nearest: {nearest[1]}" if nearest else ""
+        message = f"expected an element that matches; {none_of(actual, 'does')}"
+        yield _said(message, wanted, actual, trail, hint), ABSENT
+
+
+def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
+    if any(is_met(wanted, actual) for wanted in choice.values):
+        return
+    nearest = _nearest([(wanted, actual) for wanted in choice.values[:_MAX_TRIED]])
+    hint = f"number {nearest[0] + 1} is nearest: {nearest[1]}" if nearest else ""
+    count = len(choice.values)
+    message = f"expected one of {count} to hold; none does" if count > 1 else "does not hold"
+    yield _said(message, list(choice.values), actual, trail, hint), ABSENT
+
+
+def _nearest(pairs: Sequence[tuple[object, object]]) -> tuple[int, str] | None:
+    """Which pair differs least, and in what it does first."""
+    best: tuple[int, int, str] | None = None
+    for index, (wanted, got) in enumerate(pairs):
+        found = list(islice(_differences(wanted, got, None, partial=False), _MAX_WEIGHED))
+        first = found[0][0]
+        # One that is another thing altogether differs once, and is not near.
+        weight = len(found) if first.path else _MAX_WEIGHED
+        if best is None or weight < best[0]:
+            where = f"{first.path}: " if first.path else ""
+            best = weight, index, f"{where}{first.message}"
+    return (best[1], best[2]) if best else None
+
+
+def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Difference]:
+    found, missing_at = pull(actual, extract.steps)
     inner = trail
     for step in extract.steps:
         inner = (inner, step)
     if found is ABSENT:
-        message = f"match:extractField finds nothing at {extract.path}"
-        yield Mismatch(
-            path=render_trail(inner),
-            expected=written(extract.value),
-            actual=ABSENT,
-            message=f"{message}: {missing_at}",
-        )
+        message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
+        yield _said(message, extract.value, ABSENT, inner), ABSENT
     else:
-        yield from compare(extract.value, found, inner)
+        yield from _differences(extract.value, found, inner, partial=False)
 
 
-def _pull(value: object, steps: tuple[str | int, ...]) -> tuple[object, str]:
-    """What stands at the steps, or ABSENT and where the way ended; "*" gives a list."""
-    for at, step in enumerate(steps):
-        if step is EVERY:
-            inner = _members(value)
-            if inner is None:
-                return ABSENT, f"there is {a_type(value)} where * wants an array"
-            pulled = [_pull(element, steps[at + 1 :])[0] for element in inner]
-            # An element without the field must not vanish: it stands as null.
-            return [None if element is ABSENT else element for element in pulled], ""
-        value, why = _step_into(value, step)
-        if value is ABSENT:
-            return ABSENT, why
-    return value, ""
+def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
+    message = f"expected an array for {directive}, got {a_type(actual)}"
+    return _said(message, wanted, actual, trail)
 
 
-def _members(value: object) -> list[object] | None:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else None
+def _said(message: str, wanted: object, actual: object, trail: Trail, hint: str = "") -> Mismatch:
+    expected = written(wanted)
+    return Mismatch(
+        path=render_trail(trail), expected=expected, actual=actual, message=message, hint=hint
+    )
 
 
-def _step_into(value: object, step: str | int) -> tuple[object, str]:
-    if isinstance(value, dict) and isinstance(step, str):
-        if step in value:
-            return value[step], ""
-        near = closest(step, value)
-        hint = f'; there is "{near}"' if near else ""
-        return ABSENT, f'no key "{step}"{hint}'
-    if isinstance(value, list) and str(step).isdecimal():
-        index = int(step)
-        if index < len(value):
-            return value[index], ""
-        return ABSENT, f"no element {index} among {len(value)}"
-    return ABSENT, f'there is {a_type(value)} where "{step}" should be'
+_BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
+    Pattern: _in_relation,
+    Partial: _in_partial,
+    Each: _in_elements,
+    Some: _in_no_element,
+    Extract: _in_extract,
+    AllOf: _in_all,
+    AnyOf: _in_no_choice,
+}
+
+# Single values
 
 
 def _accepts_absence(wanted: object, partial: bool) -> bool:
-    return isinstance(wanted, Pattern) and (wanted.accepts_absence or (partial and wanted.negated))
+    """Whether a key that is not there is fine."""
+    if isinstance(wanted, Pattern):
+        return wanted.accepts_absence or (partial and wanted.negated)
+    if not isinstance(wanted, Group) or wanted.siblings or not wanted.checks:
+        return False
+    return all(_check_accepts_absence(check, partial) for check in wanted.checks)
+
+
+def _check_accepts_absence(check: object, partial: bool) -> bool:
+    if isinstance(check, AnyOf):
+        return any(_accepts_absence(value, partial) for value in check.values)
+    return isinstance(check, AllOf) and all(
+        _accepts_absence(value, partial) for value in check.values
+    )
 
 
 def _missing(
@@ -190,9 +284,7 @@ def _missing(
     if isinstance(wanted, Pattern):
         mismatch = wanted.absence(trail)
     else:
-        mismatch = Mismatch(
-            path=render_trail(trail), expected=written(wanted), actual=ABSENT, message="is missing"
-        )
+        mismatch = _said("is missing", wanted, ABSENT, trail)
     if actual and expected and trail:
         unclaimed = [key for key in actual if key not in expected]
         near = closest(str(trail[1]), unclaimed)
@@ -212,25 +304,4 @@ def _difference(expected: object, actual: object, trail: Trail) -> Mismatch:
     message = "differs"
     if json_type(shown) != json_type(actual):
         message = f"expected {a_type(shown)}, got {a_type(actual)}"
-    return Mismatch(
-        path=render_trail(trail),
-        expected=shown,
-        actual=actual,
-        message=message,
-        hint=_hint(shown, actual),
-    )
-
-
-def _hint(expected: object, actual: object) -> str:
-    if isinstance(expected, str) and isinstance(actual, str):
-        if expected.casefold() == actual.casefold():
-            return "differs only in case"
-        if expected.split() == actual.split():
-            return "differs only in white space"
-    elif not _is_container(expected, actual) and printed(expected) == printed(actual):
-        return f"the same, but {a_type(actual)} instead of {a_type(expected)}"
-    return ""
-
-
-def _is_container(*values: object) -> bool:
-    return any(isinstance(value, (dict, list)) for value in values)
+    return _said(message, expected, actual, trail, scalar_hint(shown, actual))

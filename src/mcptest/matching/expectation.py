@@ -1,72 +1,56 @@
 """Compile what a file expects: patterns and directives become objects, the rest stays data.
 
-The compiled tree is made of plain dicts, lists and scalars, with a `Pattern` where a
-text began with `match:` and a `Group` where a mapping holds directives. `written`
-turns it back into what the author wrote.
+Every mistake is a complaint about a place in the value, and compiling goes on, so that
+all of them are told in one go.
 """
 
 from __future__ import annotations
 
 import operator
-import re
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.paths import EVERY, steps_of
-from mcptest.core.record import Record
+from mcptest.core.paths import steps_of
 from mcptest.core.suggest import closest
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern
-from mcptest.matching.planned import PLANNED_DIRECTIVES
+from mcptest.matching.clash import Claim, contradictions
+from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
+from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, without_prefix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from mcptest.core.paths import Trail
     from mcptest.matching.registry import Registry
 
-    Steps = tuple[str | int, ...]
-
-__all__ = ["Compiler", "Extract", "Group", "written"]
-
-
-class Extract(Record):
-    """`match:extractField`: where to look, and what must be there."""
-
-    path: str
-    steps: Steps
-    value: object
-
-
-class Group(Record):
-    """A mapping with directives; all of them, and the siblings, speak of one value."""
-
-    source: dict[str, object]
-    partial: object = None
-    has_partial: bool = False
-    elements: object = None
-    has_elements: bool = False
-    extract: Extract | None = None
-    siblings: dict[str, object] | None = None
+__all__ = ["Compiler", "parse_field_path", "written"]
 
 
 class Compiler:
-    """Compiles expectations of one file, collecting complaints instead of stopping."""
+    """Compiles expectations of one file, collecting complaints instead of stopping.
 
-    def __init__(self, registry: Registry) -> None:
+    `read_beside` gives the text of a file that is named relative to the one being compiled.
+    """
+
+    def __init__(self, registry: Registry, read_beside: Callable[[str], str] | None = None) -> None:
         self._registry = registry
+        self._read_beside = read_beside
         self._patterns: dict[str, Pattern] = {}
+        # Words that nobody uses for a key of their own: a mistake for the directive.
+        self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
         self.complaints: list[Complaint] = []
+        # Whether a check was seen that must be bounded in time.
         self.has_seen_regex = False
         self.may_check_nothing = False
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
         if isinstance(value, str):
-            if value.startswith(PREFIX):
-                return self._text(value, trail)
-            if value[: len(PREFIX)].lower() == PREFIX:
-                message = f"a pattern begins with {PREFIX} in small letters"
-                self._complain("F012", message, trail, on_key=False)
-            return value
+            return self._text(value, trail)
         if isinstance(value, dict):
+            if not self._unprefixed.isdisjoint(value):
+                self._refuse_unprefixed(value, trail)
             for key in value:
                 if key.startswith(PREFIX):
                     return self._group(value, trail)
@@ -90,66 +74,166 @@ class Compiler:
         is_same = all(map(operator.is_, value, compiled))
         return value if is_same else compiled
 
-    def _text(self, source: str, trail: Trail) -> object:
+    def _text(self, value: str, trail: Trail) -> object:
+        if value.startswith(PREFIX):
+            return self._pattern(value, trail)
+        if value[: len(PREFIX)].lower() == PREFIX:
+            message = f"a pattern begins with {PREFIX} in small letters"
+            self._complain("F012", message, trail, on_key=False)
+        elif ":" in value:
+            mistake = without_prefix(value, self._registry)
+            if mistake:
+                self.complaints.append(mistake.complaint.but(steps=steps_of(trail)))
+        return value
+
+    def _pattern(self, source: str, trail: Trail, shift: int = 0) -> object:
+        """The pattern; its text in the file begins `shift` characters into `source`."""
         known = self._patterns.get(source)
         if known is None:
             try:
-                known = self._patterns[source] = parse_pattern(source, self._registry)
+                known = parse_pattern(source, self._registry, self._read_beside)
             except PatternError as error:
-                self.complaints.append(error.complaint.but(steps=steps_of(trail)))
+                found = error.complaint
+                offset = max(0, found.offset - shift)
+                self.complaints.append(found.but(steps=steps_of(trail), offset=offset))
                 return source
+            self._patterns[source] = known
         self.may_check_nothing |= known.negated
-        self.has_seen_regex |= known.matcher.name == "regex"
+        self.has_seen_regex |= known.matcher.is_slow
         return known
 
+    # Directives
+
     def _group(self, source: dict[str, object], trail: Trail) -> Group:
-        fields: dict[str, object] = {}
+        checks: list[Any] = []
         siblings: dict[str, object] = {}
         extracts = PREFIX + "extractField" in source
         for key, value in source.items():
             inner = (trail, key)
-            if key == PREFIX + "partial":
-                fields |= {"partial": self.compile(value, inner), "has_partial": True}
-            elif key == PREFIX + "arrayElements":
-                fields |= {"elements": self.compile(value, inner), "has_elements": True}
-                self.may_check_nothing = True
-            elif key == PREFIX + "extractField":
-                fields["extract"] = self._extract(source, value, trail)
-            elif key.startswith(PREFIX):
-                self._refuse_directive(key, inner)
+            if key.startswith(PREFIX):
+                read = _READERS.get(key.removeprefix(PREFIX))
+                check = read(self, value, inner, source) if read else None
+                if read is None:
+                    self._refuse_directive(key, inner)
+                elif check is not None:
+                    checks.append(check)
             elif key != "value" or not extracts:
                 siblings[key] = self.compile(value, inner)
-        return Group(source=source, siblings=siblings or None, **fields)  # type: ignore[arg-type]  # checked just above
+        group = Group(source=source, checks=tuple(checks), siblings=siblings or None)
+        self._refuse_contradictions(group, trail)
+        return group
 
-    def _extract(self, source: dict[str, object], path: object, trail: Trail) -> Extract | None:
-        key = PREFIX + "extractField"
+    def _partial(self, value: object, trail: Trail, _: dict[str, object]) -> Partial:
+        if value in ({}, []) and not self._has_complained(trail and trail[0]):
+            kind = "object" if value == {} else "array"
+            message = f'"match:partial" is empty: every {kind} meets it'
+            self._complain("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
+        return Partial(value=self.compile(value, trail))
+
+    def _each(self, value: object, trail: Trail, _: dict[str, object]) -> Each:
+        self.may_check_nothing = True
+        return Each(value=self.compile(value, trail))
+
+    def _some(self, value: object, trail: Trail, _: dict[str, object]) -> Some:
+        return Some(value=self.compile(value, trail))
+
+    def _extract(self, path: object, trail: Trail, source: dict[str, object]) -> Extract | None:
         parsed = parse_field_path(path) if isinstance(path, str) else None
         if parsed is None:
             message = "match:extractField takes a path such as tools.*.name or content[0].text"
-            self._complain("F013", message, (trail, key), on_key=False)
+            self._complain("F013", message, trail, on_key=False)
         if "value" not in source:
             message = 'match:extractField needs a "value" beside it to compare with'
-            self._complain("F014", message, (trail, key))
-        if parsed is None or "value" not in source:
+            self._complain("F014", message, trail)
+        if parsed is None or "value" not in source or trail is None:
             return None
-        value = self.compile(source["value"], (trail, "value"))
+        value = self.compile(source["value"], (trail[0], "value"))
         return Extract(path=str(path), steps=parsed, value=value)
+
+    def _relation(self, value: object, trail: Trail, _: dict[str, object]) -> Pattern | None:
+        assert trail is not None
+        if not isinstance(value, str):
+            self._complain("F013", f'{trail[1]} takes a text such as "start < end"', trail)
+            return None
+        lead = f"{trail[1]}:"
+        pattern = self._pattern(lead + value, trail, len(lead))
+        return pattern if isinstance(pattern, Pattern) else None
+
+    def _all_of(self, value: object, trail: Trail, _: dict[str, object]) -> AllOf:
+        message = "match:all is empty: every value meets it"
+        return AllOf(values=self._listed(value, trail, "F011", message))
+
+    def _any_of(self, value: object, trail: Trail, _: dict[str, object]) -> AnyOf:
+        message = "match:any is empty: no value meets it"
+        return AnyOf(values=self._listed(value, trail, "F017", message))
+
+    def _listed(
+        self, value: object, trail: Trail, code: str, when_empty: str
+    ) -> tuple[object, ...]:
+        assert trail is not None
+        if not isinstance(value, list):
+            example = self._registry.directives[str(trail[1]).removeprefix(PREFIX)].example
+            self._complain("F013", f"{trail[1]} takes a list", trail, f"for example {example}")
+            return ()
+        if not value:
+            self._complain(code, when_empty, trail)
+        return tuple(self.compile(inner, (trail, index)) for index, inner in enumerate(value))
+
+    # Mistakes
 
     def _refuse_directive(self, key: str, trail: Trail) -> None:
         name = key.removeprefix(PREFIX)
         known = tuple(self._registry.directives)
-        if name in PLANNED_DIRECTIVES:
-            message = f'the directive "{key}" is not supported by this version of mcptest'
-            self._complain("F010", message, trail)
-            return
         meant = closest(name, known)
         message = f'unknown directive "{key}"'
         if meant:
             message += f'; did you mean "{PREFIX}{meant}"?'
         help = f"as keys there are: {', '.join(PREFIX + name for name in known)}"
-        if self._registry.get(name.split(":")[0]):
+        if name.removeprefix("not:") in known:
+            help = "of the keys only match:crossField can be negated; negate the patterns in it"
+        elif self._registry.get(name.split(":")[0]):
             help = "this one is a pattern: write it as a value, not as a key"
         self._complain("F012", message, trail, help)
+
+    def _refuse_unprefixed(self, value: dict[str, object], trail: Trail) -> None:
+        # A schema names the parameters of a tool, and those may be called anything.
+        if trail and trail[1] == "properties":
+            return
+        for name in value:
+            if name in self._unprefixed:
+                message = f'"{name}" is a directive, and this is compared as a plain key'
+                help = (
+                    f"write {PREFIX}{name}; to mean a key of that very name, pull it out with "
+                    f'match:extractField: "{name}"'
+                )
+                self._complain("F018", message, (trail, name), help)
+
+    def _refuse_contradictions(self, group: Group, trail: Trail) -> None:
+        claims = []
+        for check in group.checks:
+            if isinstance(check, AllOf):
+                at = (trail, PREFIX + "all")
+                claims += [
+                    Claim(value=value, trail=(at, index))
+                    for index, value in enumerate(check.values)
+                ]
+            elif not isinstance(check, (Extract, AnyOf)):
+                one = Group(source={}, checks=(check,))
+                claims.append(
+                    Claim(value=check if isinstance(check, Pattern) else one, trail=trail)
+                )
+        if group.siblings:
+            claims.append(Claim(value=group.siblings, trail=trail))
+        if len(claims) < 2:
+            return
+        for place, message in contradictions(claims):
+            help = "no answer can meet both: leave one of them out"
+            self._complain("F017", message, place, help, on_key=False)
+
+    def _has_complained(self, trail: Trail) -> bool:
+        """Whether somebody has found fault with this very place already."""
+        steps = steps_of(trail)
+        return any(complaint.steps == steps for complaint in self.complaints)
 
     def _complain(
         self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = True
@@ -159,34 +243,13 @@ class Compiler:
         self.complaints.append(complaint)
 
 
-_FIELD_STEP = r"\[(?P<index>\d+|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
-
-
-def parse_field_path(path: str) -> Steps | None:
-    """The steps of a field path; `*` and `[*]` stand for every element or member."""
-    steps: list[str | int] = []
-    at = 0
-    while at < len(path):
-        found = re.compile(_FIELD_STEP).match(path, at)
-        if found is None:
-            return None
-        at = found.end()
-        index, word = found["index"], found["word"]
-        if "*" in (index, word):
-            steps.append(EVERY)
-        else:
-            steps.append(word if index is None else int(index))
-    return tuple(steps) or None
-
-
-def written(compiled: object) -> object:
-    """What the author wrote, from the compiled form."""
-    if isinstance(compiled, Pattern):
-        return compiled.source
-    if isinstance(compiled, Group):
-        return compiled.source
-    if isinstance(compiled, dict):
-        return {key: written(value) for key, value in compiled.items()}
-    if isinstance(compiled, list):
-        return [written(value) for value in compiled]
-    return compiled
+_READERS: dict[str, Callable[[Compiler, object, Trail, dict[str, object]], object]] = {
+    "partial": Compiler._partial,
+    "arrayElements": Compiler._each,
+    "anyElement": Compiler._some,
+    "extractField": Compiler._extract,
+    "crossField": Compiler._relation,
+    "not:crossField": Compiler._relation,
+    "all": Compiler._all_of,
+    "any": Compiler._any_of,
+}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.paths import render_trail
-from mcptest.matching.expectation import Group
+from mcptest.matching.field_matchers import Relation
+from mcptest.matching.group import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -24,6 +25,8 @@ def checked_nothing(expected: object, actual: object, trail: Trail = None) -> It
     """
     if isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
+    elif isinstance(expected, Pattern):
+        yield from _in_relation(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
         for key, wanted in expected.items():
             if key in actual:
@@ -37,14 +40,35 @@ def checked_nothing(expected: object, actual: object, trail: Trail = None) -> It
 
 
 def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
-    if group.has_elements and actual == []:
+    for check in group.checks:
+        if isinstance(check, Each):
+            yield from _in_elements(check, actual, trail)
+        elif isinstance(check, (Partial, Pattern)):
+            inner = check.value if isinstance(check, Partial) else check
+            yield from checked_nothing(inner, actual, trail)
+        elif isinstance(check, AllOf):
+            for wanted in check.values:
+                yield from checked_nothing(wanted, actual, trail)
+    yield from checked_nothing(group.siblings, actual, trail)
+
+
+def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
+    if actual == []:
         place = render_trail(trail) or "the answer"
         yield f"{place} is an empty array, so match:arrayElements checked nothing there"
-    elif group.has_elements and isinstance(actual, list):
+    elif isinstance(actual, list):
         for index, element in enumerate(actual):
-            yield from checked_nothing(group.elements, element, (trail, index))
-    for inner in (group.partial, group.siblings):
-        yield from checked_nothing(inner, actual, trail)
+            yield from checked_nothing(check.value, element, (trail, index))
+
+
+def _in_relation(pattern: Pattern, actual: object, trail: Trail) -> Iterator[str]:
+    relation = pattern.parameter
+    if not pattern.negated or not isinstance(relation, Relation):
+        return
+    missing = relation.missing(actual)
+    if missing:
+        place = render_trail(trail) or "the answer"
+        yield f"{place} has no {missing}, so {pattern.source} checked nothing"
 
 
 def _is_vacuous(wanted: object) -> TypeGuard[Pattern]:

@@ -18,16 +18,18 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.record import Record
 from mcptest.core.suggest import edit_distance
-from mcptest.matching.planned import PLANNED_MATCHERS
-from mcptest.matching.registry import Matcher, Miss, Registry
+from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.core.paths import Trail
 
-__all__ = ["PREFIX", "Pattern", "PatternError", "parse_pattern"]
+    Reader = Callable[[str], str] | None
+
+__all__ = ["PREFIX", "Pattern", "PatternError", "parse_pattern", "without_prefix"]
 
 PREFIX = "match:"
 
@@ -57,6 +59,15 @@ HABITS = {
     "lte": "lessThanOrEqual",
     "eq": "equals",
     "ne": "notEquals",
+    "icontains": "containsIgnoreCase",
+    "iequals": "equalsIgnoreCase",
+    "closeTo": "approximately",
+    "guid": "uuid",
+    "uri": "url",
+    "isEmpty": "empty",
+    "isNotEmpty": "notEmpty",
+    "minLength": "stringLengthGreaterThanOrEqual",
+    "maxLength": "stringLengthLessThanOrEqual",
 }
 
 _WORD = r"[A-Za-z][A-Za-z0-9]*"
@@ -82,23 +93,28 @@ class Pattern(Record):
     def accepts_absence(self) -> bool:
         return self.negated and self.matcher.name == "exists"
 
+    def is_met(self, actual: object) -> bool:
+        """Whether the value meets the pattern."""
+        return (self._check(actual) is None) != self.negated
+
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """None when the value meets the pattern, else why it does not."""
+        miss = self._check(actual)
+        if (miss is None) != self.negated:
+            return None
+        wants = self.matcher.wants(self.parameter)
+        if miss is None:
+            wants, miss = f"anything but {wants}", Miss(why="it is just that")
+            if self.accepts_absence:
+                wants, miss = "nothing, or null", Miss(why="it is there")
+        hint = miss.hint() if miss.hint else ""
+        return self._mismatch(actual, trail, f"expected {wants}; {miss.why}", hint)
+
+    def _check(self, actual: object) -> Miss | None:
         try:
-            miss = self.matcher.check(self.parameter, actual)
+            return self.matcher.check(self.parameter, actual)
         except PatternTimeoutError as error:
             raise PatternTimeoutError(error.limit_s, self.source) from None
-        wants = self.matcher.wants(self.parameter)
-        if self.negated:
-            why = None if miss else Miss(why="it is just that")
-            wants = f"anything but {wants}"
-            if self.accepts_absence:
-                wants, why = "nothing, or null", why and Miss(why="it is there")
-        else:
-            why = miss
-        if why is None:
-            return None
-        return self._mismatch(actual, trail, f"expected {wants}; {why.why}", why.hint)
 
     def absence(self, trail: Trail) -> Mismatch:
         wants = self.matcher.wants(self.parameter)
@@ -115,8 +131,11 @@ class Pattern(Record):
         )
 
 
-def parse_pattern(source: str, registry: Registry) -> Pattern:
-    """Compile a text that begins with `match:`, or raise `PatternError`."""
+def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -> Pattern:
+    """Compile a text that begins with `match:`, or raise `PatternError`.
+
+    `read_beside` gives the text of a file that is named relative to the test file.
+    """
     at = len(PREFIX)
     negated = source.startswith("not:", at)
     if negated:
@@ -124,18 +143,48 @@ def parse_pattern(source: str, registry: Registry) -> Pattern:
     if source.startswith("not:", at):
         raise _error("F013", "a pattern can be negated once", at, 4, "write it without both not:")
     body = source[at:]
-    word = re.match(_WORD, body)
-    name = word[0] if word else ""
-    is_named = bool(name) and body[len(name) : len(name) + 1] in ("", ":")
-    matcher = registry.get(name) if is_named else None
+    name = _leading_name(body)
+    matcher = registry.get(name) if name else None
     if matcher is None:
-        if is_named:
+        if name:
             _refuse_near_miss(name, body, at, registry)
         _refuse_spaced(body, at, registry)
         return _bare(source, body, at, negated, registry)
     texts = _split(body[len(name) + 1 :], len(matcher.parameters)) if ":" in body else []
-    parameter = _parse_parameters(matcher, texts, at)
+    parameter = _parse_parameters(matcher, texts, at, read_beside)
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
+
+
+def without_prefix(text: str, registry: Registry) -> PatternError | None:
+    """The mistake of a text that would be a pattern, had it `match:` in front of it.
+
+    `contains:sunny` has nothing behind the colon but what a matcher takes; in "contains: 3
+    items" somebody is writing prose.
+    """
+    body = text.removeprefix("not:")
+    name, _, rest = body.partition(":")
+    matcher = registry.get(name)
+    if matcher is None or not matcher.parameters or not rest or rest[0].isspace() or "\n" in rest:
+        return None
+    texts = _split(rest, len(matcher.parameters))
+    try:
+        if len(texts) != len(matcher.parameters):
+            return None
+        # A schema need not be there to see what is meant.
+        if not matcher.reads_file:
+            matcher.parse(*texts)
+    except ValueError:
+        return None
+    message = f'"{name}" is a matcher, and this is compared as plain text'
+    help = f"write {PREFIX}{text}, or {PREFIX}equals:{text} when that very text is meant"
+    return _error("F018", message, 0, len(text) - len(rest) - 1, help)
+
+
+def _leading_name(body: str) -> str:
+    """The word that a pattern begins with, when nothing or a colon follows it; else ""."""
+    word = re.match(_WORD, body)
+    name = word[0] if word else ""
+    return name if body[len(name) : len(name) + 1] in ("", ":") else ""
 
 
 def _split(text: str, count: int) -> list[str]:
@@ -143,7 +192,7 @@ def _split(text: str, count: int) -> list[str]:
     return text.split(":", count - 1) if count else [text]
 
 
-def _parse_parameters(matcher: Matcher, texts: list[str], at: int) -> Any:
+def _parse_parameters(matcher: Matcher, texts: list[str], at: int, read_beside: Reader) -> Any:
     wanted = len(matcher.parameters)
     example = f"for example {matcher.example}"
     if len(texts) != wanted:
@@ -152,11 +201,10 @@ def _parse_parameters(matcher: Matcher, texts: list[str], at: int) -> Any:
         raise _error("F013", message, at, len(matcher.name), example)
     offset = at + len(matcher.name) + 1
     try:
-        return matcher.parse(*texts)
-    except ValueError as error:
-        code = "F015" if matcher.name == "regex" and texts[0] else "F013"
+        return matcher.parse(*texts, read_beside) if matcher.reads_file else matcher.parse(*texts)
+    except ParameterError as error:
         message = f'the matcher "{matcher.name}" {error}'
-        raise _error(code, message, offset, sum(map(len, texts)), example) from None
+        raise _error(error.code, message, offset, len(":".join(texts)), example) from None
 
 
 def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) -> Pattern:
@@ -167,7 +215,7 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
         raise _error("F013", message, 0, len(source), "for example match:contains:sunny")
     try:
         parameter = matcher.parse(body)
-    except ValueError as error:
+    except ParameterError as error:
         help = "to search for this very text, write match:contains: in front of it"
         raise _error("F015", f"the pattern {error}", at, len(body), help) from None
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
@@ -182,9 +230,6 @@ def _refuse_spaced(body: str, at: int, registry: Registry) -> None:
 
 
 def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None:
-    if name in PLANNED_MATCHERS:
-        message = f'the matcher "{name}" is not supported by this version of mcptest'
-        raise _error("F010", message, at, len(name), f"there are: {', '.join(registry.names)}")
     if name.lower() == "not":
         message = f'"{PREFIX}not:" is written in small letters, and a pattern follows it'
         raise _error("F012", message, at, len(name), "for example match:not:contains:secret")
@@ -192,7 +237,7 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         message = f'"{PREFIX}{name}" is a directive: write it as a key, and what it takes below it'
         example = f"for example {registry.directives[name].example}"
         raise _error("F014", message, at, len(name), example)
-    meant = near_miss(name, registry.names + tuple(PLANNED_MATCHERS))
+    meant = near_miss(name, registry.names)
     if meant:
         help = f"to search for the text itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
@@ -200,7 +245,8 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
         # Nobody writes such a word and a colon but to name a matcher.
         message = f'unknown matcher "{name}"'
-        raise _error("F012", message, at, len(name), f"there are: {', '.join(registry.names)}")
+        help = "docs/matchers.md lists what there is; to search for the text itself, write "
+        raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
 
 
 _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"

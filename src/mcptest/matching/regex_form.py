@@ -1,7 +1,8 @@
 """Regular expressions as authors of this format write them, for Python's engine.
 
-Suites come from the JavaScript world, where a named group is ``(?<name>…)`` and
-a reference to it ``\\k<name>``.
+Suites come from the JavaScript world. What is spelt another way there is respelt, and
+what is spelt the same but means something else gets the meaning it has there: `\\d`, `\\w`
+and `\\b` know ASCII only, and `$` is the very end of the text.
 """
 
 from __future__ import annotations
@@ -9,30 +10,131 @@ from __future__ import annotations
 import re
 import warnings
 
-__all__ = ["compile_regex", "python_regex"]
+from mcptest.core.record import Record
 
-_ESCAPE_OR_GROUP = r"(?s)\\k<(?P<back>\w+)>|\\.|\(\?<(?P<group>[^\W\d]\w*)>"
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Expression", "compile_expression", "compile_regex", "python_regex"]
+
+_OUTSIDE = {
+    "d": "[0-9]",
+    "D": "[^0-9]",
+    "w": "[A-Za-z0-9_]",
+    "W": "[^A-Za-z0-9_]",
+    "b": r"(?a:\b)",
+    "B": r"(?a:\B)",
+}
+_INSIDE = {"d": "0-9", "w": "A-Za-z0-9_"}
+_SETS = frozenset("dDwWsS")
+
+
+class Expression(Record):
+    """A regular expression as it was written, and as it is searched with."""
+
+    source: str
+    compiled: re.Pattern[str]
+
+
+def compile_expression(source: str) -> Expression:
+    """The expression, ready to search with. ValueError says why it is none."""
+    return Expression(source=source, compiled=compile_regex(source))
 
 
 def compile_regex(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The expression, ready to search with. ValueError says why it is none."""
+    """The same, without its source."""
     with warnings.catch_warnings():
         # Python warns of syntax it may give another meaning one day; the author cannot care.
         warnings.simplefilter("ignore")
+        spelt = python_regex(source)
         try:
-            return re.compile(python_regex(source), flags)
+            return re.compile(spelt, flags)
         except (re.error, OverflowError) as error:
-            raise ValueError(f"is not a regular expression: {error}") from None
+            # A place in our spelling would mean nothing to the author.
+            reason = str(error) if spelt == source else getattr(error, "msg", error)
+            raise ValueError(f"is not a regular expression: {reason}") from None
         except RecursionError:
             raise ValueError("is not a regular expression: nested too deeply") from None
 
 
 def python_regex(source: str) -> str:
     """The same expression in Python's spelling."""
+    if not any(sign in source for sign in ("\\", "$", "(?<", "[^]", "[]")):
+        return source
+    # With (?m) every line has an end, in Python's words.
+    end = "$" if re.search(r"\(\?[a-zA-Z]*m", source) else r"\Z"
+    written: list[str] = []
+    at = 0
+    while at < len(source):
+        step = _SPELLINGS.get(source[at])
+        piece, at = step(source, at, end) if step else (source[at], at + 1)
+        written.append(piece)
+    return "".join(written)
 
-    def respell(found: re.Match[str]) -> str:
-        if found["back"]:
-            return f"(?P={found['back']})"
-        return f"(?P<{found['group']}>" if found["group"] else found[0]
 
-    return re.sub(_ESCAPE_OR_GROUP, respell, source)
+def _escape(source: str, at: int, _: str) -> tuple[str, int]:
+    letter = source[at + 1 : at + 2]
+    if letter in _OUTSIDE:
+        return _OUTSIDE[letter], at + 2
+    if letter == "k":
+        name = re.compile(r"<(\w+)>").match(source, at + 2)
+        if name:
+            return f"(?P={name[1]})", name.end()
+    return _code_point(source, at)
+
+
+def _code_point(source: str, at: int) -> tuple[str, int]:
+    """``\\u{1F600}`` and ``\\cJ``, which Python does not know; any other escape as it is."""
+    found = re.compile(r"\\u\{([0-9a-fA-F]{1,6})\}").match(source, at)
+    if found and int(found[1], 16) <= 0x10FFFF:
+        return f"\\U{int(found[1], 16):08x}", found.end()
+    found = re.compile(r"\\c([A-Za-z])").match(source, at)
+    if found:
+        return f"\\x{ord(found[1]) % 32:02x}", found.end()
+    return source[at : at + 2], at + 2
+
+
+def _group(source: str, at: int, _: str) -> tuple[str, int]:
+    name = re.compile(r"\(\?<([^\W\d]\w*)>").match(source, at)
+    return (f"(?P<{name[1]}>", name.end()) if name else ("(", at + 1)
+
+
+def _dollar(_: str, at: int, end: str) -> tuple[str, int]:
+    return end, at + 1
+
+
+def _character_class(source: str, at: int, _: str) -> tuple[str, int]:
+    """One `[…]`: `[^]` is any character, `[]` is none, and a set is no end of a range."""
+    lead = "[^" if source.startswith("[^", at) else "["
+    at += len(lead)
+    if source.startswith("]", at):
+        return (r"[\s\S]" if lead == "[^" else r"(?!)"), at + 1
+    written = [lead]
+    is_after_set = False
+    while at < len(source) and source[at] != "]":
+        if source[at] == "-" and (is_after_set or _is_before_set(source, at)):
+            written.append(r"\-")
+            at, is_after_set = at + 1, False
+        elif source[at] == "\\":
+            letter = source[at + 1 : at + 2]
+            is_after_set = letter in _SETS
+            piece, at = (_INSIDE[letter], at + 2) if letter in _INSIDE else _code_point(source, at)
+            written.append(piece)
+        else:
+            written.append(source[at])
+            at, is_after_set = at + 1, False
+    # A class that is never closed is left for Python to complain about.
+    return "".join(written) + source[at : at + 1], at + 1
+
+
+def _is_before_set(source: str, at: int) -> bool:
+    return source[at + 1 : at + 2] == "\\" and source[at + 2 : at + 3] in _SETS
+
+
+_SPELLINGS: dict[str, Callable[[str, int, str], tuple[str, int]]] = {
+    "\\": _escape,
+    "$": _dollar,
+    "(": _group,
+    "[": _character_class,
+}

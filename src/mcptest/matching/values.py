@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import dump_json
 
-__all__ = ["a_type", "equal", "json_type", "printed"]
+__all__ = ["a_type", "equal", "hashable", "json_type", "none_of", "printed"]
 
 _TYPES = {
     str: "string",
@@ -41,6 +41,14 @@ def printed(value: object) -> str:
     return value if isinstance(value, str) else dump_json(value)
 
 
+def none_of(elements: list[object], does: str) -> str:
+    """That no element of an array does it, in words."""
+    if not elements:
+        return "it is empty"
+    count = len(elements)
+    return f"it has {count:,} element{'s' if count != 1 else ''} and none {does}"
+
+
 def equal(left: object, right: object) -> bool:
     """Equality as JSON has it: 1 equals 1.0, and neither equals true."""
     if json_type(left) != json_type(right):
@@ -50,3 +58,12 @@ def equal(left: object, right: object) -> bool:
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(map(equal, left, right))
     return left == right
+
+
+def hashable(value: object) -> object:
+    """Something to look a value up by: the same for two values exactly when they are equal."""
+    if isinstance(value, dict):
+        return "object", frozenset((key, hashable(member)) for key, member in value.items())
+    if isinstance(value, list):
+        return "array", tuple(map(hashable, value))
+    return json_type(value), value

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
+from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.failure_text import fault_details, painted
 from mcptest.reporters.wording import render_duration
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from mcptest.core.outcome import Fault, Finding, Summary
     from mcptest.reporters.paint import Paint
 
-__all__ = ["closing_lines"]
+__all__ = ["closing_lines", "ending_line", "totals"]
 
 MAX_MESSAGE_CHARS = 1_000
 MAX_QUOTE_CHARS = 300
@@ -30,17 +31,29 @@ def closing_lines(started: RunStarted, finished: RunFinished, paint: Paint) -> l
         lines += [*_finding_lines(finding, started.server, paint), ""]
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
-    lines.append(_totals(finished.summary, finished.duration_s, paint))
+    if finished.coverage:
+        lines += [*coverage_lines(finished.coverage), ""]
+    lines.append(totals(finished.summary, finished.duration_s, paint))
+    for gate in finished.missed_gates:
+        lines.append(paint.red(f"gate missed: {visible(shorten(gate, MAX_MESSAGE_CHARS))}"))
+    ending = ending_line(started, finished)
+    if ending:
+        lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
+    if finished.interrupted and finished.interrupted_in:
+        name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
+        lines.append(f'  in the middle of "{name}", whose call may have had its effect')
+    return lines
+
+
+def ending_line(started: RunStarted, finished: RunFinished) -> str:
+    """How a run ended that did not come to its end; nothing for one that did."""
     ran, total = finished.summary.total, started.total
     if finished.interrupted:
-        lines.append(paint.red(f"interrupted: {ran:,} of {counted(total, 'test')} ran"))
-        if finished.interrupted_in:
-            name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
-            lines.append(f'  in the middle of "{name}", whose call may have had its effect')
-    elif finished.bailed:
+        return f"interrupted: {ran:,} of {counted(total, 'test')} ran"
+    if finished.bailed:
         left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
-        lines.append(paint.yellow(f"stopped after the first failure: {left}"))
-    return lines
+        return f"stopped after the first failure: {left}"
+    return ""
 
 
 def _finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
@@ -60,12 +73,14 @@ def _fault_lines(fault: Fault, paint: Paint) -> list[str]:
     return [title, *(painted(line, paint) for line in fault_details(fault, verbose=True))]
 
 
-def _totals(summary: Summary, duration_s: float, paint: Paint) -> str:
+def totals(summary: Summary, duration_s: float, paint: Paint) -> str:
+    """The closing line: how many tests ended how, and how long it took."""
     took = paint.dim(f", in {render_duration(duration_s)}")
     if not summary.total:
         return f"no tests ran{took}"
+    flaky = f" ({summary.flaky:,} flaky)" if summary.flaky else ""
     counts = [
-        (paint.green, summary.passed, "passed"),
+        (paint.green, summary.passed, f"passed{paint.yellow(flaky)}"),
         (paint.red, summary.failed, "failed"),
         (paint.red, summary.errors, "error" if summary.errors == 1 else "errors"),
         (paint.yellow, summary.skipped, "skipped"),

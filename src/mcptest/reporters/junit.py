@@ -7,9 +7,11 @@ forbids are written as visible escapes first.
 
 from __future__ import annotations
 
+from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult, Fault, Summary
+from mcptest.core.outcome import CaseResult, Fault
 from mcptest.core.visible import visible
+from mcptest.matching.diff import DiffLine
 from mcptest.reporters.failure_text import (
     fault_headline,
     place_line,
@@ -19,10 +21,11 @@ from mcptest.reporters.wording import defused, defused_markers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.core.events import Event
-    from mcptest.matching.diff import DiffLine
+    from collections.abc import Sequence
 
-__all__ = ["JunitReporter", "render_failure"]
+    from mcptest.core.events import Event
+
+__all__ = ["JunitReporter"]
 
 # Nothing wraps in a file, so carets may stand under any value that is shown whole.
 COLUMNS = 300
@@ -30,6 +33,8 @@ COLUMNS = 300
 
 class JunitReporter:
     """A listener that keeps each case as the element it will be."""
+
+    wants_log = False
 
     def __init__(self) -> None:
         self._started = RunStarted(started_at="", server="", suites=0, total=0)
@@ -65,21 +70,29 @@ class JunitReporter:
         """What befell the whole run, as a case: a report without cases looks like success."""
         finished = self._finished
         if finished is not None and finished.fault is not None:
-            return [_suite_of("the tests can be run", finished.fault)]
+            suite = _Suite("mcptest", "")
+            suite.add(_errored("the tests can be run", finished.fault), self._mistakes())
+            return [suite]
+        results = []
         if finished is None or finished.interrupted:
             ran = sum(suite.tests for suite in self._suites)
             fault = Fault(kind="interrupted", message=f"{ran} of {self._started.total} tests ran")
-            return [_suite_of("the run came to its end", fault)]
-        return []
+            results.append(_errored("the run came to its end", fault))
+        for gate in finished.missed_gates if finished else ():
+            missed = CaseResult(name="the gate is reached", status="failed", line=0, reason=gate)
+            results.append(missed)
+        suite = _Suite("mcptest", "")
+        for result in results:
+            suite.add(result)
+        return [suite] if results else []
 
-
-def render_failure(kind: str, message: str, started_at: str) -> str:
-    """The document of a run that never began."""
-    reporter = JunitReporter()
-    reporter(RunStarted(started_at=started_at, server="", suites=0, total=0))
-    fault = Fault(kind=kind, message=message)
-    reporter(RunFinished(summary=Summary(), duration_s=0.0, fault=fault))
-    return reporter.render()
+    def _mistakes(self) -> list[DiffLine]:
+        """The mistakes in files that kept the run from beginning, each with its place."""
+        lines: list[DiffLine] = []
+        for diagnostic in self._started.warnings:
+            texts = ("", *render_diagnostic(diagnostic).split("\n"))
+            lines += [DiffLine(sign=" ", text=text) for text in texts]
+        return lines
 
 
 class _Suite:
@@ -100,10 +113,11 @@ class _Suite:
         by_status = self._by_status
         return [self.tests, by_status["failed"], by_status["error"], by_status["skipped"]]
 
-    def add(self, result: CaseResult) -> None:
+    def add(self, result: CaseResult, more: Sequence[DiffLine] = ()) -> None:
+        """Count a case; `more` is what else there is to say about a fault."""
         self._by_status[result.status] += 1
         self._duration_s += result.duration_s
-        self._cases.append(_case_element(result, self._file))
+        self._cases.append(_case_element(result, self._file, more))
 
     def render(self) -> str:
         attributes = {"name": self._name}
@@ -115,29 +129,39 @@ class _Suite:
         )
 
 
-def _suite_of(name: str, fault: Fault) -> _Suite:
-    suite = _Suite("mcptest", "")
-    suite.add(CaseResult(name=name, status="error", line=0, fault=fault))
-    return suite
+def _errored(name: str, fault: Fault) -> CaseResult:
+    return CaseResult(name=name, status="error", line=0, fault=fault)
 
 
-def _case_element(result: CaseResult, file: str) -> str:
+def _case_element(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
     attributes = {"name": result.name, "classname": _dotted(file) or "mcptest"}
     if file:
         attributes |= {"file": file, "line": str(result.line)}
     attributes["time"] = _seconds(result.duration_s)
-    inner = _verdict(result, file)
+    inner = [part for part in (_properties(result), _verdict(result, file, more)) if part]
     if not inner:
         return f"    {_tag('testcase', attributes, is_empty=True)}"
-    return f"    {_tag('testcase', attributes)}\n      {inner}\n    </testcase>"
+    body = "".join(f"      {part}\n" for part in inner)
+    return f"    {_tag('testcase', attributes)}\n{body}    </testcase>"
 
 
-def _verdict(result: CaseResult, file: str) -> str:
+def _properties(result: CaseResult) -> str:
+    """What JUnit has no element for: tags, and how often a test was tried."""
+    pairs = [("tag", tag) for tag in result.tags]
+    if result.attempts > 1:
+        pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
+    tags = [
+        _tag("property", {"name": name, "value": value}, is_empty=True) for name, value in pairs
+    ]
+    return f"<properties>{''.join(tags)}</properties>" if tags else ""
+
+
+def _verdict(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
     if result.status == "skipped":
         return _tag("skipped", {"message": result.reason} if result.reason else {}, is_empty=True)
     if result.status == "passed":
         return ""
-    lines = render_result(result, columns=COLUMNS, verbose=True)
+    lines = [*render_result(result, columns=COLUMNS, verbose=True), *more]
     text = _text([place_line(file, result.line), *lines] if file else lines)
     if result.status == "error" and result.fault is not None:
         attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}

@@ -18,7 +18,8 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.visible import visible
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import counted
 from mcptest.reporters.closing_text import closing_lines
 from mcptest.reporters.failure_text import (
     note_lines,
@@ -27,6 +28,8 @@ from mcptest.reporters.failure_text import (
     render_result,
     stderr_lines,
 )
+from mcptest.reporters.folding import Folding
+from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint
 from mcptest.reporters.progress import Progress
 from mcptest.reporters.wording import defused, render_duration
@@ -34,35 +37,24 @@ from mcptest.reporters.wording import defused, render_duration
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
     from mcptest.core.events import Event
     from mcptest.core.outcome import CaseResult
     from mcptest.matching.diff import DiffLine
-
-    class TextSink(Protocol):
-        """What is needed of a stream; `sys.stdout` is one."""
-
-        @property
-        def encoding(self) -> str: ...
-        def write(self, text: str, /) -> int: ...
-        def flush(self) -> None: ...
-
+    from mcptest.reporters.marks import TextSink
 
 __all__ = ["TerminalReporter"]
-
-MARKS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "-"}
-# Padded, so that names stand in one column.
-ASCII_MARKS = {"passed": "ok   ", "failed": "FAIL ", "error": "ERROR", "skipped": "skip "}
-ASCII_FORMS = {ord("…"): "...", ord("›"): ">"}
 
 DETAIL_INDENT = " " * 6
 # The columns taken by DETAIL_INDENT and the label in front of a value.
 VALUE_COLUMN = 18
+MAX_NAME_CHARS = 80
 
 
 class TerminalReporter:
     """A listener that writes each event of a run to `stream` as text."""
+
+    wants_log = False
 
     def __init__(
         self,
@@ -80,13 +72,13 @@ class TerminalReporter:
         self._width = width
         self._verbose = verbose
         self._clock = clock
-        self._encoding = _narrow_encoding(stream)
-        self._marks = _painted_marks(ASCII_MARKS if self._encoding else MARKS, self._paint)
+        self._encoding = narrow_encoding(stream)
+        self._marks = painted_marks(self._paint, self._encoding)
         self._progress: Progress | None = None
         self._run = RunStarted(started_at="", server="", suites=0, total=0)
         self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
         self._finished = 0
-        self._causes: set[tuple[str, str]] = set()
+        self._folding = Folding()
         # Whether the last line written is empty, or nothing is written yet.
         self._after_gap = True
 
@@ -142,33 +134,35 @@ class TerminalReporter:
 
     def _case_finished(self, result: CaseResult) -> None:
         self._finished += 1
-        is_known = self._is_known_cause(result)
-        remark = self._remark(result, is_known)
+        same_as = self._first_like(result)
+        remark = self._remark(result, same_as)
         lines = [f"  {self._marks[result.status]} {visible(result.name)} {remark}"]
-        for line in self._details(result, is_known):
+        for line in self._details(result, is_known=same_as is not None):
             lines.append(DETAIL_INDENT + painted(line, self._paint) if line.text else "")
         if result.status in ("failed", "error") and len(lines) > 1:
             lines.append("")
         self._write(lines)
 
-    def _remark(self, result: CaseResult, is_known: bool) -> str:
+    def _remark(self, result: CaseResult, same_as: str | None) -> str:
         if result.status == "skipped":
             reason = f": {visible(result.reason)}" if result.reason else ""
             return self._paint.yellow(f"(skipped{reason})")
-        same = " same cause as above" if is_known else ""
-        return self._paint.dim(f"({render_duration(result.duration_s)}){same}")
+        took = render_duration(result.duration_s)
+        tries = f", {counted(result.attempts, 'attempt')}" if result.attempts > 1 else ""
+        remark = self._paint.dim(f"({took}{tries}){same_as or ''}")
+        return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
-    def _is_known_cause(self, result: CaseResult) -> bool:
-        """Whether the same fault has been printed before: a dead server fails every test."""
-        if result.fault is None or result.mismatches:
-            return False
-        cause = (result.fault.kind, result.fault.message)
-        if cause in self._causes:
-            return True
-        self._causes.add(cause)
-        return False
+    def _first_like(self, result: CaseResult) -> str | None:
+        """What to say of a failure whose cause has been printed before."""
+        if result.fault is not None:
+            return self._folding.first_like(result, " same cause as above")
+        # Who asks for more wants to see what each test sent, and what came back.
+        if self._verbose or not result.mismatches:
+            return None
+        name = visible(shorten(result.name, MAX_NAME_CHARS))
+        return self._folding.first_like(result, f' same as "{name}"')
 
-    def _details(self, result: CaseResult, is_known: bool) -> list[DiffLine]:
+    def _details(self, result: CaseResult, *, is_known: bool) -> list[DiffLine]:
         """The lines below the title of a case; none for most."""
         if is_known:
             return note_lines(result)
@@ -198,22 +192,4 @@ class TerminalReporter:
         self._stream.flush()
 
     def _encodable(self, text: str) -> str:
-        if not self._encoding or text.isascii():
-            return text
-        text = text.translate(ASCII_FORMS)
-        return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
-
-
-def _narrow_encoding(stream: TextSink) -> str:
-    """The encoding of a stream that cannot take every character, else nothing."""
-    encoding = getattr(stream, "encoding", None) or "utf-8"
-    return "" if encoding.lower().replace("_", "-").startswith("utf") else encoding
-
-
-def _painted_marks(marks: dict[str, str], paint: Paint) -> dict[str, str]:
-    return {
-        "passed": paint.green(marks["passed"]),
-        "failed": paint.red(marks["failed"]),
-        "error": paint.red(marks["error"]),
-        "skipped": paint.yellow(marks["skipped"]),
-    }
+        return encodable(text, self._encoding)

@@ -10,10 +10,13 @@ from mcptest.core.outcome import ABSENT, Evidence, Fault
 from mcptest.core.session import INITIALIZE_ID
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import quoted_bytes, visible
+from mcptest.matching.shown import shown
 from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.plan import Limits, ServerSpec
@@ -31,7 +34,9 @@ __all__ = [
     "deaf",
     "echoed",
     "gone",
+    "lost_worker",
     "malformed",
+    "missing_capture",
     "not_ready",
     "over_budget",
     "premature",
@@ -43,6 +48,7 @@ __all__ = [
     "timed_out",
     "too_long",
     "unflushed",
+    "unusable_capture",
     "violation",
     "violation_sentence",
     "with_evidence",
@@ -246,6 +252,33 @@ def slow_pattern(error: PatternTimeoutError) -> Fault:
         message=f"{what} took more than {seconds(error.limit_s)} of "
         "computing and was stopped; whether it matches is not known",
         hint="repeats inside repeats, such as (a+)+, try endless ways to split a text",
+    )
+
+
+def missing_capture(names: Sequence[str]) -> Fault:
+    listed = ", ".join(f"${{{visible(name)}}}" for name in names)
+    return Fault(
+        kind="missing_capture",
+        message=f"not sent: it needs {listed}, which no test has captured in this run",
+        hint="the test that captures it failed, was skipped or was not selected",
+    )
+
+
+def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
+    listed = ", ".join(f"{visible(name)} = {shown(value)}" for name, value in values.items())
+    return Fault(
+        kind="unusable_capture",
+        message=f"not sent: with {listed} this test makes no sense: {visible(reason)}",
+    )
+
+
+def lost_worker(number: int) -> Fault:
+    return Fault(
+        kind="worker_lost",
+        message="not known: the process of mcptest that ran this file was killed by signal "
+        f"{number} before the test was over",
+        hint="for lack of memory, perhaps; try a lower --parallel",
+        effect="indefinite",
     )
 
 

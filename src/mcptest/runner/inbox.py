@@ -12,7 +12,7 @@ from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redact_all, redact_bytes
-from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Strayed, Violated
+from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Notified, Strayed, Violated
 from mcptest.core.strict_json import dump_json
 from mcptest.runner import faults
 
@@ -34,6 +34,9 @@ __all__ = ["Inbox"]
 # How many odd things during one call are remembered as its possible cause.
 _MAX_CLUES = 1000
 
+# How many notifications of one step are kept for a test that looks at them.
+_MAX_NOTIFICATIONS = 10_000
+
 
 class Inbox:
     """Sorts what arrives. `answer` is that of the awaited call, ABSENT until it comes."""
@@ -49,10 +52,15 @@ class Inbox:
         self.answer: Any = ABSENT
         self.clues: list[str] = []
         self.messages = 0
+        self.notifications: list[Any] = []
+        self._keeps_notifications = False
 
-    def start_step(self) -> None:
+    def start_step(self, *, keep_notifications: bool = False) -> None:
         """What comes from here on belongs to the next step."""
         self.clues, self.messages = [], 0
+        self._keeps_notifications = keep_notifications
+        if self.notifications:
+            self.notifications = []
 
     def expect(self, id: object) -> None:
         """A call with this id has been sent, and its answer is waited for."""
@@ -104,12 +112,18 @@ class Inbox:
                     self._break(faults.echoed())
                 else:
                     owed.append(event.reply)
+            elif isinstance(event, Notified):
+                self._take_notification(event)
             elif isinstance(event, Strayed):
                 event = self._without_secrets(event)
                 self._suspect(faults.stray_clue(event, self._awaited))
                 self._findings.add_stray(event)
             elif isinstance(event, Violated):
                 self._take_violation(self._without_secrets(event))
+
+    def _take_notification(self, event: Notified) -> None:
+        if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
+            self.notifications.append(event.message)
 
     def _without_secrets(self, event: Quoted) -> Quoted:
         if self._redact is None:

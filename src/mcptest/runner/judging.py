@@ -6,6 +6,7 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare, is_same
 from mcptest.matching.patterns import Pattern
+from mcptest.runner.heard import judge_notifications
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,7 +15,12 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Expectation, Performance
     from mcptest.runner.server import Reply
 
-__all__ = ["judge", "server_words", "stderr_may_still_come"]
+__all__ = [
+    "judge",
+    "notifications_may_still_come",
+    "server_words",
+    "stderr_may_still_come",
+]
 
 
 def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
@@ -28,6 +34,8 @@ def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
         yield from _judge_exit(expectation.exit_code, reply.exit_code)
     if expectation.performance:
         yield from _judge_performance(expectation.performance, reply.elapsed_s)
+    if expectation.notifications:
+        yield from judge_notifications(expectation.notifications, reply.notifications)
 
 
 def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
@@ -56,6 +64,12 @@ def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
     if isinstance(wanted, Pattern):
         return not wanted.negated
     return isinstance(wanted, str) and wanted.startswith(stderr.lstrip())
+
+
+def notifications_may_still_come(expectation: Expectation, reply: Reply) -> bool:
+    """Is one that is wanted still missing? Then waiting could help."""
+    wanted = expectation.notifications
+    return any(True for _ in judge_notifications(wanted, reply.notifications))
 
 
 def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Fault
 from mcptest.runner import faults
+from mcptest.runner.inventory import take_inventory
 from mcptest.runner.server import Server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
-    from mcptest.core.outcome import Finding
+    from mcptest.core.coverage import CoveredOffer
+    from mcptest.core.outcome import Finding, LogLine
     from mcptest.core.plan import ServerSpec, Step
     from mcptest.runner.server import Launcher
 
@@ -31,6 +33,8 @@ class Keeper:
         self._given_up: Fault | None = None
         self._replaced = ""
         self.has_started_one = False
+        # What each server, by its name, was found to offer.
+        self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
 
@@ -52,8 +56,28 @@ class Keeper:
     def send_ahead(self, step: Step) -> None:
         """Send the next step to the server that the last one passed on, if it can have it."""
         server = self._server
-        if server and server.is_usable and not server.needs_fresh_process_for(step):
+        if server is None or step.template or not server.is_usable:
+            return
+        if not server.needs_fresh_process_for(step):
             server.send_ahead(step)
+
+    def take_inventory(self) -> None:
+        """Find out what the server offers, unless that is known or it cannot be asked."""
+        server, spec = self._server, self._spec
+        if server is None or spec is None or spec.name in self.inventories:
+            return
+        if server.is_usable and not server.is_silent:
+            offers = take_inventory(server)
+            if offers is not None:
+                self.inventories[spec.name] = offers
+
+    @property
+    def keeps_log(self) -> bool:
+        return self._launcher.keeps_log
+
+    def log(self) -> tuple[LogLine, ...]:
+        """What was said during the step at hand, when a log is kept."""
+        return self._server.log() if self._server else ()
 
     def _reason_to_replace(self, step: Step) -> str:
         server = self._server

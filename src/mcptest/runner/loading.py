@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec, Suite
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
@@ -12,10 +12,11 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.matching.builtins import builtin_registry
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
+from mcptest.runner.selection import Selection, select
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
@@ -29,7 +30,7 @@ class Wanted(Record):
     paths: tuple[str, ...] = ()
     config: str = ""
     server_command: tuple[str, ...] = ()
-    filter: str = ""
+    selection: Selection = Selection()
     timeout_s: float | None = None
 
 
@@ -43,6 +44,11 @@ class Plan(Record):
     def total(self) -> int:
         return sum(len(suite.cases) for suite, _ in self.suites)
 
+    def with_servers(self, change: Callable[[ServerSpec], ServerSpec]) -> Plan:
+        """The same plan with every server changed; those that were one stay one."""
+        changed = {id(spec): change(spec) for _, spec in self.suites}
+        return self.but(suites=tuple((suite, changed[id(spec)]) for suite, spec in self.suites))
+
     @property
     def secrets(self) -> tuple[str, ...]:
         return tuple(secret for _, spec in self.suites for secret in spec.secrets)
@@ -54,20 +60,12 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     warnings: list[Diagnostic] = []
     servers = _Servers(wanted, environment, mistakes, warnings)
     suites = _load_all(find_suites(wanted.paths), environment, mistakes, warnings)
-    paired = [(suite, servers.server_of(suite)) for suite in suites]
+    specs = {suite.file: servers.server_of(suite) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
-    selected = []
-    for suite, spec in paired:
-        chosen = _select(suite, wanted.filter)
-        if chosen.cases:
-            selected.append((chosen, spec or _no_server(suite)))
-    if not selected:
-        tests = sum(len(suite.cases) for suite in suites)
-        raise NothingSelectedError(
-            f"no test matches the filter {visible(wanted.filter)!r} (of {tests} in all)"
-        )
-    return Plan(suites=tuple(selected), warnings=tuple(warnings))
+    selected = select(suites, wanted.selection)
+    paired = [(suite, specs[suite.file] or _no_server(suite)) for suite in selected]
+    return Plan(suites=tuple(paired), warnings=tuple(warnings))
 
 
 def load_suites(
@@ -90,7 +88,9 @@ def _load_all(
     suites = []
     for file in files:
         try:
-            suite, slips = load_conductor(read_text(file), file, registry, environment)
+            suite, slips = load_conductor(
+                read_text(file), file, registry, environment, _reader_beside(file)
+            )
         except FormatError as error:
             mistakes += error.diagnostics
         else:
@@ -182,9 +182,13 @@ def _placed(spec: ServerSpec, folder: str) -> ServerSpec:
     return spec.but(cwd=os.path.abspath(beside))
 
 
-def _select(suite: Suite, filter: str) -> Suite:
-    """The suite with the cases whose name, or whose suite's name, holds the text."""
-    if not filter or filter.casefold() in suite.name.casefold():
-        return suite
-    wanted = filter.casefold()
-    return suite.but(cases=tuple(case for case in suite.cases if wanted in case.name.casefold()))
+def _reader_beside(file: str) -> Callable[[str], str]:
+    """Reads what a test file names, relative to its own folder."""
+
+    def read(name: str) -> str:
+        try:
+            return read_text(os.path.join(os.path.dirname(file), name))
+        except FormatError as error:
+            raise ValueError(error.diagnostics[0].message) from None
+
+    return read

@@ -7,36 +7,34 @@ module decides what it costs. What breaks the step at hand is raised as a
 
 from __future__ import annotations
 
-import re
 import time
 
 from mcptest import __version__
 from mcptest.core import jsonrpc
 from mcptest.core.capture import Exchange, SessionCapture
-from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, Noise, Overlong, encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import Record
 from mcptest.core.session import INITIALIZE_ID, ClientSession
 from mcptest.core.strict_json import parse_json
 from mcptest.core.visible import visible
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
-from mcptest.wire.cpu_limit import CpuLimit
+from mcptest.runner.launcher import Launcher, Reply
+from mcptest.runner.log import MessageLog
+from mcptest.runner.readiness import ReadyPattern
 from mcptest.wire.stdio import StdioServer
-from mcptest.wire.stopping import Grace, Stopped, stop
+from mcptest.wire.stopping import Stopped, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
+    from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
-    from mcptest.wire.guardian import Guardian
-    from mcptest.wire.interrupts import Interrupts
 
     # How much stderr had brought, and when it was, as a step's message was sent.
     _Begun = tuple[int, float]
@@ -46,37 +44,10 @@ __all__ = ["Launcher", "Reply", "Server"]
 # A server whose stdout has ended is given this long to end as well.
 _EXIT_AFTER_EOF_S = 0.5
 
-# How long a ready pattern may compute on one piece of text.
-_READY_LIMIT = CpuLimit(2.0)
-
 _TICK_S = 0.1
 
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
-
-# What a ready pattern may look back over when text arrives in pieces.
-_READY_CARRY_CHARS = 4096
-
-
-class Launcher(Record):
-    """What every server of a run is started with."""
-
-    guardian: Guardian
-    interrupts: Interrupts
-    grace: Grace = Grace()
-    keeps_traffic: bool = False
-    while_waiting: Callable[[], None] | None = None
-
-
-class Reply(Record):
-    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr."""
-
-    message: Any
-    elapsed_s: float
-    stderr: str
-    stderr_mark: int = 0
-    size: int = 0
-    exit_code: int | None = None
 
 
 class Server:
@@ -89,7 +60,7 @@ class Server:
         self.stopped: Stopped | None = None
         self.answered_at_the_end = False
         self.launcher = launcher
-        self._session = ClientSession(spec.protocol_version, __version__)
+        self._session = ClientSession(spec.protocol_version, __version__, spec.client)
         self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
         self._inbox = Inbox(self._session, self.findings, self._wire.redact)
         self._is_end_told = False
@@ -98,6 +69,9 @@ class Server:
         self._silent_since = ""
         self._begun: _Begun | None = None
         self._asked = 0
+        self._is_asking = False
+        self._log: MessageLog | None = None
+        self._log_mark = 0
         self._exchanges: list[Exchange] = []
 
     # Opening
@@ -125,14 +99,8 @@ class Server:
         self.is_open = True
 
     def _wait_until_ready(self, deadline: float) -> None:
-        pattern = re.compile(self.spec.ready_pattern)
-        seen, text = 0, ""
-        while True:
-            fresh, _ = self._wire.stderr.since(seen)
-            seen = self._wire.stderr.total
-            text = text[-_READY_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
-            if self._is_found(pattern, text):
-                return
+        pattern = ReadyPattern(self.spec.ready_pattern)
+        while not pattern.is_found_in(self._wire.stderr):
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
             self._take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
             self._raise_broken()
@@ -140,14 +108,6 @@ class Server:
                 raise ServerError(self._gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
                 raise ServerError(faults.not_ready(self.spec, self._wire))
-
-    def _is_found(self, pattern: re.Pattern[str], text: str) -> bool:
-        try:
-            with _READY_LIMIT:
-                return pattern.search(text) is not None
-        except PatternTimeoutError as error:
-            culprit = PatternTimeoutError(error.limit_s, self.spec.ready_pattern)
-            raise ServerError(faults.slow_pattern(culprit)) from None
 
     # Steps
 
@@ -167,7 +127,7 @@ class Server:
         else:
             self._wire.wait_until_read()
         elapsed_s = time.monotonic() - began
-        if self.launcher.keeps_traffic:
+        if self.launcher.keeps_traffic and not self._is_asking:
             self._keep(parse_json(step.line.decode("utf-8")), answer)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
@@ -183,15 +143,20 @@ class Server:
             stderr_mark=mark,
             size=self._wire.stdout_tail.total - self._bytes_before,
             exit_code=exit_code,
+            notifications=tuple(self._inbox.notifications),
         )
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
-        """A request of our own; the whole answer, which may be an error."""
+        """A request of our own; the whole answer, which may be an error. No capture has it."""
         self._asked += 1
         id = f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        return self.perform(step, timeout_s or self.spec.timeout_s).message
+        self._is_asking = True
+        try:
+            return self.perform(step, timeout_s or self.spec.timeout_s).message
+        finally:
+            self._is_asking = False
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step's request while there is still something else to do.
@@ -204,7 +169,9 @@ class Server:
 
     def _begin(self, step: Step) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
-        self._start_step()
+        self._start_step(keep_notifications=bool(step.expectation.notifications))
+        if self._log:
+            self._log.sent(step.line)
         if _awaits_answer(step):
             self._ask(step.line, step.id)
         else:
@@ -213,8 +180,10 @@ class Server:
             self._wire.send(step.line)
         return begun
 
-    def _start_step(self) -> None:
-        self._inbox.start_step()
+    def _start_step(self, *, keep_notifications: bool = False) -> None:
+        self._inbox.start_step(keep_notifications=keep_notifications)
+        self._log = MessageLog() if self.launcher.keeps_log else None
+        self._log_mark = self._wire.stderr.total
         self._bytes_before = self._wire.mark_stdout()
         self._replied_bytes = 0
 
@@ -232,6 +201,34 @@ class Server:
 
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)
+
+    def wait_for_notification(self, deadline: float) -> bool:
+        """Wait until another notification comes; False at the deadline or when none can."""
+        before = len(self._inbox.notifications)
+        while len(self._inbox.notifications) == before:
+            if not self.is_usable or time.monotonic() >= deadline:
+                return False
+            self._take(self._receive(deadline))
+        return True
+
+    @property
+    def notifications(self) -> tuple[Any, ...]:
+        """Those that have come since the step began, when it looks at them."""
+        return tuple(self._inbox.notifications)
+
+    def log(self) -> tuple[LogLine, ...]:
+        """What has been said since the step began, when a log is kept."""
+        return self._log.with_stderr(self.stderr_since(self._log_mark)) if self._log else ()
+
+    @property
+    def capabilities(self) -> object:
+        """What the server said it can do."""
+        return self._session.capabilities
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its last call was never answered."""
+        return bool(self._silent_since)
 
     @property
     def is_usable(self) -> bool:
@@ -295,8 +292,13 @@ class Server:
             tick()
 
     def _take(self, items: list[Frame | Noise | Overlong]) -> None:
+        if self._log:
+            for item in items:
+                self._log.received(item)
         for reply in self._inbox.take(items):
             line = encode_line(reply)
+            if self._log:
+                self._log.sent(line)
             self._replied_bytes += len(line)
             self._wire.send(line)
         self._check_budget()

@@ -83,6 +83,7 @@ def test_every_key_is_read() -> None:
         "protocolVersion": "2025-06-18",
         "isolation": "file",
         "maxLineBytes": 1024,
+        "client": {"roots": ["file:///a"]},
     }
     assert set(config) == set(KEYS)
     assert load(config, TOKEN="s3cret") == ServerSpec(

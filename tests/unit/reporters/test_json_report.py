@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import ABSENT, CaseResult, Evidence, Fault, Finding, Mismatch, Summary
+from mcptest.core.outcome import (
+    ABSENT,
+    CaseResult,
+    Evidence,
+    Fault,
+    Finding,
+    LogLine,
+    Mismatch,
+    Summary,
+)
 from mcptest.reporters.json_report import JsonReporter, render_failure
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=3)
@@ -53,6 +63,8 @@ FAULT_MEMBERS = {
     "exit_status": "exited with 1",
     "stderr_tail": "err",
     "stdout_tail": "out",
+    "command": ["node"],
+    "cwd": "",
 }
 
 
@@ -77,7 +89,7 @@ def reported_value(value: object) -> object:
 def test_the_report_has_exactly_the_promised_members() -> None:
     finding = Finding(kind="stray", server="Files", message="m", quote="q", count=3)
     text = rendered(
-        STARTED.but(warnings=(DIAGNOSTIC,)),
+        STARTED.but(warnings=(DIAGNOSTIC.but(code="W001", severity="warning"),)),
         SUITE,
         CaseFinished(result=PASSED),
         RunFinished(summary=Summary(passed=1), duration_s=0.0123, findings=(finding,)),
@@ -88,7 +100,8 @@ def test_the_report_has_exactly_the_promised_members() -> None:
         "tool_version": "0.1.0",
         "started_at": "2026-01-01T00:00:00Z",
         "duration_ms": 12.3,
-        "summary": {"total": 1, "passed": 1, "failed": 0, "errors": 0, "skipped": 0},
+        "server": "Files",
+        "summary": {"total": 1, "passed": 1, "failed": 0, "errors": 0, "skipped": 0, "flaky": 0},
         "suites": [
             {
                 "name": "Tools",
@@ -98,11 +111,13 @@ def test_the_report_has_exactly_the_promised_members() -> None:
                 "tests": [PASSED_MEMBERS],
             }
         ],
-        "warnings": [DIAGNOSTIC_MEMBERS],
+        "warnings": [DIAGNOSTIC_MEMBERS | {"code": "W001"}],
         "findings": [
             {"kind": "stray", "server": "Files", "message": "m", "quote": "q", "count": 3}
         ],
         "invariants": [],
+        "coverage": None,
+        "gates": [],
         "error": None,
         "interrupted": False,
         "interrupted_in": None,
@@ -129,6 +144,7 @@ def test_a_failed_test_has_its_mismatches_and_absence_is_null() -> None:
                 "path": "result.n",
                 "expected": 1,
                 "actual": None,
+                "missing": ["actual"],
                 "message": "is missing",
                 "hint": "h",
             }
@@ -151,6 +167,86 @@ def test_a_skipped_test_has_its_reason_and_any_test_its_notes() -> None:
     }
 
 
+def test_a_test_has_its_tags_its_attempts_and_whether_it_is_flaky() -> None:
+    assert reported_test(tags=("slow", "io"), attempts=2) == PASSED_MEMBERS | {
+        "tags": ["slow", "io"],
+        "attempts": 2,
+        "flaky": True,
+    }
+    failed = reported_test(status="failed", attempts=3)
+    assert (failed["attempts"], failed["flaky"]) == (3, False)
+
+
+def test_a_test_that_failed_has_what_was_sent_wanted_and_answered() -> None:
+    test = reported_test(
+        status="failed", sent='{"id":1}', expected={"a": ABSENT}, actual=None, stderr="oops\n"
+    )
+    whole = {name: test[name] for name in ("sent", "actual", "stderr")}
+    assert whole == {"sent": '{"id":1}', "actual": None, "stderr": "oops\n"}
+
+
+SAID = LogLine(at_s=0.25, direction="sent", text='{"id":1}')
+SAID_MEMBERS = {"at_ms": 250.0, "direction": "sent", "text": '{"id":1}'}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_there"),
+    [
+        ({"status": "failed"}, True),
+        ({"status": "error", "fault": FAULT}, True),
+        ({"attempts": 2}, True),
+        ({}, False),
+    ],
+    ids=["failed", "error", "flaky", "passed"],
+)
+def test_the_log_is_there_for_tests_that_did_not_pass_cleanly(
+    fields: dict[str, object], is_there: bool
+) -> None:
+    test = reported_test(log=(SAID,), **fields)
+    assert test.get("log") == ([SAID_MEMBERS] if is_there else None)
+
+
+def test_all_logs_are_there_when_they_are_asked_for() -> None:
+    report = JsonReporter("0.1.0", all_logs=True)
+    report(SUITE)
+    report(CaseFinished(result=PASSED.but(log=(SAID,))))
+    assert json.loads(report.render())["suites"][0]["tests"][0]["log"] == [SAID_MEMBERS]
+
+
+def test_of_a_very_long_log_the_last_lines_are_kept() -> None:
+    test = reported_test(status="failed", log=(SAID,) * 499 + (SAID.but(text="last"),) * 3)
+    assert len(test["log"]) == 500  # type: ignore[arg-type]
+    assert test["log"][-1]["text"] == "last"  # type: ignore[index]
+    assert test["notes"] == ["2 earlier lines of the log are left out of this report"]
+
+
+def test_coverage_and_missed_gates_are_in_the_report() -> None:
+    tool = CoveredOffer(
+        kind="tool", name="add", calls=2, properties=(CoveredProperty(name="a", calls=0),)
+    )
+    server = ServerCoverage(
+        server="Files", offers=(tool, CoveredOffer(kind="resource", name="r://", calls=0))
+    )
+    finished = RunFinished(
+        summary=Summary(passed=1), duration_s=0.0, coverage=(server,), missed_gates=("33 < 80",)
+    )
+    report = json.loads(rendered(STARTED, SUITE, CaseFinished(result=PASSED), finished))
+    assert report["gates"] == ["33 < 80"]
+    assert report["coverage"] == {
+        "percent": 33.3,
+        "servers": [
+            {
+                "server": "Files",
+                "percent": 33.3,
+                "tools": [{"name": "add", "calls": 2, "properties": [{"name": "a", "calls": 0}]}],
+                "resources": [{"name": "r://", "calls": 0}],
+                "resourceTemplates": [],
+                "prompts": [],
+            }
+        ],
+    }
+
+
 def test_a_run_in_which_no_test_could_run_has_no_suites_and_an_error() -> None:
     report = json.loads(
         rendered(STARTED, SUITE, RunFinished(summary=Summary(), duration_s=0.0, fault=FAULT))
@@ -169,7 +265,14 @@ def test_a_report_without_a_last_event_says_interrupted_and_counts_what_it_has()
         )
     )
     assert report["interrupted"] is True
-    assert report["summary"] == {"total": 2, "passed": 1, "failed": 0, "errors": 1, "skipped": 0}
+    assert report["summary"] == {
+        "total": 2,
+        "passed": 1,
+        "failed": 0,
+        "errors": 1,
+        "skipped": 0,
+        "flaky": 0,
+    }
 
 
 def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
@@ -180,11 +283,14 @@ def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
         "tool_version": "0.1.0",
         "started_at": "2026-01-01T00:00:00Z",
         "duration_ms": 0.0,
-        "summary": {"total": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0},
+        "server": "",
+        "summary": {"total": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0, "flaky": 0},
         "suites": [],
         "warnings": [],
         "findings": [],
         "invariants": [],
+        "coverage": None,
+        "gates": [],
         "error": {
             "kind": "bad_file",
             "message": "1 mistake",
@@ -219,6 +325,13 @@ def test_a_value_that_would_swell_the_report_is_cut_to_text() -> None:
     assert isinstance(cut, str)
     assert cut.startswith('{"a": ["x", "x", ')
     assert cut.endswith(" (… 1 key in all)")
+
+
+def test_a_value_that_was_cut_is_said_to_be() -> None:
+    long = "x" * 30_000
+    test = reported_test(status="failed", mismatches=(WRONG.but(expected=long),), actual=long)
+    assert test["mismatches"][0]["cut"] == ["expected"]  # type: ignore[index]
+    assert test["cut"] == ["actual"]
 
 
 def test_mismatches_beyond_the_limit_are_counted_in_a_note() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.runner.loading import Wanted, load_plan, load_suites
+from mcptest.runner.selection import Selection
 
 CONFIG = {"name": "from config", "command": "node", "args": ["a.js"]}
 SUITE = """\
@@ -150,7 +151,7 @@ def test_the_filter_is_looked_for_in_the_names_of_tests_and_suites(
     folder: Path, filter: str, names: list[str]
 ) -> None:
     write_config(folder / "conductor.config.json")
-    plan = load_plan(Wanted(paths=("sub",), filter=filter), {})
+    plan = load_plan(Wanted(paths=("sub",), selection=Selection(filters=(filter,))), {})
     assert [case.name for suite, _ in plan.suites for case in suite.cases] == names
     assert plan.total == len(names)
 
@@ -160,7 +161,7 @@ def test_a_filter_that_matches_nothing_selects_nothing(folder: Path) -> None:
     with pytest.raises(
         NothingSelectedError, match=r"^no test matches the filter 'snow' \(of \d+ in all\)$"
     ):
-        load_plan(Wanted(paths=("sub",), filter="snow"), {})
+        load_plan(Wanted(paths=("sub",), selection=Selection(filters=("snow",))), {})
 
 
 def test_a_timeout_on_the_command_line_wins_over_the_config(folder: Path) -> None:

@@ -1,0 +1,218 @@
+"""`mcptest discover`: write a test file for everything that a server offers.
+
+The server is asked for its lists, and whatever can be tried without harm is tried. What was
+seen becomes a test file, which is loaded and run once, as a user would, before it is written:
+what does not pass a second time is skipped in it, with the reason.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.exploring import note, visiting
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_server, find_own_config
+from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
+from mcptest.core.events import CaseFinished
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import shorten, visible
+from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.explore.skeleton import hidden_env, render_suite
+from mcptest.explore.survey import Surveyor
+from mcptest.formats.conductor import load_conductor
+from mcptest.formats.document import read_document
+from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.shown import counted
+from mcptest.runner.discovery import SUITE_ENDINGS, read_text
+from mcptest.runner.loading import Plan
+from mcptest.runner.run import RunOptions, run_plan
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.events import Event
+    from mcptest.core.outcome import CaseResult
+    from mcptest.core.plan import ServerSpec
+    from mcptest.explore.survey import Probe
+    from mcptest.runner.server import Launcher
+    from mcptest.runner.visit import Visit
+
+    Message = dict[str, Any]
+
+__all__ = ["COMMAND", "discover", "proven_suite"]
+
+# Shorter than in a run: whoever takes longer is not a good first test.
+_TIMEOUT_S = 5.0
+
+
+def discover(arguments: Arguments) -> int:
+    """Learn what a server offers and write it down as tests; the exit status."""
+    if arguments.paths:
+        message = f"mcptest discover takes no {visible(arguments.paths[0])!r}"
+        raise UsageError(message, "the command that starts the server comes after --")
+    target = _target(arguments)
+    spec = choose_server(arguments)
+    if not arguments.has("--timeout"):
+        spec = spec.but(timeout_s=_TIMEOUT_S)
+    block = _server_block(arguments, spec, target)
+
+    def work(visit: Visit, launcher: Launcher) -> int:
+        text, probes = proven_suite(visit, launcher, target or "discovered.test.mcp.yml", block)
+        if target:
+            write_file(target, text)
+        else:
+            StandardOutput().write_utf8(text)
+        _tell(target, probes)
+        return ExitCode.PASSED
+
+    return visiting(arguments, spec, work)
+
+
+def _target(arguments: Arguments) -> str:
+    """The file to write, "" for standard output; refused when it is there or has no good name."""
+    path = arguments.last("--output", "-")
+    if path == "-":
+        return ""
+    if not path.endswith(SUITE_ENDINGS):
+        raise UsageError(
+            f"{visible(path)} would not be found as a test file; their names end in "
+            f"{SUITE_ENDINGS[0]}",
+            f"for example -o {visible(path.partition('.')[0] or 'server')}{SUITE_ENDINGS[0]}",
+        )
+    if os.path.lexists(path) and not arguments.has("--force"):
+        message = f"{visible(path)} is there already, and is left as it is"
+        raise UsageError(message, "--force replaces it; another name with -o keeps both")
+    check_writable(path)
+    return path
+
+
+# The server, as the file describes it
+
+
+def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Message:
+    """The keys under `server:`: those of the config, or the command and its folder."""
+    config = find_own_config(arguments)
+    block: Message = {
+        "name": spec.name,
+        "command": spec.command[0],
+        "args": list(spec.command[1:]),
+    }
+    if config:
+        written = read_document(read_text(config), config).value
+        assert isinstance(written, dict), "it has been loaded"
+        block |= {key: value for key, value in written.items() if value is not None}
+        if isinstance(block.get("env"), dict):
+            block["env"] = _without_secrets(block["env"])
+    block.pop("cwd", None)
+    folder = os.path.relpath(spec.cwd, os.path.dirname(os.path.abspath(target)))
+    if target and folder != ".":
+        block["cwd"] = folder
+    return block
+
+
+def _without_secrets(env: Message) -> Message:
+    hidden = hidden_env(env)
+    for name in env:
+        if hidden[name] != env[name]:
+            note(f"{visible(name)} is written as ${{{visible(name)}}}; set it to run the file")
+    return hidden
+
+
+# The file
+
+
+def proven_suite(
+    visit: Visit, launcher: Launcher, file: str, block: Mapping[str, object] | None
+) -> tuple[str, list[Probe]]:
+    """The text of a test file of which everything that is not skipped has passed."""
+    declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
+    listings = {kind.name: list_offers(visit.ask, kind) for kind in declared}
+    for listing in listings.values():
+        if listing.problem:
+            note(f"{listing.kind.name}: {listing.problem}")
+    surveyor = Surveyor(visit.attempt, visit.capabilities)
+    probes = surveyor.survey(listings)
+    for each in surveyor.notes:
+        note(each)
+    visit.close()
+    name = visit.server_info.get("name")
+    description = shorten(name, 100) if isinstance(name, str) and name else visit.spec.name
+    if block is not None and block["name"] == os.path.basename(visit.spec.command[0]):
+        block = {**block, "name": description}
+    text = render_suite(description, block, probes)
+    results = _results(text, file, visit.spec, launcher)
+    probes = [
+        probe if result.status in ("passed", "skipped") else probe.but(skip=_why(result))
+        for probe, result in zip(probes, results, strict=True)
+    ]
+    text = render_suite(description, block, probes)
+    _load(text, file, visit.spec)
+    return text, probes
+
+
+def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list[CaseResult]:
+    """What comes of running the file, as `mcptest run` would."""
+    plan = _load(text, file, spec)
+    results: list[CaseResult] = []
+
+    def listen(event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            results.append(event.result)
+
+    finished, _ = run_plan(plan, RunOptions(started_at=""), launcher, listen)
+    if finished.interrupted:
+        raise InterruptedRunError
+    if finished.fault:
+        raise ServerError(finished.fault)
+    return results
+
+
+def _load(text: str, file: str, spec: ServerSpec) -> Plan:
+    # A variable that is a reference in the file has its value from the config.
+    environment = {**(spec.env or {}), **os.environ}
+    suite, _ = load_conductor(text, file, builtin_registry(), environment)
+    return Plan(suites=((suite, spec),))
+
+
+def _why(result: CaseResult) -> str:
+    """Why a test that was seen to pass did not pass again."""
+    if result.fault:
+        return f"a second try ended in {result.fault.kind}: {shorten(result.fault.message, 200)}"
+    where = result.mismatches[0]
+    return shorten(f"a second try was answered differently: {where.path} {where.message}", 300)
+
+
+def _tell(target: str, probes: list[Probe]) -> None:
+    skipped = sum(1 for probe in probes if probe.skip)
+    where = f"wrote {visible(target)}: " if target else ""
+    complain(f"{where}{counted(len(probes), 'test')}, {skipped} of them skipped with a reason\n")
+    if target:
+        complain(f"run them: mcptest run {visible(target)}\n")
+
+
+COMMAND = Command(
+    name="mcptest discover",
+    summary="Write a test file for everything that a server offers.",
+    usage="mcptest discover [-o FILE] [options] [-- COMMAND…]",
+    details="What can be tried without harm is tried, and what was seen becomes tests that pass.\n"
+    f"Tools that could change something are never called. {SERVER_DETAILS}",
+    options=(
+        Option(
+            names=("-o", "--output"),
+            value="FILE",
+            help="the file to write, *.test.mcp.yml; default: standard output",
+        ),
+        Option(names=("--force",), help="replace the file if it is there"),
+        *SERVER_OPTIONS,
+    ),
+    examples=(
+        "mcptest discover -o server.test.mcp.yml -- python3 server.py",
+        "mcptest discover --config conductor.config.json > server.test.mcp.yml",
+    ),
+    run=discover,
+    takes_command=True,
+)

@@ -1,0 +1,149 @@
+"""`mcptest init`: write a config, a first test and a CI workflow. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.discover import proven_suite
+from mcptest.cli.exploring import visiting, write_lines
+from mcptest.cli.options import Command
+from mcptest.cli.server_choice import choose_server
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import visible
+from mcptest.explore.scaffold import (
+    CLUES,
+    Guess,
+    guess_server,
+    ordered_by_user,
+    render_config,
+    render_first_suite,
+    render_workflow,
+)
+from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+    from mcptest.runner.server import Launcher
+    from mcptest.runner.visit import Visit
+
+__all__ = ["COMMAND", "init"]
+
+_CONFIG = CONFIG_NAMES[0]
+_SUITE = os.path.join("tests", "first.test.mcp.yml")
+_WORKFLOW = os.path.join(".github", "workflows", "mcptest.yml")
+
+
+def init(arguments: Arguments) -> int:
+    """Write what is missing, and say what was assumed; the exit status."""
+    if arguments.paths:
+        message = f"mcptest init takes no {visible(arguments.paths[0])!r}"
+        raise UsageError(message, "the command that starts the server comes after --")
+    folder = os.path.basename(os.getcwd()) or "server"
+    if arguments.command:
+        guess = ordered_by_user(arguments.command, folder)
+    else:
+        guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
+    suite, status = render_first_suite(), int(ExitCode.PASSED)
+    if arguments.command and not os.path.lexists(_SUITE):
+        seen = _Seen()
+        status = visiting(arguments, choose_server(arguments), seen.look)
+        suite = seen.suite or suite
+    written = _Written()
+    existing = find_config(".")
+    if existing and existing != _CONFIG:
+        written.leave(existing)
+    else:
+        written.write(_CONFIG, render_config(guess))
+    written.write(_SUITE, suite)
+    written.write(_WORKFLOW, render_workflow(guess.runtime))
+    _tell(written, guess)
+    return status
+
+
+_NOTHING_FOUND = Guess(
+    name="",
+    command="python3",
+    args=("server.py",),
+    reason="nothing here says how the server is started; put in what does",
+)
+
+
+def _clues() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in CLUES:
+        if os.path.isfile(name):
+            try:
+                found[name] = read_text(name)
+            except FormatError:
+                # It is somebody else's file; whatever is wrong with it, it tells us nothing.
+                continue
+    return found
+
+
+class _Seen:
+    """The first suite, made from what a server that starts really does."""
+
+    def __init__(self) -> None:
+        self.suite = ""
+
+    def look(self, visit: Visit, launcher: Launcher) -> int:
+        self.suite, _ = proven_suite(visit, launcher, _SUITE, None)
+        return ExitCode.PASSED
+
+
+class _Written:
+    """What has been written, and what was there already."""
+
+    def __init__(self) -> None:
+        self.new: list[str] = []
+        self.old: list[str] = []
+
+    def leave(self, path: str) -> None:
+        self.old.append(path)
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file that is not there yet; one that is stays as it is."""
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            if not os.path.lexists(path):
+                raise UsageError(
+                    f"cannot write {path}: a file is where its folder should be"
+                ) from None
+            self.leave(path)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        else:
+            self.new.append(path)
+
+
+def _tell(written: _Written, guess: Guess) -> None:
+    lines = [f"wrote {path}" for path in written.new]
+    lines += [f"left {visible(path)} as it is" for path in written.old]
+    if _CONFIG in written.new:
+        lines += ["", f"the server is started with: {guess.words}", f"  ({visible(guess.reason)})"]
+    lines += [
+        "",
+        "next:",
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+    write_lines(lines)
+
+
+COMMAND = Command(
+    name="mcptest init",
+    summary="Write a config, a first test and a CI workflow into this folder.",
+    usage="mcptest init [-- COMMAND…]",
+    details=f"Writes {_CONFIG}, {_SUITE} and\n{_WORKFLOW}; a file that is there is left alone. "
+    "Asks nothing.\nWith COMMAND the server is started, and the first tests are about what it "
+    "really offers.",
+    options=(),
+    examples=("mcptest init", "mcptest init -- python3 server.py"),
+    run=init,
+    takes_command=True,
+)

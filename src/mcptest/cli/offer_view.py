@@ -1,0 +1,87 @@
+"""What a server offers, for a person: names, parameters, descriptions cut to the width."""
+
+from __future__ import annotations
+
+from mcptest.core.visible import visible
+from mcptest.explore.offers import name_of
+from mcptest.explore.schema import properties_of, required_of, resolved, type_words
+from mcptest.reporters.wording import defused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mcptest.explore.offers import Listing, Message
+    from mcptest.reporters.paint import Paint
+
+    # Name, type, description; whether it is required.
+    Parameter = tuple[str, str, str, bool]
+
+__all__ = ["render_listings"]
+
+_MAX_COLUMN = 28
+
+
+def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> list[str]:
+    """All kinds, each under its heading."""
+    lines: list[str] = []
+    has_required = False
+    for listing in listings:
+        lines += ["", paint.bold(f"{listing.kind.name} ({len(listing.offers):,})")]
+        for offer in listing.offers:
+            parameters = list(_parameters(listing.kind.name, offer))
+            has_required |= any(required for *_, required in parameters)
+            lines += _offer_lines(name_of(offer, listing.kind), offer, paint, width)
+            lines += _parameter_lines(parameters, paint, width)
+    if has_required:
+        lines += ["", paint.dim("* required")]
+    return [defused(line) for line in lines[1:]]
+
+
+def _offer_lines(name: str, offer: Message, paint: Paint, width: int) -> Iterator[str]:
+    # Whole, however long: it is there to be copied.
+    yield f"  {paint.green(visible(name))}"
+    about = offer.get("description") or offer.get("title") or offer.get("name")
+    if isinstance(about, str) and about != name:
+        yield f"    {_cut(about, width - 4)}"
+
+
+def _parameters(kind: str, offer: Message) -> Iterator[Parameter]:
+    if kind == "tools":
+        schema = offer.get("inputSchema")
+        root = schema if isinstance(schema, dict) else {}
+        found = resolved(root, root)
+        required = set(required_of(found))
+        for name, part in properties_of(found).items():
+            about = resolved(part, root).get("description")
+            yield name, type_words(part, root), _text(about), name in required
+    elif kind == "prompts" and isinstance(offer.get("arguments"), list):
+        for argument in offer["arguments"]:
+            if isinstance(argument, dict) and isinstance(argument.get("name"), str):
+                is_required = argument.get("required") is True
+                yield argument["name"], "", _text(argument.get("description")), is_required
+
+
+def _parameter_lines(parameters: list[Parameter], paint: Paint, width: int) -> Iterator[str]:
+    """One line each, in columns; the last takes what is left of the width."""
+    names = [
+        _cut(name, _MAX_COLUMN) + ("*" if required else "") for name, *_, required in parameters
+    ]
+    kinds = [_cut(kind, _MAX_COLUMN) for _, kind, *_ in parameters]
+    name_width = max(map(len, names), default=0)
+    kind_width = max(map(len, kinds), default=0)
+    room = width - 6 - name_width - 2 - kind_width - 2
+    for name, kind, (*_, about, _) in zip(names, kinds, parameters, strict=True):
+        rest = _cut(about, room) if room > 8 else ""
+        columns = f"{name.ljust(name_width)}  {paint.dim(kind.ljust(kind_width))}  {rest}"
+        yield f"      {columns}".rstrip()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _cut(text: str, width: int) -> str:
+    """Text of a server on one line of at most this many characters."""
+    line = visible(" ".join(text[: 4 * width + 40].split()))
+    return line if len(line) <= width else f"{line[: max(1, width - 1)]}…"

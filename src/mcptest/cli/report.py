@@ -1,0 +1,166 @@
+"""`mcptest report`: render a saved run again, or merge several into one."""
+
+from __future__ import annotations
+
+import glob
+import os
+import sys
+import time
+
+from mcptest.cli.failure import status_of_kind
+from mcptest.cli.options import Command, Option
+from mcptest.cli.report_names import split_target
+from mcptest.cli.reports import Reports
+from mcptest.cli.wanted import min_coverage
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
+from mcptest.core.verdict import exit_code_of
+from mcptest.core.visible import visible
+from mcptest.reporters.merging import merge_runs
+from mcptest.reporters.saved_run import read_saved_run
+from mcptest.runner.run import RunOptions, gated
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.events import RunFinished
+    from mcptest.reporters.collected import Collected
+
+__all__ = ["COMMAND", "report"]
+
+_MERGE = "merge"
+_STDIN = "-"
+
+
+def report(arguments: Arguments) -> int:
+    """Read the report, or reports, and render what they hold; the exit status of the run."""
+    is_merge = arguments.paths[:1] == (_MERGE,)
+    files = _found(arguments.paths[1:] if is_merge else arguments.paths)
+    if not files:
+        raise UsageError(
+            "mcptest report needs the file of a JSON report",
+            "write one with: mcptest run … --reporter json=RUN.json",
+        )
+    if len(files) > 1 and not is_merge:
+        raise UsageError(
+            f"mcptest report takes one report, not {len(files)}",
+            "mcptest report merge A.json B.json … makes one of several",
+        )
+    wanted = min_coverage(arguments)
+    reports = _reports(arguments, files)
+    try:
+        run = _read(files, is_merge=is_merge)
+        run.last = gated(run.finished, RunOptions(started_at="", min_coverage=wanted))
+    except McptestError as error:
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        reports.write_failure(error, now, json_on_stdout=True)
+        raise
+    # What was secret has been blanked when the report was written.
+    reports.open(())
+    for event in run.replay():
+        reports.tell(event)
+    reports.close({})
+    return _status(run.finished)
+
+
+def _found(paths: Sequence[str]) -> list[str]:
+    """The files that are meant, each glob as what it matches."""
+    files: list[str] = []
+    for path in paths:
+        if path == _STDIN or os.path.exists(path) or not glob.has_magic(path):
+            files.append(path)
+            continue
+        matches = sorted(glob.glob(path, recursive=True))
+        if not matches:
+            raise NothingSelectedError(f"no file matches {visible(path)}")
+        files += matches
+    return files
+
+
+def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
+    words = arguments.all("--format")
+    targets = [file for _, file in (split_target(word, "--format") for word in words)]
+    if arguments.has("--output"):
+        targets.append(arguments.last("--output"))
+        words = [*words, f"json={arguments.last('--output')}"]
+    read = {os.path.realpath(file): file for file in files}
+    for target in targets:
+        if target and os.path.realpath(target) in read:
+            message = f"{visible(target)} is one of the files to read; it would be replaced"
+            raise UsageError(message, "give the new report another name")
+    kept = {
+        name: arguments.all(name) for name in ("--no-color", "--verbose") if arguments.has(name)
+    }
+    return Reports.of(arguments.but(given={**kept, "--reporter": words}), all_logs=True)
+
+
+def _read(files: Sequence[str], *, is_merge: bool) -> Collected:
+    runs: list[tuple[str, Collected]] = []
+    mistakes: list[Diagnostic] = []
+    for file in files:
+        try:
+            runs.append((file, read_saved_run(_text_of(file), file)))
+        except FormatError as error:
+            mistakes += error.diagnostics
+    if mistakes:
+        raise FormatError(mistakes)
+    return merge_runs(runs) if is_merge else runs[0][1]
+
+
+def _text_of(file: str) -> str:
+    try:
+        if file == _STDIN:
+            raw = sys.stdin.buffer.read()
+        else:
+            with open(file, "rb") as source:
+                raw = source.read()
+        return raw.decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(f"cannot read {visible(file)}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        message = f"this is not UTF-8: byte {error.start + 1:,} does not belong there"
+        raise FormatError([Diagnostic(code="F002", file=file, message=message)]) from None
+
+
+def _status(finished: RunFinished) -> int:
+    """The exit status of the run, so that whoever renders or merges it is stopped by it too."""
+    fault = finished.fault
+    known = status_of_kind(fault.kind) if fault is not None else None
+    return exit_code_of(finished) if known is None else known
+
+
+COMMAND = Command(
+    name="mcptest report",
+    summary="Render a saved run again, or merge several into one.",
+    usage="mcptest report [merge] RUN.json… [options]",
+    details="RUN.json is a JSON report, a quoted glob, or - for standard input. With the word\n"
+    "merge in front there may be several, of different test files: the shards of a\n"
+    "build matrix, say. The exit status is that of the run, or of all of them.",
+    options=(
+        Option(
+            names=("--format",),
+            value="NAME[=FILE]",
+            repeatable=True,
+            help="a reporter, as for mcptest run --reporter; default: terminal",
+        ),
+        Option(names=("-o", "--output"), value="FILE", help="write the run as a JSON report"),
+        Option(
+            names=("--min-coverage",),
+            value="PERCENT",
+            help="exit with 6 when the tests of all reports exercise less of what the servers offer",
+        ),
+        Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+        Option(
+            names=("-v", "--verbose"),
+            help="show more of tests that fail, as far as the report has it",
+        ),
+    ),
+    examples=(
+        "mcptest report run.json",
+        "mcptest report run.json --format html=run.html --format junit=run.xml",
+        'mcptest report merge "shards/*.json" -o run.json --format markdown=summary.md',
+    ),
+    run=report,
+)

@@ -1,0 +1,94 @@
+"""The options of `mcptest run`, and of `conductor`, which is the same command."""
+
+from __future__ import annotations
+
+from mcptest.cli.options import Option
+
+__all__ = ["OPTIONS"]
+
+_SERVER = (
+    Option(
+        names=("-c", "--config"),
+        value="FILE",
+        help="how to start the server; default: conductor.config.json in this folder",
+    ),
+    Option(
+        names=("--server-command",),
+        value='"ARGV"',
+        help="start the server with this command instead; split like a shell would, "
+        "run without one",
+    ),
+)
+
+_SELECTION = (
+    Option(
+        names=("-k", "--filter"),
+        value="TEXT",
+        repeatable=True,
+        help="only tests whose name, or whose suite's name, holds this text; case is ignored; "
+        "given again, any of the texts will do",
+    ),
+    Option(names=("--tag",), value="TAG", repeatable=True, help="only tests with this tag"),
+    Option(names=("--skip-tag",), value="TAG", repeatable=True, help="no tests with this tag"),
+    Option(
+        names=("--shard",),
+        value="I/N",
+        help="only part I of N of the files; every file is in exactly one part",
+    ),
+)
+
+_RUNNING = (
+    Option(
+        names=("-j", "--parallel"),
+        value="N|auto",
+        help="run N files at a time, each with its own server; auto: as many as there are cores",
+    ),
+    Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
+    Option(
+        names=("--retries",),
+        value="N",
+        help="try a test that does not pass up to N times more; one that then passes is "
+        "reported as flaky",
+    ),
+    Option(
+        names=("--timeout",),
+        value="TIME",
+        help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
+    ),
+    Option(
+        names=("--watch",),
+        help="stay, and run again what is touched by a change of a file; Ctrl-C ends it",
+    ),
+)
+
+_REPORTS = (
+    Option(names=("--json",), help="print the JSON report, and nothing else, on standard output"),
+    Option(names=("--junit",), value="FILE", help="write a JUnit XML report"),
+    Option(
+        names=("--reporter",),
+        value="NAME[=FILE]",
+        repeatable=True,
+        help="terminal, minimal, json, ndjson, junit, tap, github, markdown, sarif, html or "
+        "agent; to standard output or, but for terminal, to FILE; may be repeated",
+    ),
+    Option(
+        names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
+    ),
+    Option(
+        names=("--min-coverage",),
+        value="PERCENT",
+        help="exit with 6 when the tests exercise less of what the server offers",
+    ),
+    Option(
+        names=("--server-coverage",),
+        value="DIR",
+        help="have a server in Python (coverage.py) or Node (V8) write its code coverage there",
+    ),
+    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+    Option(
+        names=("-v", "--verbose"),
+        help="show more: what was sent and answered in tests that fail, folders, stderr",
+    ),
+)
+
+OPTIONS = _SERVER + _SELECTION + _RUNNING + _REPORTS

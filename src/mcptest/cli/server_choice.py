@@ -1,0 +1,130 @@
+"""Which server a command talks to: the words after `--`, an option, or a config."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from mcptest.cli.options import Option
+from mcptest.cli.output import complain
+from mcptest.core.diagnostics import render_diagnostic
+from mcptest.core.errors import UsageError
+from mcptest.core.plan import ServerSpec
+from mcptest.core.visible import visible
+from mcptest.formats.conductor_config import default_startup_s, load_config
+from mcptest.formats.durations import parse_duration
+from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
+from mcptest.runner.loading import _placed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+
+__all__ = ["SERVER_DETAILS", "SERVER_OPTIONS", "choose_server", "find_own_config"]
+
+SERVER_OPTIONS = (
+    Option(
+        names=("-c", "--config"),
+        value="FILE",
+        help="how to start the server; default: conductor.config.json in this folder",
+    ),
+    Option(
+        names=("--server-command",),
+        value='"ARGV"',
+        help="start the server with this command instead; split like a shell would, "
+        "run without one",
+    ),
+    Option(names=("--url",), value="URL", help="a server on HTTP; not in this version"),
+    Option(
+        names=("--timeout",),
+        value="TIME",
+        help='longest wait for one answer, as 500, "500ms" or "2s"',
+    ),
+    Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
+)
+SERVER_DETAILS = "COMMAND starts the server; without one, a config says how."
+
+
+def choose_server(arguments: Arguments) -> ServerSpec:
+    """The server that the command line, or a config in this folder, names."""
+    if arguments.has("--url"):
+        raise UsageError(
+            "this version of mcptest does not speak HTTP yet, so --url has no use",
+            "give the command that starts the server on stdio after --",
+        )
+    ways = [
+        ("a command after --", bool(arguments.command)),
+        ("--server-command", arguments.has("--server-command")),
+        ("--config", arguments.has("--config")),
+    ]
+    named = [name for name, is_given in ways if is_given]
+    if len(named) > 1:
+        raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
+    spec = _from_command(arguments) or _from_config(arguments)
+    limit_s = _timeout_s(arguments)
+    return spec.but(timeout_s=limit_s) if limit_s else spec
+
+
+def _from_command(arguments: Arguments) -> ServerSpec | None:
+    command = arguments.command or _split_command(arguments)
+    if not command:
+        return None
+    if not command[0]:
+        raise UsageError("the server's command is empty")
+    return ServerSpec(
+        name=os.path.basename(command[0]),
+        command=command,
+        cwd=_this_folder(),
+        startup_timeout_s=default_startup_s(command[0]),
+    )
+
+
+def _this_folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        raise UsageError("the folder this was started in does not exist any more") from None
+
+
+def _split_command(arguments: Arguments) -> tuple[str, ...]:
+    if not arguments.has("--server-command"):
+        return ()
+    try:
+        words = tuple(shlex.split(arguments.last("--server-command")))
+    except ValueError as error:
+        raise UsageError(f"--server-command cannot be split: {error}") from None
+    if not words:
+        raise UsageError("--server-command is empty")
+    return words
+
+
+def find_own_config(arguments: Arguments) -> str:
+    """The config file that is used when no command is given, or ""."""
+    if arguments.command or arguments.has("--server-command"):
+        return ""
+    return arguments.last("--config") or find_config(".")
+
+
+def _from_config(arguments: Arguments) -> ServerSpec:
+    path = find_own_config(arguments)
+    if not path:
+        raise UsageError(
+            "no server to talk to",
+            "give the command that starts it after --, or --config FILE, or put a "
+            f"{CONFIG_NAMES[0]} into this folder",
+        )
+    if not os.path.exists(path):
+        raise UsageError(f"there is no config file {visible(path)!r}")
+    spec, warnings = load_config(read_text(path), path, os.environ)
+    for warning in warnings:
+        complain(render_diagnostic(warning) + "\n\n")
+    return _placed(spec, os.path.dirname(path) or ".")
+
+
+def _timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--timeout"):
+        return None
+    try:
+        return parse_duration(arguments.last("--timeout"))
+    except ValueError as error:
+        raise UsageError(f"--timeout {error}") from None

@@ -1,0 +1,104 @@
+"""What a command line of `mcptest run` asks for, word by word; bad words are usage errors."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.errors import UsageError
+from mcptest.core.visible import visible
+from mcptest.formats.durations import parse_duration
+from mcptest.runner.loading import Wanted
+from mcptest.runner.selection import Selection, Shard
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+
+__all__ = ["min_coverage", "parallel", "retries", "wanted"]
+
+_MOST_WORKERS = 256
+_MOST_RETRIES = 100
+
+
+def wanted(arguments: Arguments) -> Wanted:
+    """The files, the server and the selection."""
+    return Wanted(
+        paths=arguments.paths,
+        config=arguments.last("--config"),
+        server_command=_server_command(arguments),
+        selection=Selection(
+            filters=tuple(arguments.all("--filter")),
+            tags=tuple(arguments.all("--tag")),
+            skip_tags=tuple(arguments.all("--skip-tag")),
+            shard=_shard(arguments),
+        ),
+        timeout_s=_timeout_s(arguments),
+    )
+
+
+def parallel(arguments: Arguments) -> int | None:
+    """How many files at a time: None when nobody asked, 0 for as many as there are cores."""
+    if not arguments.has("--parallel"):
+        return None
+    text = arguments.last("--parallel")
+    if text == "auto":
+        return 0
+    if not re.fullmatch("[0-9]{1,9}", text) or not 1 <= int(text) <= _MOST_WORKERS:
+        message = f"--parallel takes a number from 1 to {_MOST_WORKERS} or auto"
+        raise UsageError(f"{message}, not {visible(text)!r}")
+    return int(text)
+
+
+def retries(arguments: Arguments) -> int:
+    text = arguments.last("--retries", "0")
+    if not re.fullmatch("[0-9]{1,9}", text) or int(text) > _MOST_RETRIES:
+        message = f"--retries takes a number from 0 to {_MOST_RETRIES}"
+        raise UsageError(f"{message}, not {visible(text)!r}")
+    return int(text)
+
+
+def min_coverage(arguments: Arguments) -> float | None:
+    if not arguments.has("--min-coverage"):
+        return None
+    text = arguments.last("--min-coverage").removesuffix("%")
+    if not re.fullmatch(r"[0-9]{1,3}(\.[0-9]+)?", text) or not 0 < float(text) <= 100:
+        message = "--min-coverage takes a number above 0 and up to 100"
+        raise UsageError(f"{message}, not {visible(arguments.last('--min-coverage'))!r}")
+    return float(text)
+
+
+def _shard(arguments: Arguments) -> Shard | None:
+    if not arguments.has("--shard"):
+        return None
+    text = arguments.last("--shard")
+    found = re.fullmatch("([0-9]{1,6})/([0-9]{1,6})", text)
+    if not found or not 1 <= int(found[1]) <= int(found[2]):
+        message = "--shard takes I/N, part I of N, such as 2/3"
+        raise UsageError(f"{message}, not {visible(text)!r}", "I is from 1 to N")
+    return Shard(number=int(found[1]), count=int(found[2]))
+
+
+def _server_command(arguments: Arguments) -> tuple[str, ...]:
+    if not arguments.has("--server-command"):
+        return ()
+    import shlex  # noqa: PLC0415  # only for those who use the option
+
+    text = arguments.last("--server-command")
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--server-command cannot be split: {error}") from None
+    if not words:
+        raise UsageError("--server-command is empty")
+    if arguments.has("--config"):
+        raise UsageError("--server-command and --config both name a server; give one of them")
+    return words
+
+
+def _timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--timeout"):
+        return None
+    try:
+        return parse_duration(arguments.last("--timeout"))
+    except ValueError as error:
+        raise UsageError(f"--timeout {error}") from None

@@ -1,0 +1,116 @@
+"""`mcptest run --watch`: run once, then run again whatever a change touches.
+
+A change of a test file runs that file; a change of anything else (the server, a config)
+runs all. Each round is a process of its own, so that every round starts from nothing.
+"""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.output import complain
+from mcptest.cli.wanted import wanted
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import visible
+from mcptest.runner.discovery import CONFIG_NAMES, find_suites
+from mcptest.runner.loading import load_plan
+from mcptest.wire.again import run_again
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+
+__all__ = ["touched", "watch"]
+
+_WRITTEN = ("--junit", "--capture", "--server-coverage")
+
+
+def watch(arguments: Arguments) -> int:
+    """Run until somebody presses Ctrl-C; the exit status of the last round."""
+    files = _import_watchfiles()
+    words = _words(arguments)
+    status = run_again(["run", *words, *arguments.paths])
+    if status == ExitCode.INTERRUPTED:
+        return status
+    roots, ours = _roots(arguments), _ours(arguments)
+    noun = "folder" if len(roots) == 1 else "folders"
+    complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
+    quiet = [] if _has_own_stdout(arguments) else ["--reporter=minimal"]
+    is_wanted = files.DefaultFilter(ignore_paths=ours)
+    try:
+        for changes in files.watch(*roots, watch_filter=is_wanted, raise_interrupt=True):
+            paths = touched([path for _, path in changes], arguments.paths)
+            status = run_again(["run", *words, *quiet, *paths])
+            if status == ExitCode.INTERRUPTED:
+                break
+    except KeyboardInterrupt:
+        complain("\n")
+    return status
+
+
+def _import_watchfiles() -> Any:
+    try:
+        import watchfiles  # noqa: PLC0415  # for those who want it
+    except ImportError:
+        raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
+    return watchfiles
+
+
+def touched(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """What to run after these files have changed: the test files among them, or all."""
+    try:
+        suites = {os.path.realpath(suite): suite for suite in find_suites(paths)}
+    except McptestError:
+        return tuple(paths)
+    hit = [suites.get(os.path.realpath(path)) for path in changed]
+    # What has been deleted is no test file any more, and the others are run to say so.
+    return tuple(sorted(file for file in hit if file)) if all(hit) else tuple(paths)
+
+
+def _words(arguments: Arguments) -> list[str]:
+    """The options as they were given, but for the one that is ours."""
+    words = []
+    for name, values in arguments.given.items():
+        if name != "--watch":
+            words += [f"{name}={value}" for value in values] or [name]
+    return words
+
+
+def _has_own_stdout(arguments: Arguments) -> bool:
+    on_stdout = [word for word in arguments.all("--reporter") if "=" not in word]
+    return bool(on_stdout) or arguments.has("--json")
+
+
+def _ours(arguments: Arguments) -> tuple[str, ...]:
+    """What the run itself writes, and what therefore is no reason to run again."""
+    files = [arguments.last(name) for name in _WRITTEN if arguments.has(name)]
+    files += [word.partition("=")[2] for word in arguments.all("--reporter") if "=" in word]
+    return tuple(os.path.abspath(file) for file in files)
+
+
+def _roots(arguments: Arguments) -> list[str]:
+    """The folders of the test files, of the config and of the server."""
+    folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in arguments.paths}
+    folders |= {os.path.dirname(arguments.last("--config"))} if arguments.has("--config") else set()
+    if not arguments.paths or any(os.path.exists(name) for name in CONFIG_NAMES):
+        folders.add(".")
+    try:
+        plan = load_plan(wanted(arguments), os.environ)
+    except McptestError:
+        plan = None
+    for suite, spec in plan.suites if plan else ():
+        folders |= {os.path.dirname(suite.file), spec.cwd}
+    roots = {os.path.realpath(folder or ".") for folder in folders}
+    missing = [root for root in roots if not os.path.isdir(root)]
+    if missing:
+        raise UsageError(f"there is no folder {visible(missing[0])!r} to watch")
+    # A folder below another one is watched with it.
+    return sorted(
+        root
+        for root in roots
+        if not any(root != other and root.startswith(other.rstrip("/") + "/") for other in roots)
+    )

@@ -1,0 +1,201 @@
+"""What a test expects: the response, stderr, exit code, times and notifications.
+
+A mapping goes in, an `Expectation` comes out; every mistake is a complaint, and reading
+goes on.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.jsonrpc import describe_id, id_key
+from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import trail_of
+from mcptest.core.plan import Expectation, Performance
+from mcptest.core.suggest import closest
+from mcptest.formats.fields import Fields, kind_of
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.patterns import PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.diagnostics import Complaint
+
+    Message = dict[str, object]
+
+__all__ = ["SLIPPED_KEYS", "STDERR_EMPTY", "ExpectReader"]
+
+EXPECT_KEYS = ("response", "stderr", "exitCode", "performance", "notifications")
+_ALL_EXPECT_KEYS = frozenset(EXPECT_KEYS)
+_PERFORMANCE_KEYS = ("maxResponseTime", "minResponseTime")
+
+# Keys that belong under `expect` and often stand one level too high.
+SLIPPED_KEYS = ("stderr", "performance")
+
+STDERR_EMPTY = "toBeEmpty"
+
+_ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
+
+
+class ExpectReader:
+    """Reads the expectations of one file."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self._compiler = compiler
+        self.complaints: list[Complaint] = compiler.complaints
+
+    def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
+        """What the test expects of the answer to its request."""
+        holders = self._holders(fields)
+        response = holders.get("response")
+        stderr = holders.get("stderr")
+        exit_code = holders.get("exitCode")
+        performance = holders.get("performance")
+        notifications = holders.get("notifications")
+        compiler = self._compiler
+        compiler.has_seen_regex = compiler.may_check_nothing = False
+        return Expectation(
+            response=self._response(response, request, is_short) if response else ABSENT,
+            stderr=self._stderr(stderr) if stderr else ABSENT,
+            notifications=self._notifications(notifications) if notifications else (),
+            # Said by the compiler, so after everything that is compiled.
+            has_regex=compiler.has_seen_regex,
+            may_check_nothing=compiler.may_check_nothing,
+            exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
+            performance=self._performance(performance, request) if performance else None,
+        )
+
+    def _holders(self, fields: Fields) -> dict[str, Fields]:
+        """The mapping that holds each key of `expect`: itself, or the test it slipped out to."""
+        test = fields.mapping
+        inner = fields.mapping_at("expect") if test.get("expect") is not None else None
+        holders: dict[str, Fields] = {}
+        if inner:
+            if not inner.mapping.keys() <= _ALL_EXPECT_KEYS:
+                inner.refuse_unknown(EXPECT_KEYS, (), '"expect"')
+            holders = dict.fromkeys(inner.mapping, inner)
+        for key in SLIPPED_KEYS:
+            if key in test:
+                self._take_slipped(key, fields, holders)
+        if any(holder.mapping[key] is not None for key, holder in holders.items()):
+            return holders
+        if holders or inner or test.get("expect", ABSENT) is None:
+            message = '"expect" is empty: this test would check nothing'
+            fields.complain("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
+        return {}
+
+    def _take_slipped(self, key: str, fields: Fields, holders: dict[str, Fields]) -> None:
+        if key in holders:
+            message = f'"{key}" stands here and under "expect"; only one of them can count'
+            fields.complain(key, "F003", message, 'keep the one under "expect"')
+            return
+        message = f'"{key}" belongs under "expect"; it is read as if it stood there'
+        fields.complain(key, "W001", message, severity="warning")
+        holders[key] = fields
+
+    def _response(self, fields: Fields, request: Message, is_short: bool) -> object:
+        value = fields.mapping["response"]
+        if not isinstance(value, dict) and not _is_pattern(value):
+            message = f'"response" must be the answer as an object and is {kind_of(value)}'
+            fields.complain("response", "F008", message, on_key=False)
+            return ABSENT
+        if isinstance(value, dict):
+            self._refuse_impossible(fields, value, request)
+            if is_short and not _has_directive(value):
+                value = self._in_envelope(fields, value, request)
+        return self._compiler.compile(value, trail_of((*fields.steps, "response")))
+
+    def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
+        """What a short form need not say of an answer: the envelope is ours."""
+        for key in response:
+            if key not in _ANSWER_KEYS:
+                message = f'no answer has a key "{key}" at its top'
+                help = f"what a server answers stands under result: or error:, so put {key} there"
+                fields.at(("response", key)).complain("", "F017", message, help)
+        return {"jsonrpc": "2.0", "id": request["id"]} | response
+
+    def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
+        """Expectations that no answer can meet, or that every answer meets."""
+        if request and "id" not in request:
+            message = 'the request has no "id", so it is a notification and no response will come'
+            fields.complain("response", "F017", message, 'give the request an "id"')
+        if response == {"match:partial": {}}:
+            fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
+        if not response:
+            fields.complain("response", "F017", "no answer is an empty object")
+        inner = Fields(response, (*fields.steps, "response"), self.complaints)
+        for key in EXPECT_KEYS:
+            if key in response:
+                message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
+                inner.complain(key, "F017", message)
+        if response.get("jsonrpc", "2.0") != "2.0" and not _is_pattern(response["jsonrpc"]):
+            message = 'every answer says jsonrpc: "2.0", in quotes'
+            inner.complain("jsonrpc", "F017", message, on_key=False)
+        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
+            message = f"the request has {describe_id(request['id'])}, and so will the answer"
+            inner.complain("id", "F017", message, on_key=False)
+
+    def _stderr(self, fields: Fields) -> object:
+        value = fields.mapping["stderr"]
+        if not isinstance(value, str):
+            message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
+            fields.complain("stderr", "F008", message, on_key=False)
+            return ABSENT
+        if value == STDERR_EMPTY:
+            return ""
+        if closest(value, [STDERR_EMPTY]):
+            message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
+            fields.complain("stderr", "F012", message, on_key=False)
+        return self._compiler.compile(value.strip(), trail_of((*fields.steps, "stderr")))
+
+    def _performance(self, fields: Fields, request: Message) -> Performance | None:
+        inner = fields.mapping_at("performance")
+        if inner is None:
+            return None
+        inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
+        if request and "id" not in request:
+            message = "a notification has no answer whose time could be taken"
+            fields.complain("performance", "F017", message)
+        if all(value is None for value in inner.mapping.values()):
+            fields.complain("performance", "F011", '"performance" is empty: it checks nothing')
+            return None
+        longest = inner.duration_s("maxResponseTime")
+        shortest = inner.duration_s("minResponseTime")
+        if longest and shortest and shortest > longest:
+            message = '"minResponseTime" is more than "maxResponseTime"'
+            inner.complain("minResponseTime", "F017", message)
+        return Performance(max_response_s=longest, min_response_s=shortest)
+
+    def _notifications(self, fields: Fields) -> tuple[object, ...]:
+        wanted = fields.list_at("notifications")
+        if not wanted and isinstance(fields.mapping["notifications"], list):
+            message = '"notifications" is empty: it checks nothing'
+            fields.complain("notifications", "F011", message)
+        return tuple(
+            self._notification(fields.at(("notifications", index)), item)
+            for index, item in enumerate(wanted)
+        )
+
+    def _notification(self, place: Fields, value: object) -> object:
+        """A text stands for the method alone, a mapping for the whole message."""
+        if isinstance(value, str):
+            value = {"match:partial": {"method": value}}
+        elif not isinstance(value, dict):
+            message = f"a notification is a method or a whole message and is {kind_of(value)}"
+            place.complain("", "F008", message, on_key=False)
+        elif not _has_directive(value):
+            value = {"jsonrpc": "2.0"} | value
+        return self._compiler.compile(value, trail_of(place.steps))
+
+
+def _has_directive(value: Message) -> bool:
+    return any(key.startswith(PREFIX) for key in value)
+
+
+def _may_be_id(wanted: object, sent: object) -> bool:
+    """Can an answer to `sent` have this id? An error may have none, or null."""
+    if wanted is None or _is_pattern(wanted):
+        return True
+    return id_key(wanted) == id_key(sent)
+
+
+def _is_pattern(value: object) -> bool:
+    return isinstance(value, str) and value.startswith(PREFIX)

@@ -1,0 +1,211 @@
+"""Matchers on arrays, and on everything that has a size."""
+
+from __future__ import annotations
+
+import operator
+from itertools import pairwise
+
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.counting import length_check, lengths
+from mcptest.matching.parameters import a_count, a_text, nothing
+from mcptest.matching.registry import Interval, Matcher, Miss
+from mcptest.matching.values import a_type, hashable, json_type, none_of, printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["ARRAY_MATCHERS", "SIZE_MATCHERS"]
+
+
+def _exactly(count: int) -> Interval:
+    return Interval(quantity="length", low=(count, 0), high=(count, 0))
+
+
+def _array_contains(wanted: str, actual: object) -> Miss | None:
+    if not isinstance(actual, list):
+        return Miss(why=f"it is {a_type(actual)}")
+    if any(printed(element) == wanted for element in actual):
+        return None
+    path, colon, value = wanted.partition(":")
+    if colon and any(_at(element, path) == value for element in actual):
+        return None
+    return Miss(why=none_of(actual, "is it"), hint=lambda: _array_hint(wanted, actual))
+
+
+def _array_hint(wanted: str, actual: list[object]) -> str:
+    folded = wanted.casefold()
+    path, colon, value = folded.partition(":")
+    for element in actual:
+        text = printed(element)
+        if text.casefold() == folded or (colon and _folded_at(element, path) == value):
+            return "one differs only in case"
+    if any(wanted in printed(element) for element in actual):
+        return "one holds it as a part; match:contains: looks inside the elements"
+    return ""
+
+
+def _at(element: object, path: str) -> str | None:
+    for key in path.split("."):
+        if not isinstance(element, dict) or key not in element:
+            return None
+        element = element[key]
+    return printed(element)
+
+
+def _folded_at(element: object, path: str) -> str | None:
+    for key in path.split("."):
+        if not isinstance(element, dict):
+            return None
+        near = [value for name, value in element.items() if name.casefold() == key]
+        if not near:
+            return None
+        element = near[0]
+    return printed(element).casefold()
+
+
+def _is_unique(_: None, actual: object) -> Miss | None:
+    if not isinstance(actual, list):
+        return Miss(why=f"it is {a_type(actual)}")
+    seen: dict[object, int] = {}
+    for index, element in enumerate(actual):
+        first = seen.setdefault(hashable(element), index)
+        if first != index:
+            return Miss(why=f"it has the same at [{first}] and [{index}]")
+    return None
+
+
+def _is_sorted(_: None, actual: object) -> Miss | None:
+    if not isinstance(actual, list):
+        return Miss(why=f"it is {a_type(actual)}")
+    for index, (one, other) in enumerate(pairwise(actual)):
+        kinds = {json_type(one), json_type(other)}
+        if kinds not in ({"number"}, {"string"}):
+            names = " and ".join(dict.fromkeys([a_type(one), a_type(other)]))
+            return Miss(why=f"it has {names} at [{index}] and [{index + 1}], which have no order")
+        if other < one:
+            return Miss(
+                why=f"it has [{index + 1}] out of place",
+                hint=lambda: "it is sorted the other way round" if _falls(actual) else "",
+            )
+    return None
+
+
+def _falls(elements: list[object]) -> bool:
+    kinds = {json_type(element) for element in elements}
+    return kinds in ({"number"}, {"string"}) and all(
+        other <= one  # type: ignore[operator]  # all of one kind that has an order
+        for one, other in pairwise(elements)
+    )
+
+
+def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
+    def check(_: None, actual: object) -> Miss | None:
+        if not isinstance(actual, (str, list, dict)):
+            return Miss(why=f"it is {a_type(actual)}")
+        if (not actual) == wanted:
+            return None
+        return Miss(why=f"it has {len(actual):,}" if actual else "it is empty")
+
+    return check
+
+
+SIZE_MATCHERS = (
+    Matcher(
+        name="length",
+        family="Sizes",
+        parameters=("N",),
+        summary="A text of N characters, or an array of N elements.",
+        example="match:length:3",
+        passes=("abc", [1, 2, 3]),
+        fails=("ab", {"a": 1, "b": 2, "c": 3}),
+        parse=a_count,
+        wants=lambda count: f"a text or array of length {count}",
+        check=length_check(("string", "array"), operator.eq),
+        kinds=("string", "array"),
+        interval=_exactly,
+    ),
+    Matcher(
+        name="count",
+        family="Sizes",
+        parameters=("N",),
+        summary="An array of N elements, or an object of N keys.",
+        example="match:count:2",
+        passes=([1, 2], {"a": 1, "b": 2}),
+        fails=([], "ab"),
+        parse=a_count,
+        wants=lambda count: f"an array of {count} elements or an object of {count} keys",
+        check=length_check(("array", "object"), operator.eq),
+        kinds=("array", "object"),
+        interval=_exactly,
+    ),
+    Matcher(
+        name="empty",
+        family="Sizes",
+        summary="A text, array or object with nothing in it.",
+        example="match:empty",
+        passes=("", [], {}),
+        fails=(" ", [0], None),
+        parse=nothing,
+        wants=lambda _: "an empty text, array or object",
+        check=_is_empty(wanted=True),
+        kinds=("string", "array", "object"),
+        interval=lambda _: _exactly(0),
+    ),
+    Matcher(
+        name="notEmpty",
+        family="Sizes",
+        summary="A text, array or object with something in it.",
+        example="match:notEmpty",
+        passes=("a", [0], {"a": 1}),
+        fails=("", [], None),
+        parse=nothing,
+        wants=lambda _: "a text, array or object with something in it",
+        check=_is_empty(wanted=False),
+        kinds=("string", "array", "object"),
+        interval=lambda _: Interval(quantity="length", low=(1, 0)),
+    ),
+)
+
+ARRAY_MATCHERS = (
+    *lengths(
+        "arrayLength", "Arrays", "An array", "elements", ("array",), ([1, 2, 3], [1, 2, 3, 4], [1])
+    ),
+    Matcher(
+        name="arrayContains",
+        family="Arrays",
+        parameters=("V",),
+        summary="Some element of the array is V or prints as V; `path:V` looks inside objects.",
+        example="match:arrayContains:name:read_file",
+        passes=([{"name": "read_file"}], ["name:read_file"]),
+        fails=([{"name": "write_file"}], []),
+        parse=a_text,
+        wants=lambda wanted: f"an array that holds {dump_json(wanted)}",
+        check=_array_contains,
+        kinds=("array",),
+    ),
+    Matcher(
+        name="unique",
+        family="Arrays",
+        summary="An array in which no two elements are equal.",
+        example="match:unique",
+        passes=([1, 2, "1"], []),
+        fails=([1, 2, 1.0], "ab"),
+        parse=nothing,
+        wants=lambda _: "an array without equal elements",
+        check=_is_unique,
+        kinds=("array",),
+    ),
+    Matcher(
+        name="sorted",
+        family="Arrays",
+        summary="An array of numbers, or of texts, in which none is less than the one before it.",
+        example="match:sorted",
+        passes=([1, 2, 2], ["a", "b"], []),
+        fails=([2, 1], [1, "a"], "ab"),
+        parse=nothing,
+        wants=lambda _: "a sorted array",
+        check=_is_sorted,
+        kinds=("array",),
+    ),
+)

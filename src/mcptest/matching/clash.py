@@ -1,0 +1,174 @@
+"""Expectations of one value that cannot hold together.
+
+Compiled expectations go in, sentences come out. Only what is certain is said: what two
+patterns allow is seen from their entries in the registry.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from mcptest.core.record import Record
+from mcptest.matching.exact import is_less, is_same_number
+from mcptest.matching.group import AllOf, Each, Group, Partial, Some, written
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.shown import shown
+from mcptest.matching.values import equal, json_type
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.core.paths import Trail
+    from mcptest.matching.registry import Interval
+
+__all__ = ["Claim", "contradictions"]
+
+_ALL_KINDS = frozenset(["string", "number", "boolean", "object", "array", "null"])
+
+
+class Claim(Record):
+    """One expectation of a value, and where it is written."""
+
+    value: object
+    trail: Trail
+
+
+def contradictions(claims: Sequence[Claim]) -> Iterator[tuple[Trail, str]]:
+    """Where a claim cannot hold beside one before it, and why; the claims are of one value."""
+    flat = [
+        (origin, inner)
+        for origin, claim in enumerate(claims)
+        for inner in _flat(claim.value, claim.trail)
+    ]
+    for (origin, one), (other_origin, other) in combinations(flat, 2):
+        # What stands in one claim was compared when that claim was read.
+        if origin != other_origin:
+            yield from _between(one, other)
+
+
+def _flat(value: object, trail: Trail) -> Iterator[Claim]:
+    """The same, without the groups in it."""
+    if not isinstance(value, Group):
+        yield Claim(value=value, trail=trail)
+        return
+    for check in value.checks:
+        if isinstance(check, Partial):
+            yield from _flat(check.value, (trail, "match:partial"))
+        elif isinstance(check, AllOf):
+            for index, inner in enumerate(check.values):
+                yield from _flat(inner, ((trail, "match:all"), index))
+        elif isinstance(check, (Each, Some)):
+            name = "match:arrayElements" if isinstance(check, Each) else "match:anyElement"
+            yield Claim(value=_Elements(directive=name), trail=(trail, name))
+    if value.siblings:
+        yield from _flat(value.siblings, trail)
+
+
+class _Elements(Record):
+    """Stands for a directive that wants an array, whatever is in it."""
+
+    directive: str
+
+
+def _between(one: Claim, other: Claim) -> Iterator[tuple[Trail, str]]:
+    left, right = one.value, other.value
+    why = _clash(left, right)
+    if why:
+        yield other.trail, f"{_named(right)} cannot hold beside {_named(left)}: {why}"
+    elif isinstance(left, dict) and isinstance(right, dict):
+        for key in left:
+            if key in right:
+                inner = Claim(value=right[key], trail=(other.trail, key))
+                yield from contradictions([Claim(value=left[key], trail=(one.trail, key)), inner])
+    elif isinstance(left, list) and isinstance(right, list):
+        for index, (first, second) in enumerate(zip(left, right, strict=False)):
+            inner = Claim(value=second, trail=(other.trail, index))
+            yield from contradictions([Claim(value=first, trail=(one.trail, index)), inner])
+
+
+def _named(value: object) -> str:
+    return value.directive if isinstance(value, _Elements) else shown(written(value), 60)
+
+
+def _clash(left: object, right: object) -> str:
+    """Why no value meets both, "" when one may."""
+    kinds = _kinds(left), _kinds(right)
+    if not kinds[0] & kinds[1]:
+        return f"one wants {_listed(kinds[0])}, the other {_listed(kinds[1])}"
+    if _is_scalar(left) and _is_scalar(right):
+        return "" if equal(left, right) else "they are two values"
+    if isinstance(left, Pattern) and isinstance(right, Pattern):
+        return _clash_of_patterns(left, right)
+    for pattern, value in ((left, right), (right, left)):
+        if isinstance(pattern, Pattern) and _is_scalar(value) and not _may_meet(pattern, [value]):
+            return "it does not meet it"
+    return ""
+
+
+def _clash_of_patterns(left: Pattern, right: Pattern) -> str:
+    if left.negated != right.negated:
+        is_opposite = left.matcher == right.matcher and _body(left) == _body(right)
+        if is_opposite:
+            return "one is the opposite of the other"
+    for pattern, other in ((left, right), (right, left)):
+        only = pattern.matcher.only
+        values = only(pattern.parameter) if only and not pattern.negated else ()
+        if values and not _may_meet(other, values):
+            return "nothing meets both"
+    intervals = _interval(left), _interval(right)
+    if intervals[0] and intervals[1] and _is_apart(intervals[0], intervals[1]):
+        noun = "number" if intervals[0].quantity == "number" else "length"
+        return f"no {noun} meets both"
+    return ""
+
+
+def _body(pattern: Pattern) -> str:
+    return pattern.source.removeprefix("match:").removeprefix("not:")
+
+
+def _may_meet(pattern: Pattern, values: Sequence[object]) -> bool:
+    if pattern.matcher.is_slow or pattern.matcher.needs_clock:
+        return True
+    return any(map(pattern.is_met, values))
+
+
+def _is_scalar(value: object) -> bool:
+    return value is None or isinstance(value, (str, int, float))
+
+
+def _kinds(value: object) -> frozenset[str]:
+    if isinstance(value, _Elements):
+        return frozenset(["array"])
+    if not isinstance(value, Pattern):
+        return frozenset([json_type(value)])
+    if value.negated:
+        return _ALL_KINDS
+    matcher = value.matcher
+    kinds = matcher.kinds_of(value.parameter) if matcher.kinds_of else matcher.kinds
+    return frozenset(kinds) or _ALL_KINDS
+
+
+def _listed(kinds: frozenset[str]) -> str:
+    return " or ".join(sorted(kinds))
+
+
+def _interval(pattern: Pattern) -> Interval | None:
+    if pattern.negated or not pattern.matcher.interval:
+        return None
+    return pattern.matcher.interval(pattern.parameter)
+
+
+def _is_apart(left: Interval, right: Interval) -> bool:
+    if left.quantity != right.quantity:
+        return False
+    return _ends_before(left, right) or _ends_before(right, left)
+
+
+def _ends_before(left: Interval, right: Interval) -> bool:
+    if left.high is None or right.low is None:
+        return False
+    if is_less(left.high, right.low):
+        return True
+    is_open = left.is_high_open or right.is_low_open
+    return is_open and is_same_number(left.high, right.low)

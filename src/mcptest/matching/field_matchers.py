@@ -1,0 +1,146 @@
+"""Matchers that compare two fields of one object with each other."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.dates import epoch_ms, is_date_text
+from mcptest.matching.exact import exact, exact_text, is_less, is_same_number
+from mcptest.matching.field_path import parse_field_path, pull
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.shown import shown
+from mcptest.matching.values import a_type, equal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.matching.field_path import Steps
+
+__all__ = ["FIELD_MATCHERS", "Relation"]
+
+# Words for what is asked; the longer operators stand first, to be found first.
+_OPERATORS = {
+    "<=": "at most",
+    ">=": "at least",
+    "!=": "other than",
+    "==": "equal to",
+    "<": "less than",
+    ">": "greater than",
+    "=": "equal to",
+}
+_ORDERINGS = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge}
+
+
+class Relation(Record):
+    """`L op R`: two places in one object, and what must hold between them."""
+
+    source: str
+    left: str
+    right: str
+    left_steps: Steps
+    right_steps: Steps
+    operator: str
+
+    def missing(self, actual: object) -> str:
+        """Which of the two fields a value does not have, "" when it has both."""
+        for path, steps in ((self.left, self.left_steps), (self.right, self.right_steps)):
+            if pull(actual, steps)[0] is ABSENT:
+                return path
+        return ""
+
+
+def _a_relation(raw: str) -> Relation:
+    found = re.fullmatch(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|<|>|=)\s*([^<>=!]+?)\s*", raw)
+    if found is None:
+        raise ParameterError(
+            f"needs two fields with one of {' '.join(_OPERATORS)} between, not {dump_json(raw)}"
+        )
+    left, sign, right = found.groups()
+    steps = parse_field_path(left), parse_field_path(right)
+    if steps[0] is None or steps[1] is None:
+        wrong = left if steps[0] is None else right
+        raise ParameterError(f"takes paths such as order.total, not {dump_json(wrong)}")
+    if steps[0] == steps[1] and sign in ("<", ">", "!="):
+        raise CannotHoldError(f"compares {left} with itself, and nothing is {sign} itself")
+    return Relation(
+        source=raw.strip(),
+        left=left,
+        right=right,
+        left_steps=steps[0],
+        right_steps=steps[1],
+        operator=sign,
+    )
+
+
+def _relate(relation: Relation, actual: object) -> Miss | None:
+    if not isinstance(actual, (dict, list)):
+        return Miss(why=f"it is {a_type(actual)}")
+    left, why = pull(actual, relation.left_steps)
+    if left is ABSENT:
+        return _nothing_at(relation.left, why)
+    right, why = pull(actual, relation.right_steps)
+    if right is ABSENT:
+        return _nothing_at(relation.right, why)
+    if _holds_between(left, right, relation.operator):
+        return None
+    return Miss(
+        why=f"it has {relation.left} {shown(left, 60)} and {relation.right} {shown(right, 60)}",
+        hint=lambda: _mixed_hint(left, right, relation.operator),
+    )
+
+
+def _nothing_at(path: str, why: str) -> Miss:
+    is_literal = exact_text(path) is not None or path[:1] in ("'", '"')
+    hint = "both sides are fields; to compare with a value, write a pattern at the field"
+    return Miss(why=f"it has nothing at {path}: {why}", hint=(lambda: hint) if is_literal else None)
+
+
+def _mixed_hint(left: object, right: object, sign: str) -> str:
+    if sign in _ORDERINGS and _ordered(left, right) is None:
+        return f"{a_type(left)} and {a_type(right)} have no order"
+    return ""
+
+
+def _holds_between(left: object, right: object, sign: str) -> bool:
+    order = _ordered(left, right)
+    if sign in _ORDERINGS:
+        return order is not None and _ORDERINGS[sign](order, 0)
+    is_equal = order == 0 if order is not None else equal(left, right)
+    return is_equal != (sign == "!=")
+
+
+def _ordered(left: object, right: object) -> int | None:
+    """Less, equal or more as -1, 0, 1; None when they cannot be put in order."""
+    numbers = exact(left), exact(right)
+    if numbers[0] is not None and numbers[1] is not None:
+        if is_same_number(numbers[0], numbers[1]):
+            return 0
+        return -1 if is_less(numbers[0], numbers[1]) else 1
+    if is_date_text(left) or is_date_text(right):
+        moments = epoch_ms(left), epoch_ms(right)
+        if moments[0] is not None and moments[1] is not None:
+            return (moments[0] > moments[1]) - (moments[0] < moments[1])
+    if isinstance(left, str) and isinstance(right, str):
+        return (left > right) - (left < right)
+    return None
+
+
+FIELD_MATCHERS = (
+    Matcher(
+        name="crossField",
+        family="Objects",
+        parameters=("L op R",),
+        summary="Two fields of the object, by path, compared as numbers, dates or text; op is "
+        "one of `<` `>` `<=` `>=` `=` `==` `!=`.",
+        example="match:crossField:order.start < order.end",
+        passes=({"order": {"start": "2023-01-01", "end": "2023-01-02"}},),
+        fails=({"order": {"start": 2, "end": 1}}, {"order": {"start": 1}}, None),
+        parse=_a_relation,
+        wants=lambda relation: f"{relation.left} {_OPERATORS[relation.operator]} {relation.right}",
+        check=_relate,
+        kinds=("object", "array"),
+    ),
+)

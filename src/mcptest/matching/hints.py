@@ -1,0 +1,169 @@
+"""Where else in an answer the thing that is missed might be, and why an array differs.
+
+Only a failing test comes here. The work is bounded: a server cannot make a report slow.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import parse_path, render_trail
+from mcptest.matching.near import nearly
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.values import a_type, printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcptest.core.outcome import Mismatch
+    from mcptest.core.paths import Trail
+
+    Meets = Callable[[object, object], bool]
+
+__all__ = ["Elsewhere", "array_hint", "scalar_hint"]
+
+_MAX_PLACES = 2000
+_MAX_TEXT_CHARS = 10_000
+_MAX_ELEMENTS = 50
+
+# Patterns that say enough of a value for it to be known again.
+_TELLING = frozenset(
+    ["contains", "containsIgnoreCase", "startsWith", "endsWith", "equals", "equalsIgnoreCase"]
+)
+
+
+def scalar_hint(expected: object, actual: object) -> str:
+    """How two values that are not equal are nearly so."""
+    if isinstance(expected, str) and isinstance(actual, str):
+        return nearly(expected, actual, str.__eq__)
+    if isinstance(expected, (dict, list)) or isinstance(actual, (dict, list)):
+        return ""
+    if printed(expected) == printed(actual):
+        return f"the same, but {a_type(actual)} instead of {a_type(expected)}"
+    return ""
+
+
+class Elsewhere:
+    """The places of one answer, looked through when something is not where it should be."""
+
+    def __init__(self, root: object, trail: Trail, meets: Meets) -> None:
+        self._meets = meets
+        self._places = list(islice(_places(root, trail), _MAX_PLACES))
+
+    def hint(self, mismatch: Mismatch, wanted: object) -> str:
+        """Where what was wanted stands instead, "" when it is nowhere."""
+        if mismatch.actual is ABSENT:
+            steps = parse_path(mismatch.path)
+            key = steps[-1] if steps else 0
+            namesakes = [place for place in self._places if place[0] and place[0][1] == key]
+            if isinstance(key, str):
+                found = self._found(mismatch, wanted, namesakes)
+                if found:
+                    return f"it is at {found}"
+                if namesakes and not _is_telling(wanted):
+                    return f'there is a "{key}" at {_listed(namesakes)}'
+        if not _is_telling(wanted):
+            return ""
+        found = self._found(mismatch, wanted, self._places)
+        return f"this is at {found}" if found else ""
+
+    def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
+        """The first place that has it, and how many others do."""
+        own = mismatch.path
+        met = [
+            (trail, value)
+            for trail, value in places
+            if _is_small(value) and self._meets(wanted, value) and render_trail(trail) != own
+        ]
+        return _listed(met) if met else ""
+
+
+def _listed(places: list[tuple[Trail, object]]) -> str:
+    first = render_trail(places[0][0]) or "the top of the answer"
+    others = len(places) - 1
+    if not others:
+        return first
+    return f"{first} and {others} other place{'s' if others > 1 else ''}"
+
+
+def _places(root: object, trail: Trail) -> Iterator[tuple[Trail, object]]:
+    level: list[tuple[Trail, object]] = [(trail, root)]
+    while level:
+        yield from level
+        level = list(islice(_inside(level), _MAX_PLACES))
+
+
+def _inside(level: list[tuple[Trail, object]]) -> Iterator[tuple[Trail, object]]:
+    for trail, value in level:
+        if isinstance(value, dict):
+            for key, member in value.items():
+                yield (trail, key), member
+        elif isinstance(value, list):
+            for index, element in enumerate(value):
+                yield (trail, index), element
+
+
+def _is_small(value: object) -> bool:
+    return not isinstance(value, str) or len(value) <= _MAX_TEXT_CHARS
+
+
+def _is_telling(wanted: object) -> bool:
+    """Whether a value is known again by this, and not just one like many."""
+    if isinstance(wanted, Pattern):
+        return not wanted.negated and wanted.matcher.name in _TELLING
+    if isinstance(wanted, bool) or wanted is None:
+        return False
+    if isinstance(wanted, (int, float)):
+        return abs(wanted) >= 10
+    return isinstance(wanted, (str, dict, list)) and len(wanted) > (
+        2 if isinstance(wanted, str) else 0
+    )
+
+
+def array_hint(expected: list[object], actual: list[object], trail: Trail, meets: Meets) -> str:
+    """Why two arrays that differ are nearly the same, "" when they are not."""
+    if max(len(expected), len(actual)) > _MAX_ELEMENTS:
+        return ""
+    place = render_trail(trail) or "the array"
+    if len(expected) == len(actual):
+        is_shuffled = _is_shuffled(expected, actual, meets)
+        return f"{place} has the same elements in another order" if is_shuffled else ""
+    if not expected or not actual:
+        return ""
+    if len(actual) > len(expected):
+        extra = _left_over(actual, expected, lambda got, wanted: meets(wanted, got))
+        return _without(extra, "would match without") if extra else ""
+    missing = _left_over(expected, actual, meets)
+    return _without(missing, "has all but the expected") if missing else ""
+
+
+def _without(indexes: list[int], words: str) -> str:
+    return f"it {words} {', '.join(f'[{index}]' for index in indexes)}"
+
+
+def _is_shuffled(expected: list[object], actual: list[object], meets: Meets) -> bool:
+    waiting = list(actual)
+    for wanted in expected:
+        for index, got in enumerate(waiting):
+            if meets(wanted, got):
+                del waiting[index]
+                break
+        else:
+            return False
+    return len(expected) > 1
+
+
+def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> list[int]:
+    """Which elements of the longer array must go for the rest to be the shorter one."""
+    left: list[int] = []
+    at = 0
+    for index, element in enumerate(longer):
+        if at < len(shorter) and meets(element, shorter[at]):
+            at += 1
+        else:
+            left.append(index)
+    # Only a surplus at the end is seen without a word.
+    is_at_end = left == list(range(len(shorter), len(longer)))
+    return left if at == len(shorter) and not is_at_end else []

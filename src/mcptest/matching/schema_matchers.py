@@ -1,0 +1,118 @@
+"""`match:jsonSchema:FILE`: a value that is valid by a schema which lies beside the test.
+
+The schema is read and checked when the test file is loaded. Nothing it refers to is ever
+fetched: what it needs must be in it.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.paths import render_path
+from mcptest.core.record import Record
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.matching.registry import BadSchemaError, Matcher, Miss
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["SCHEMA_MATCHERS"]
+
+_MAX_SHOWN = 3
+_MAX_CHARS = 200
+
+
+class _Schema(Record):
+    file: str
+    validator: Any
+
+
+def _a_schema(file: str, read_beside: Callable[[str], str] | None) -> _Schema:
+    if not file.strip():
+        raise BadSchemaError("needs the name of a file, relative to the test file")
+    if read_beside is None:
+        raise BadSchemaError("can only be used in a file: there is nothing to look beside")
+    try:
+        text = read_beside(file.strip())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise BadSchemaError(
+            f"cannot read {file.strip()}: {reason[:1].lower()}{reason[1:]}"
+        ) from None
+    except ValueError as error:
+        raise BadSchemaError(f"cannot read {file.strip()}: {error}") from None
+    return _Schema(file=file.strip(), validator=_validator(file.strip(), text))
+
+
+def _validator(file: str, text: str) -> Any:
+    # Loading it takes longer than a whole small run, and few files use a schema.
+    import jsonschema_rs  # noqa: PLC0415
+
+    try:
+        schema = parse_json(text.removeprefix("\ufeff"))
+    except NotJsonError as error:
+        raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
+    if not isinstance(schema, (dict, bool)):
+        raise BadSchemaError(f"reads {file}, which is no schema: a schema is an object")
+    if schema is True or schema == {}:
+        raise BadSchemaError(f"reads {file}, which every value meets")
+    try:
+        return jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
+    except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
+        raise BadSchemaError(_explained(file, error)) from None
+    except ValueError as error:
+        raise BadSchemaError(f"reads {file}, which is no schema: {error}") from None
+
+
+def _explained(file: str, error: Any) -> str:
+    message = str(getattr(error, "message", error)).partition("\n")[0]
+    if "Retrieval is disabled" in message:
+        target = message.rpartition(" ")[2]
+        return (
+            f"reads {file}, which refers to {target}; nothing is fetched, so put what it needs "
+            "under $defs"
+        )
+    place = render_path(getattr(error, "instance_path", None) or ())
+    return f"reads {file}, which is no schema: {place + ': ' if place else ''}{message}"
+
+
+def _is_valid(schema: _Schema, actual: object) -> Miss | None:
+    try:
+        if schema.validator.is_valid(actual):
+            return None
+        found = []
+        for error in schema.validator.iter_errors(actual):
+            found.append(error)
+            if len(found) > _MAX_SHOWN:
+                break
+    except UnicodeEncodeError:
+        return Miss(why="it has half of a surrogate pair in it, which is no character")
+    told = "; ".join(map(_told, found[:_MAX_SHOWN]))
+    return Miss(why=f"it is not valid: {told}{'; …' if len(found) > _MAX_SHOWN else ''}")
+
+
+def _told(error: Any) -> str:
+    place = render_path(error.instance_path)
+    message = str(error.message)
+    cut = message if len(message) <= _MAX_CHARS else f"{message[:_MAX_CHARS]}…"
+    return f"{place}: {cut}" if place else cut
+
+
+SCHEMA_MATCHERS = (
+    Matcher(
+        name="jsonSchema",
+        family="Objects",
+        parameters=("FILE",),
+        summary="The value is valid by the JSON Schema in FILE, which is named relative to the "
+        "test file; 2020-12 unless it says another draft, formats are checked, and no `$ref` "
+        "is fetched.",
+        example="match:jsonSchema:schemas/weather.json",
+        passes=({"city": "Oslo", "degrees": -3},),
+        fails=({"city": "Oslo"}, "Oslo", None),
+        parse=_a_schema,
+        wants=lambda schema: f"a value that is valid by {schema.file}",
+        check=_is_valid,
+        is_slow=True,
+        reads_file=True,
+    ),
+)

@@ -1,0 +1,216 @@
+"""Matchers on text: what it holds, how it begins and ends, how long it is."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.counting import lengths
+from mcptest.matching.near import nearly
+from mcptest.matching.parameters import a_text, any_text, nothing
+from mcptest.matching.regex_form import Expression, compile_expression, compile_regex
+from mcptest.matching.registry import BadExpressionError, Interval, Matcher, Miss
+from mcptest.matching.shown import counted
+from mcptest.matching.values import a_type, none_of, printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["TEXT_MATCHERS"]
+
+_SCALARS = ("string", "number", "boolean")
+_SCALARS_OR_ARRAY = (*_SCALARS, "array")
+
+
+def _regex(raw: str) -> Expression:
+    a_text(raw)
+    try:
+        return compile_expression(raw)
+    except ValueError as error:
+        raise BadExpressionError(str(error)) from None
+
+
+def _found(expression: Expression, actual: object) -> Miss | None:
+    text = printed(actual)
+    if expression.compiled.search(text):
+        return None
+    return Miss(why="it does not match", hint=lambda: _regex_hint(expression, text))
+
+
+def _regex_hint(expression: Expression, text: str) -> str:
+    if compile_regex(expression.source, re.IGNORECASE).search(text):
+        return "it matches when case is ignored"
+    # `/…/i` is how other places write one; here the slashes are part of it.
+    slashed = re.fullmatch(r"/(.+)/[a-z]*", expression.source, re.DOTALL)
+    try:
+        if slashed and compile_regex(slashed[1], re.IGNORECASE).search(text):
+            return "the slashes around it are searched for too; leave them out"
+    except ValueError:
+        pass
+    return ""
+
+
+def _holds(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | None]:
+    """A check on the text of a scalar."""
+
+    def check(wanted: str, actual: object) -> Miss | None:
+        if isinstance(actual, (dict, list)) or actual is None:
+            return Miss(why=f"it is {a_type(actual)}")
+        text = printed(actual)
+        if test(text, wanted):
+            return None
+        return Miss(why="it does not", hint=lambda: nearly(wanted, text, test))
+
+    return check
+
+
+def _contains_text(text: str, wanted: str) -> bool:
+    return wanted in text
+
+
+def _contains_folded(text: str, wanted: str) -> bool:
+    return wanted.casefold() in text.casefold()
+
+
+def _is_folded(text: str, wanted: str) -> bool:
+    return text.casefold() == wanted.casefold()
+
+
+def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | None]:
+    """The same check, which on an array some element must meet."""
+    of_scalar = _holds(test)
+
+    def check(wanted: str, actual: object) -> Miss | None:
+        if not isinstance(actual, list):
+            return of_scalar(wanted, actual)
+        if any(test(printed(element), wanted) for element in actual):
+            return None
+        return Miss(why=none_of(actual, "contains it"))
+
+    return check
+
+
+def _quoting(words: str) -> Callable[[object], str]:
+    return lambda wanted: f"{words} {dump_json(wanted)}"
+
+
+def _is_text(is_empty: bool) -> Callable[[None, object], Miss | None]:
+    def check(_: None, actual: object) -> Miss | None:
+        if not isinstance(actual, str):
+            return Miss(why=f"it is {a_type(actual)}")
+        if (not actual) == is_empty:
+            return None
+        return Miss(why=f"it has {counted(len(actual), 'character')}" if actual else "it is empty")
+
+    return check
+
+
+TEXT_MATCHERS = (
+    Matcher(
+        name="regex",
+        family="Text",
+        parameters=("R",),
+        summary="The regular expression R is found anywhere in the text (of other values: in "
+        "their JSON).",
+        example=r"match:regex:^v\d+",
+        passes=("v12",),
+        fails=("12", "V1"),
+        parse=_regex,
+        wants=lambda expression: f"text that matches /{expression.source}/",
+        check=_found,
+        is_slow=True,
+    ),
+    Matcher(
+        name="contains",
+        family="Text",
+        parameters=("S",),
+        summary="The text holds S (numbers count as written); in an array, some element's does.",
+        example="match:contains:sunny",
+        passes=("a sunny day", ["rain", "sunny"]),
+        fails=("Sunny", None, []),
+        parse=a_text,
+        wants=_quoting("text that contains"),
+        check=_among(_contains_text),
+        kinds=_SCALARS_OR_ARRAY,
+    ),
+    Matcher(
+        name="containsIgnoreCase",
+        family="Text",
+        parameters=("S",),
+        summary="As `contains`, and small and capital letters count the same.",
+        example="match:containsIgnoreCase:sunny",
+        passes=("Sunny!", ["rain", "SUNNY"]),
+        fails=("rain", None),
+        parse=a_text,
+        wants=_quoting("text that contains, in any case,"),
+        check=_among(_contains_folded),
+        kinds=_SCALARS_OR_ARRAY,
+    ),
+    Matcher(
+        name="startsWith",
+        family="Text",
+        parameters=("S",),
+        summary="The text begins with S.",
+        example="match:startsWith:Error",
+        passes=("Error: no",),
+        fails=("An Error", ["Error"]),
+        parse=a_text,
+        wants=_quoting("text that starts with"),
+        check=_holds(str.startswith),
+        kinds=_SCALARS,
+    ),
+    Matcher(
+        name="endsWith",
+        family="Text",
+        parameters=("S",),
+        summary="The text ends with S.",
+        example="match:endsWith:.txt",
+        passes=("a.txt",),
+        fails=("a.txt ", None),
+        parse=a_text,
+        wants=_quoting("text that ends with"),
+        check=_holds(str.endswith),
+        kinds=_SCALARS,
+    ),
+    Matcher(
+        name="equalsIgnoreCase",
+        family="Text",
+        parameters=("S",),
+        summary="The text is S, in small or capital letters.",
+        example="match:equalsIgnoreCase:ok",
+        passes=("OK", "ok"),
+        fails=("okay", None),
+        parse=any_text,
+        wants=_quoting("text that is, in any case,"),
+        check=_holds(_is_folded),
+        kinds=_SCALARS,
+    ),
+    *lengths("stringLength", "Text", "A text", "characters", ("string",), ("abc", "abcd", "ab")),
+    Matcher(
+        name="stringEmpty",
+        family="Text",
+        summary="A text without any character.",
+        example="match:stringEmpty",
+        passes=("",),
+        fails=(" ", None, []),
+        parse=nothing,
+        wants=lambda _: "an empty text",
+        check=_is_text(is_empty=True),
+        kinds=("string",),
+        interval=lambda _: Interval(quantity="length", high=(0, 0)),
+    ),
+    Matcher(
+        name="stringNotEmpty",
+        family="Text",
+        summary="A text with at least one character.",
+        example="match:stringNotEmpty",
+        passes=("a", " "),
+        fails=("", None, ["a"]),
+        parse=nothing,
+        wants=lambda _: "a text that is not empty",
+        check=_is_text(is_empty=False),
+        kinds=("string",),
+        interval=lambda _: Interval(quantity="length", low=(1, 0)),
+    ),
+)

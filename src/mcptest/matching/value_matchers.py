@@ -1,0 +1,208 @@
+"""Matchers on any value: its kind, whether there is one, and what it equals."""
+
+from __future__ import annotations
+
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.matching.exact import exact, exact_text, is_same_number
+from mcptest.matching.near import nearly
+from mcptest.matching.number_matchers import is_whole
+from mcptest.matching.parameters import any_text, nothing
+from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
+from mcptest.matching.shown import shown
+from mcptest.matching.values import a_type, json_type, printed
+
+__all__ = ["VALUE_MATCHERS"]
+
+_TYPE_NAMES = ("string", "number", "integer", "boolean", "object", "array", "null")
+
+# What the types of JSON are called elsewhere.
+_OTHER_NAMES = {
+    "text": "string",
+    "str": "string",
+    "int": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "decimal": "number",
+    "numeric": "number",
+    "bool": "boolean",
+    "dict": "object",
+    "map": "object",
+    "mapping": "object",
+    "list": "array",
+    "none": "null",
+    "nil": "null",
+}
+
+
+def _types(raw: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in raw.split("|"))
+    for name in names:
+        if name not in _TYPE_NAMES:
+            raise ParameterError(_unknown_type(name))
+    return names
+
+
+def _unknown_type(name: str) -> str:
+    known = f"knows {', '.join(_TYPE_NAMES)}, not {dump_json(name)}"
+    if name.casefold() in ("undefined", "missing"):
+        return f"{known}; a key that must not be there is match:not:exists"
+    meant = _OTHER_NAMES.get(name.casefold()) or closest(name, _TYPE_NAMES)
+    return f'{known}; did you mean "{meant}"?' if meant else known
+
+
+def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
+    kind = json_type(actual)
+    if kind in names or ("integer" in names and is_whole(actual)):
+        return None
+    wants_number = "number" in names or "integer" in names
+    if kind == "number":
+        return Miss(why="it is a number with a fraction" if wants_number else "it is a number")
+    is_text_number = wants_number and kind == "string" and exact_text(str(actual)) is not None
+    hint = (lambda: "it is a number written as text") if is_text_number else None
+    return Miss(why=f"it is {a_type(actual)}", hint=hint)
+
+
+def _exists(_: None, actual: object) -> Miss | None:
+    return Miss(why="it is null") if actual is None else None
+
+
+# Equality
+
+
+def _is_equal(wanted: str, actual: object) -> bool:
+    if isinstance(actual, (dict, list)):
+        return printed(actual) == wanted
+    number, meant = exact(actual), exact_text(wanted)
+    if number is not None and meant is not None:
+        return is_same_number(number, meant)
+    return printed(actual) == wanted
+
+
+def _equals(wanted: str, actual: object) -> Miss | None:
+    if _is_equal(wanted, actual):
+        return None
+    text = printed(actual)
+    return Miss(
+        why=f"it is {shown(actual, 60)}",
+        hint=lambda: nearly(wanted, text, str.__eq__),
+    )
+
+
+def _differs(wanted: str, actual: object) -> Miss | None:
+    return Miss(why="it is just that") if _is_equal(wanted, actual) else None
+
+
+_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
+
+
+def _only(*wanted: str) -> tuple[object, ...]:
+    """Every value that prints as one of these; none where there may be many."""
+    if any(text[:1] in ("{", "[") or exact_text(text) for text in wanted):
+        return ()
+    return (*wanted, *(_WORDS[text] for text in wanted if text in _WORDS))
+
+
+def _kinds(*wanted: str) -> tuple[str, ...]:
+    kinds = {"string"}
+    for text in wanted:
+        if text[:1] in ("{", "["):
+            return ()
+        if exact_text(text):
+            kinds.add("number")
+        elif text in _WORDS:
+            kinds.add(json_type(_WORDS[text]))
+    return tuple(kinds)
+
+
+def _point(wanted: str) -> Interval | None:
+    number = exact_text(wanted)
+    return Interval(quantity="number", low=number, high=number) if number else None
+
+
+def _choices(raw: str) -> tuple[str, ...]:
+    choices = tuple(choice.strip() for choice in raw.split("|"))
+    if not raw.strip():
+        raise ParameterError("needs what it may be, with | between")
+    return choices
+
+
+def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
+    if any(_is_equal(choice, actual) for choice in choices):
+        return None
+    text = printed(actual)
+    return Miss(
+        why=f"it is {shown(actual, 60)}",
+        hint=lambda: next(filter(None, (nearly(one, text, str.__eq__) for one in choices)), ""),
+    )
+
+
+VALUE_MATCHERS = (
+    Matcher(
+        name="type",
+        family="Values",
+        parameters=("T",),
+        summary=f"The value is of JSON type T ({', '.join(_TYPE_NAMES)}); `a|b` is either.",
+        example="match:type:string|null",
+        passes=("", None),
+        fails=(1, {}),
+        parse=_types,
+        wants=lambda names: f"a value of type {' or '.join(names)}",
+        check=_has_type,
+        kinds_of=lambda names: tuple("number" if name == "integer" else name for name in names),
+    ),
+    Matcher(
+        name="exists",
+        family="Values",
+        summary="The key is there and its value is not null.",
+        example="match:exists",
+        passes=("", 0, False),
+        fails=(None,),
+        parse=nothing,
+        wants=lambda _: "a value",
+        check=_exists,
+        kinds=("string", "number", "boolean", "object", "array"),
+    ),
+    Matcher(
+        name="equals",
+        family="Values",
+        parameters=("V",),
+        summary="The value is V: by number when both are numbers, else by text.",
+        example="match:equals:5",
+        passes=(5, 5.0, "5"),
+        fails=(6, "five", None),
+        parse=any_text,
+        wants=dump_json,
+        check=_equals,
+        kinds_of=_kinds,
+        interval=_point,
+        only=_only,
+    ),
+    Matcher(
+        name="notEquals",
+        family="Values",
+        parameters=("V",),
+        summary="The value is not V, compared as `equals` does.",
+        example="match:notEquals:5",
+        passes=(6, "five", None),
+        fails=(5, 5.0, "5"),
+        parse=any_text,
+        wants=lambda wanted: f"anything but {dump_json(wanted)}",
+        check=_differs,
+    ),
+    Matcher(
+        name="oneOf",
+        family="Values",
+        parameters=("a|b|c",),
+        summary="The value is one of those named, compared as `equals` does.",
+        example="match:oneOf:low|high|3",
+        passes=("low", 3),
+        fails=("Low", "low|high", None),
+        parse=_choices,
+        wants=lambda choices: f"one of {', '.join(map(dump_json, choices))}",
+        check=_is_one_of,
+        kinds_of=lambda choices: _kinds(*choices),
+        only=lambda choices: _only(*choices),
+    ),
+)

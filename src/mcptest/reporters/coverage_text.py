@@ -1,0 +1,71 @@
+"""Coverage in words: how much of what a server offers was exercised, and what never was."""
+
+from __future__ import annotations
+
+from mcptest.core.visible import shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcptest.core.coverage import ServerCoverage
+
+__all__ = ["coverage_lines", "never_exercised", "percent_shown", "percent_text"]
+
+MAX_NAMES = 8
+MAX_NAME_CHARS = 60
+
+_NEVER = {
+    "tool": "tools never called",
+    "resource": "resources never read",
+    "resourceTemplate": "templates never used",
+    "prompt": "prompts never got",
+}
+_NEVER_GIVEN = "inputs never given"
+
+
+def percent_shown(coverage: Iterable[ServerCoverage]) -> float | None:
+    """The exercised part in percent, to a tenth; None when nothing is offered.
+
+    Rounded down: 100 means that nothing at all is left.
+    """
+    points = [server.points for server in coverage]
+    whole = sum(total for _, total in points)
+    return sum(hit for hit, _ in points) * 1000 // whole / 10 if whole else None
+
+
+def percent_text(coverage: Iterable[ServerCoverage]) -> str:
+    percent = percent_shown(coverage)
+    return "nothing is offered" if percent is None else f"{percent:g} %"
+
+
+def coverage_lines(coverage: Sequence[ServerCoverage]) -> list[str]:
+    """One line a server, and below it what was never exercised; safe to print."""
+    lines: list[str] = []
+    for server in coverage:
+        hit, whole = server.points
+        part = f" ({hit:,} of {whole:,})" if whole else ""
+        name = visible(shorten(server.server, MAX_NAME_CHARS)) or "the server"
+        lines.append(f"coverage of {name}: {percent_text([server])}{part}")
+        for label, names in never_exercised(server):
+            lines.append(f"  {label:<20}  {_listed(names)}")
+    return lines
+
+
+def never_exercised(server: ServerCoverage) -> list[tuple[str, list[str]]]:
+    """What no test touched, by kind. Inputs count only where the tool itself was called."""
+    never: dict[str, list[str]] = {}
+    for offer in server.offers:
+        if not offer.calls:
+            never.setdefault(_NEVER[offer.kind], []).append(offer.name)
+            continue
+        for part in offer.properties:
+            if not part.calls:
+                never.setdefault(_NEVER_GIVEN, []).append(f"{offer.name}.{part.name}")
+    return [(label, never[label]) for label in (*_NEVER.values(), _NEVER_GIVEN) if label in never]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(visible(shorten(name, MAX_NAME_CHARS)) for name in names[:MAX_NAMES])
+    hidden = len(names) - MAX_NAMES
+    return f"{shown}, … and {hidden:,} more" if hidden > 0 else shown

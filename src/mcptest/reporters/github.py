@@ -1,0 +1,130 @@
+"""The report for a GitHub Actions log: suites as groups, failures as annotations.
+
+Events go in, workflow commands and the words of the terminal report come out. Whatever stands
+between commands is defused, and what stands in them is escaped the way GitHub reads it, so the
+only commands in the text are ours.
+"""
+
+from __future__ import annotations
+
+import io
+
+from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import counted
+from mcptest.reporters.collected import Collected
+from mcptest.reporters.failure_text import render_result
+from mcptest.reporters.headline import name_of
+from mcptest.reporters.terminal import TerminalReporter
+from mcptest.reporters.wording import defused_markers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import Event
+    from mcptest.core.outcome import CaseResult
+
+__all__ = ["GithubReporter"]
+
+WIDTH = 100
+MAX_MESSAGE_CHARS = 4_000
+MAX_TITLE_CHARS = 200
+
+
+class GithubReporter(Collected):
+    """A listener that writes the log as it goes and keeps the annotations for the end."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._log = io.StringIO()
+        self._terminal = TerminalReporter(
+            self._log, colour=False, live=False, width=WIDTH, verbose=False
+        )
+        self._is_in_group = False
+
+    def __call__(self, event: Event) -> None:
+        super().__call__(event)
+        if isinstance(event, SuiteStarted):
+            self._end_group()
+            name = shorten(event.name or event.file, MAX_TITLE_CHARS)
+            self._log.write(_command("group", {}, f"{name} ({counted(event.total, 'test')})"))
+            self._is_in_group = True
+        if isinstance(event, RunFinished):
+            self._end_group()
+        self._terminal(event)
+        if isinstance(event, SuiteFinished):
+            self._end_group()
+
+    def render(self) -> str:
+        """The log of what has happened so far, then the annotations."""
+        self._end_group()
+        return self._log.getvalue() + "".join(self._annotations())
+
+    def _end_group(self) -> None:
+        if self._is_in_group:
+            self._log.write(_command("endgroup", {}, ""))
+            self._is_in_group = False
+
+    def _annotations(self) -> Iterator[str]:
+        for diagnostic in self.started.warnings:
+            yield _of_diagnostic(diagnostic)
+        for suite, result in self.failures():
+            verdict = "failed" if result.status == "failed" else "ended in an error"
+            properties = _place(suite.file, result.line)
+            title = f"{name_of(result)} {verdict}"
+            yield _command("error", {**properties, "title": title}, _message(result))
+        for suite, result in self.flaky():
+            properties = {**_place(suite.file, result.line), "title": f"{name_of(result)} is flaky"}
+            yield _command("warning", properties, f"passed on attempt {result.attempts:,}")
+        finished = self.finished
+        for finding in finished.findings:
+            text = finding.message + (f" ({finding.count:,} times)" if finding.count > 1 else "")
+            title = f"mcptest: {finding.kind}"
+            yield _command("notice", {"title": title}, f"{text}\n{finding.quote}".strip())
+        for gate in finished.missed_gates:
+            yield _command("error", {"title": "mcptest: gate missed"}, gate)
+        if finished.fault is not None:
+            text = f"{finished.fault.message}\n{finished.fault.hint}".strip()
+            yield _command("error", {"title": f"mcptest: {finished.fault.kind}"}, text)
+        if finished.interrupted:
+            text = f"{finished.summary.total:,} of {counted(self.started.total, 'test')} ran"
+            yield _command("error", {"title": "mcptest: interrupted"}, text)
+
+
+def _message(result: CaseResult) -> str:
+    lines = render_result(result, columns=WIDTH, verbose=False)
+    return "\n".join(line.text for line in lines).strip("\n")
+
+
+def _of_diagnostic(diagnostic: Diagnostic) -> str:
+    properties = _place(diagnostic.file, diagnostic.line)
+    if diagnostic.line:
+        properties["col"] = str(diagnostic.column)
+    text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
+    return _command(diagnostic.severity, {**properties, "title": diagnostic.code}, text)
+
+
+def _place(file: str, line: int) -> dict[str, str]:
+    return {"file": file, "line": str(line)} if line else {"file": file}
+
+
+def _command(name: str, properties: dict[str, str], text: str) -> str:
+    """`::name key=value,key=value::text`, with whatever would end a part escaped.
+
+    What cannot be seen is made visible first: an annotation is shown in a browser.
+    """
+    written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
+    lead = f"{name} {written}" if written else name
+    return f"::{lead}::{_data(shorten(text, MAX_MESSAGE_CHARS))}\n"
+
+
+def _data(text: str) -> str:
+    text = defused_markers(visible(text, keep_newlines=True))
+    return text.replace("%", "%25").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    text = defused_markers(visible(text))
+    return text.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,50 @@
+"""One sentence about a result, for reports that have one line for it; and where it stands."""
+
+from __future__ import annotations
+
+from mcptest.core.visible import shorten, visible
+from mcptest.reporters.failure_text import fault_headline
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import SuiteStarted
+    from mcptest.core.outcome import CaseResult
+
+__all__ = ["diagnostic_line", "headline", "name_of", "place_of"]
+
+MAX_NAME_CHARS = 200
+MAX_PATH_CHARS = 200
+MAX_MESSAGE_CHARS = 400
+
+
+def headline(result: CaseResult) -> str:
+    """Why a case did not pass: its fault, else the first thing that differs."""
+    if result.fault is not None:
+        return fault_headline(result.fault)
+    if result.mismatches:
+        first, others = result.mismatches[0], len(result.mismatches) - 1
+        where = visible(shorten(first.path, MAX_PATH_CHARS)) or "(the whole answer)"
+        text = f"{where}: {visible(shorten(first.message, MAX_MESSAGE_CHARS)) or 'differs'}"
+        return f"{text} (and {others:,} more)" if others else text
+    return visible(shorten(result.reason, MAX_MESSAGE_CHARS)) or "no reason is known"
+
+
+def name_of(result: CaseResult) -> str:
+    return visible(shorten(result.name, MAX_NAME_CHARS)) or "(a test without a name)"
+
+
+def place_of(suite: SuiteStarted, result: CaseResult) -> str:
+    """`file:line`, the form that editors and terminals make clickable."""
+    place = visible(suite.file)
+    return f"{place}:{result.line}" if result.line else place
+
+
+def diagnostic_line(diagnostic: Diagnostic) -> str:
+    """A mistake in a file as one line, the place first."""
+    place = visible(diagnostic.file)
+    if diagnostic.line:
+        place += f":{diagnostic.line}:{diagnostic.column}"
+    message = visible(shorten(diagnostic.message, MAX_MESSAGE_CHARS))
+    help = f"; {visible(shorten(diagnostic.help, MAX_MESSAGE_CHARS))}" if diagnostic.help else ""
+    return f"{place}: {diagnostic.severity}[{diagnostic.code}]: {message}{help}"

@@ -1,0 +1,203 @@
+"""The report for a job summary or a comment: Markdown that is the same wherever it is shown.
+
+Events go in, text comes out. Whatever comes from a file or a server stands in code spans and
+fences, where it can be neither markup nor HTML, mentions nobody and links to nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import counted
+from mcptest.reporters.closing_text import ending_line
+from mcptest.reporters.collected import Collected
+from mcptest.reporters.coverage_text import never_exercised, percent_text
+from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
+from mcptest.reporters.folding import Folding
+from mcptest.reporters.headline import diagnostic_line, name_of, place_of
+from mcptest.reporters.wording import defused, render_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.core.events import SuiteStarted
+    from mcptest.core.outcome import CaseResult
+
+__all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced"]
+
+COLUMNS = 100
+# A comment on GitHub holds 65,536 characters; the rest is left for the tables.
+MAX_FAILURE_CHARS = 40_000
+MAX_FAILURES = 50
+MAX_ROWS = 100
+MAX_NAMES = 20
+MAX_TEXT_CHARS = 400
+
+
+class MarkdownReporter(Collected):
+    """A listener that makes a page of a run: verdict, tables, failures."""
+
+    def render(self) -> str:
+        """The page of what has happened so far."""
+        blocks = [f"## mcptest: {self._verdict()}", *self._run_blocks()]
+        if self.suites:
+            blocks.append(self._suite_table())
+        blocks += self._failure_blocks()
+        blocks += self._lists()
+        if self.finished.coverage:
+            blocks += ["### Coverage", self._coverage_table()]
+        return defused("\n\n".join(blocks) + "\n")
+
+    def _verdict(self) -> str:
+        finished, summary = self.finished, self.finished.summary
+        bad = summary.failed + summary.errors
+        if finished.fault is not None:
+            return "no test could run"
+        if bad:
+            return f"{bad:,} of {counted(summary.total, 'test')} did not pass"
+        if not summary.passed:
+            return "no test ran"
+        flaky = f", {summary.flaky:,} of them flaky" if summary.flaky else ""
+        skipped = f", {summary.skipped:,} skipped" if summary.skipped else ""
+        return f"{counted(summary.passed, 'test')} passed{flaky}{skipped}"
+
+    def _run_blocks(self) -> Iterator[str]:
+        """What befell the whole run."""
+        finished = self.finished
+        mistakes = [each for each in self.started.warnings if each.severity == "error"]
+        if finished.fault is not None:
+            details = fault_details(finished.fault, verbose=True)
+            yield fenced([fault_headline(finished.fault), *(line.text for line in details)])
+        if mistakes:
+            yield fenced([diagnostic_line(each) for each in mistakes[:MAX_ROWS]])
+        ending = ending_line(self.started, finished)
+        if ending:
+            yield f"**{ending[:1].upper()}{ending[1:]}.**"
+        for gate in finished.missed_gates:
+            yield f"**Gate missed:** {code_span(gate)}"
+
+    def _suite_table(self) -> str:
+        rows = [
+            (code_cell(suite.name or suite.file), *_counts(results))
+            for suite, results in self.suites[:MAX_ROWS]
+        ]
+        hidden = len(self.suites) - MAX_ROWS
+        if hidden > 0:
+            rest = [result for _, results in self.suites[MAX_ROWS:] for result in results]
+            rows.append((f"… {counted(hidden, 'more suite')}", *_counts(rest)))
+        everything = [result for _, results in self.suites for result in results]
+        if len(self.suites) > 1:
+            took = render_duration(self.finished.duration_s)
+            rows.append(("all", *_counts(everything)[:-1], took))
+        header = ("suite", "passed", "failed", "errors", "skipped", "time")
+        return _table(header, rows, is_numeric=True)
+
+    def _failure_blocks(self) -> Iterator[str]:
+        failures = self.failures()
+        if not failures:
+            return
+        yield "### Failures"
+        folding, room = Folding(), MAX_FAILURE_CHARS
+        for told, (suite, result) in enumerate(failures):
+            same_as = folding.first_like(result, name_of(result))
+            block = _failure(suite, result, same_as)
+            room -= len(block)
+            if told == MAX_FAILURES or room < 0:
+                yield f"… and {counted(len(failures) - told, 'more failure')}."
+                return
+            yield block
+
+    def _lists(self) -> Iterator[str]:
+        flaky = [
+            f"{code_span(name_of(result))} passed on attempt {result.attempts:,}"
+            for _, result in self.flaky()
+        ]
+        if flaky:
+            yield "### Flaky"
+            yield _bullets(flaky)
+        findings = [_finding(each.message, each.count) for each in self.finished.findings]
+        if findings:
+            yield "### Notes about the server"
+            yield _bullets(findings)
+        warnings = [each for each in self.started.warnings if each.severity != "error"]
+        if warnings:
+            yield "### Warnings"
+            yield _bullets([code_span(diagnostic_line(each)) for each in warnings])
+
+    def _coverage_table(self) -> str:
+        rows = []
+        for server in self.finished.coverage[:MAX_ROWS]:
+            never = "; ".join(
+                f"{label}: {_names(names)}" for label, names in never_exercised(server)
+            )
+            rows.append((code_cell(server.server), percent_text([server]), never or "all of it"))
+        return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
+
+
+def _failure(suite: SuiteStarted, result: CaseResult, same_as: str | None) -> str:
+    title = f"#### {code_span(name_of(result))}"
+    place = code_span(place_of(suite, result))
+    if same_as is not None:
+        return f"{title}\n\n{place}: the same as {code_span(same_as)}"
+    lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
+    return f"{title}\n\n{place}\n\n{fenced(lines)}"
+
+
+def _finding(message: str, count: int) -> str:
+    times = f" ({count:,} times)" if count > 1 else ""
+    return f"{code_span(shorten(message, MAX_TEXT_CHARS))}{times}"
+
+
+def _counts(results: Sequence[CaseResult]) -> tuple[str, ...]:
+    statuses = [result.status for result in results]
+    took = render_duration(sum(result.duration_s for result in results))
+    counts = (statuses.count(each) for each in ("passed", "failed", "error", "skipped"))
+    return (*(f"{count:,}" for count in counts), took)
+
+
+def _names(names: Sequence[str]) -> str:
+    hidden = len(names) - MAX_NAMES
+    more = f", … and {hidden:,} more" if hidden > 0 else ""
+    return ", ".join(map(code_cell, names[:MAX_NAMES])) + more
+
+
+def _bullets(items: Sequence[str]) -> str:
+    hidden = len(items) - MAX_ROWS
+    more = [f"… and {hidden:,} more"] if hidden > 0 else []
+    return "\n".join(f"- {item}" for item in (*items[:MAX_ROWS], *more))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: bool) -> str:
+    others = "---:" if is_numeric else "---"
+    rule = ["---", *[others] * (len(header) - 1)]
+    return "\n".join("| " + " | ".join(row) + " |" for row in (header, rule, *rows))
+
+
+def code_span(text: str) -> str:
+    """`text` between as many backticks as it takes; on one line, and never empty."""
+    text = visible(shorten(text, MAX_TEXT_CHARS)).strip() or "(nothing)"
+    ticks = "`" * (_longest_run(text) + 1)
+    # A backtick at either end would join the ones around it.
+    room = " " if text[0] == "`" or text[-1] == "`" else ""
+    return f"{ticks}{room}{text}{room}{ticks}"
+
+
+def code_cell(text: str) -> str:
+    """A code span for a table, where a bar ends the cell even inside of code.
+
+    A backslash in front of a bar would be eaten with it, and is shown doubled.
+    """
+    return code_span(text.replace("\\|", "\\\\|")).replace("|", "\\|")
+
+
+def fenced(lines: Sequence[str]) -> str:
+    """Lines in a fence that is longer than any in them."""
+    body = "\n".join(lines).strip("\n")
+    fence = "`" * max(3, _longest_run(body) + 1)
+    return f"{fence}text\n{body}\n{fence}"
+
+
+def _longest_run(text: str) -> int:
+    return max(map(len, re.findall("`+", text)), default=0)

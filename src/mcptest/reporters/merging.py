@@ -1,0 +1,121 @@
+"""Make one run of several: the shards of a build matrix, each with a report of its own.
+
+Runs with the names of their files go in, one run comes out. Wall time is the longest of them,
+for they ran side by side; what tests took is untouched.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.coverage import CoveredOffer, ServerCoverage
+from mcptest.core.errors import UsageError
+from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.outcome import CaseResult
+from mcptest.core.visible import visible
+from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcptest.core.outcome import Fault, Finding
+
+__all__ = ["merge_runs"]
+
+# A shard for which no tests were left is no trouble, as long as others had some.
+_NOTHING_SELECTED = "nothing_selected"
+
+
+def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
+    """One run of all; a `UsageError` when two of them ran the same file."""
+    _refuse_twice(runs)
+    merged = Collected()
+    suites = [pair for _, run in runs for pair in run.suites]
+    fault = _common_fault(runs)
+    if fault is None:
+        suites += [_as_suite(name, run) for name, run in runs if _has_trouble(run)]
+    merged.all_suites = sorted(suites, key=lambda pair: (pair[0].file, pair[0].name))
+    summary = summary_of(result for _, results in merged.all_suites for result in results)
+    ends = [run.finished for _, run in runs]
+    servers = [name for _, run in runs for name in run.started.server.split(", ") if name]
+    merged.started = RunStarted(
+        started_at=min(run.started.started_at for _, run in runs),
+        server=", ".join(dict.fromkeys(servers)),
+        suites=len(merged.all_suites),
+        total=max(summary.total, sum(run.started.total for _, run in runs)),
+        warnings=tuple(dict.fromkeys(each for _, run in runs for each in run.started.warnings)),
+    )
+    merged.last = RunFinished(
+        summary=summary,
+        duration_s=max(end.duration_s for end in ends),
+        findings=_merged_findings(finding for end in ends for finding in end.findings),
+        fault=fault,
+        interrupted=any(end.interrupted for end in ends),
+        interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),
+        bailed=any(end.bailed for end in ends),
+        coverage=_merged_coverage(server for end in ends for server in end.coverage),
+        missed_gates=tuple(dict.fromkeys(gate for end in ends for gate in end.missed_gates)),
+    )
+    return merged
+
+
+def _refuse_twice(runs: Sequence[tuple[str, Collected]]) -> None:
+    owners: dict[str, str] = {}
+    for name, run in runs:
+        for file in dict.fromkeys(suite.file for suite, _ in run.suites):
+            if file in owners:
+                both = f"{visible(owners[file])} and {visible(name)}"
+                message = f"{both} both hold the tests of {visible(file)}"
+                raise UsageError(message, "reports to merge must be of different test files")
+            owners[file] = name
+
+
+def _has_trouble(run: Collected) -> bool:
+    fault = run.finished.fault
+    return fault is not None and fault.kind != _NOTHING_SELECTED
+
+
+def _common_fault(runs: Sequence[tuple[str, Collected]]) -> Fault | None:
+    """Why no test ran at all; None as soon as one run had tests."""
+    faults = [run.finished.fault for _, run in runs]
+    found = [fault for fault in faults if fault is not None]
+    if len(found) < len(faults):
+        return None
+    return next((fault for fault in found if fault.kind != _NOTHING_SELECTED), found[0])
+
+
+def _as_suite(name: str, run: Collected) -> tuple[SuiteStarted, list[CaseResult]]:
+    """A run in which no test could run, as a test that says so: it must not get lost."""
+    result = CaseResult(
+        name="the tests can be run", status="error", line=0, fault=run.finished.fault
+    )
+    suite = SuiteStarted(name=name, file=name, format=REPORT_FORMAT, server="", total=1)
+    return suite, [result]
+
+
+def _merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    merged: dict[Finding, int] = {}
+    for finding in findings:
+        alike = finding.but(count=0)
+        merged[alike] = merged.get(alike, 0) + finding.count
+    return tuple(finding.but(count=count) for finding, count in merged.items())
+
+
+def _merged_coverage(coverage: Iterable[ServerCoverage]) -> tuple[ServerCoverage, ...]:
+    servers: dict[str, dict[tuple[str, str], CoveredOffer]] = {}
+    for server in coverage:
+        offers = servers.setdefault(server.server, {})
+        for offer in server.offers:
+            key = (offer.kind, offer.name)
+            offers[key] = _added(offers[key], offer) if key in offers else offer
+    return tuple(
+        ServerCoverage(server=name, offers=tuple(offers.values()))
+        for name, offers in servers.items()
+    )
+
+
+def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
+    properties = {part.name: part for part in one.properties}
+    for part in other.properties:
+        known = properties.get(part.name)
+        properties[part.name] = part.but(calls=part.calls + known.calls) if known else part
+    return one.but(calls=one.calls + other.calls, properties=tuple(properties.values()))

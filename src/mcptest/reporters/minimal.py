@@ -1,0 +1,51 @@
+"""The shortest report: a line for each failure, and one line at the end."""
+
+from __future__ import annotations
+
+from mcptest.core.visible import shorten, visible
+from mcptest.reporters.closing_text import ending_line, totals
+from mcptest.reporters.collected import Collected
+from mcptest.reporters.coverage_text import percent_text
+from mcptest.reporters.folding import Folding
+from mcptest.reporters.headline import diagnostic_line, headline, name_of, place_of
+from mcptest.reporters.paint import Paint
+from mcptest.reporters.wording import defused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MinimalReporter"]
+
+MAX_MESSAGE_CHARS = 400
+_NO_PAINT = Paint(on=False)
+
+
+class MinimalReporter(Collected):
+    """A listener that has a line for whatever went wrong."""
+
+    def render(self) -> str:
+        return defused("\n".join([*self._troubles(), self._last_line()]) + "\n")
+
+    def _troubles(self) -> Iterator[str]:
+        for mistake in self.started.warnings:
+            if mistake.severity == "error":
+                yield diagnostic_line(mistake)
+        folding = Folding()
+        for suite, result in self.failures():
+            word = "FAIL" if result.status == "failed" else "ERROR"
+            name, place = name_of(result), place_of(suite, result)
+            same_as = folding.first_like(result, f"same as {place}")
+            yield f"{word} {place} {name}: {same_as or headline(result)}"
+        for gate in self.finished.missed_gates:
+            yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
+        if self.finished.fault is not None:
+            yield f"ERROR {visible(shorten(self.finished.fault.message, MAX_MESSAGE_CHARS))}"
+
+    def _last_line(self) -> str:
+        finished = self.finished
+        parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
+        if finished.coverage:
+            parts.append(f"coverage {percent_text(finished.coverage)}")
+        ending = ending_line(self.started, finished)
+        return "; ".join([*parts, ending] if ending else parts)

@@ -1,0 +1,166 @@
+"""The report code scanning reads: SARIF 2.1.0, one result for each thing that is wrong.
+
+Events go in, one JSON document comes out. Failures and faults stand at the line of their test,
+mistakes in files at their own place, findings at the first file that ran against the server.
+"""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import quote
+
+from mcptest.core.diagnostics import CODES
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import shown
+from mcptest.reporters.closing_text import ending_line
+from mcptest.reporters.collected import Collected
+from mcptest.reporters.headline import headline, name_of
+from mcptest.reporters.wording import defused_markers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import SuiteStarted
+    from mcptest.core.outcome import CaseResult, Finding
+
+    Members = dict[str, object]
+
+__all__ = ["SarifReporter"]
+
+SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+MAX_MISMATCHES = 10
+MAX_TEXT_CHARS = 1_000
+
+# What each rule is about; codes and kinds bring their own words.
+_FAILED = "test-failed"
+_RULES = {
+    _FAILED: "A test found something else than it expects.",
+    "gate-missed": "A quality gate was not reached.",
+    "run-interrupted": "The run did not come to its end.",
+    "flaky-test": "A test passed only when it was tried again.",
+}
+
+
+class SarifReporter(Collected):
+    """A listener that makes a result of each thing that went wrong."""
+
+    def __init__(self, tool_version: str) -> None:
+        super().__init__()
+        self._tool_version = tool_version
+
+    def render(self) -> str:
+        """The document of what has happened so far."""
+        results = list(self._results())
+        ids = list(dict.fromkeys(str(result["ruleId"]) for result in results))
+        for result in results:
+            result["ruleIndex"] = ids.index(str(result["ruleId"]))
+        driver: Members = {
+            "name": "mcptest",
+            "version": self._tool_version,
+            "rules": [_rule(rule) for rule in ids],
+        }
+        run: Members = {
+            "tool": {"driver": driver},
+            "invocations": [self._invocation()],
+            "columnKind": "unicodeCodePoints",
+            "results": results,
+        }
+        document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+        return defused_markers(json.dumps(document, indent=1)) + "\n"
+
+    def _invocation(self) -> Members:
+        finished = self.finished
+        is_whole = finished.fault is None and not finished.interrupted
+        invocation: Members = {"executionSuccessful": is_whole}
+        if self.started.started_at:
+            invocation["startTimeUtc"] = self.started.started_at
+        return invocation
+
+    def _results(self) -> Iterator[Members]:
+        for diagnostic in self.started.warnings:
+            yield _of_diagnostic(diagnostic)
+        for suite, result in self.failures():
+            yield _of_failure(suite, result)
+        for suite, result in self.flaky():
+            text = f"{name_of(result)}: passed on attempt {result.attempts:,}"
+            yield _result("flaky-test", "warning", text, _location(suite.file, result.line))
+        for finding in self.finished.findings:
+            yield self._of_finding(finding)
+        for gate in self.finished.missed_gates:
+            yield _result("gate-missed", "error", gate, self._anywhere())
+        fault = self.finished.fault
+        if fault is not None:
+            text = "\n".join(part for part in (fault.message, fault.hint) if part)
+            yield _result(f"fault/{fault.kind}", "error", text, self._anywhere())
+        if self.finished.interrupted:
+            text = ending_line(self.started, self.finished)
+            yield _result("run-interrupted", "error", text, self._anywhere())
+
+    def _of_finding(self, finding: Finding) -> Members:
+        times = f" ({finding.count:,} times)" if finding.count > 1 else ""
+        text = f"{finding.message}{times}\n{finding.quote}".strip()
+        files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
+        file = next(files, "")
+        place = _location(file, 1) if file else self._anywhere()
+        return _result(f"finding/{finding.kind}", "note", text, place)
+
+    def _anywhere(self) -> Members | None:
+        """A place for what has none of its own: readers drop results without one."""
+        return _location(self.all_suites[0][0].file, 1) if self.all_suites else None
+
+
+def _rule(rule: str) -> Members:
+    family, _, kind = rule.partition("/")
+    text = _RULES.get(rule) or CODES.get(rule)
+    if text is None:
+        broken = "broke a rule" if family == "finding" else "or the run failed"
+        text = f"The server {broken}: {kind.replace('_', ' ')}."
+    return {"id": rule, "shortDescription": {"text": text}}
+
+
+def _of_diagnostic(diagnostic: Diagnostic) -> Members:
+    text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
+    place = _location(diagnostic.file, diagnostic.line, diagnostic.column)
+    return _result(diagnostic.code, diagnostic.severity, text, place)
+
+
+def _of_failure(suite: SuiteStarted, result: CaseResult) -> Members:
+    rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
+    lines = [f"{name_of(result)}: {headline(result)}"]
+    for mismatch in result.mismatches[:MAX_MISMATCHES]:
+        sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
+        lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
+    result_members = _result(rule, "error", "\n".join(lines), _location(suite.file, result.line))
+    # The name and not the line: a test that moves is still the same.
+    result_members["partialFingerprints"] = {"test/v1": f"{visible(suite.file)}#{name_of(result)}"}
+    return result_members
+
+
+def _result(rule: str, level: str, text: str, place: Members | None) -> Members:
+    members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
+    if place:
+        members["locations"] = [place]
+    return members
+
+
+def _text(text: str) -> str:
+    """A message, in which a bracket followed by a parenthesis would be a link."""
+    text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
+    return text.replace("](", "] (") or "(nothing is known)"
+
+
+def _location(file: str, line: int, column: int = 0) -> Members:
+    artifact: Members = {"uri": _uri(file)}
+    if not file.startswith("/"):
+        artifact["uriBaseId"] = "%SRCROOT%"
+    place: Members = {"artifactLocation": artifact}
+    if line > 0:
+        place["region"] = {"startLine": line, **({"startColumn": column} if column > 0 else {})}
+    return {"physicalLocation": place}
+
+
+def _uri(file: str) -> str:
+    path = quote(file.removeprefix("./").encode("utf-8", "surrogatepass"))
+    return f"file://{path}" if file.startswith("/") else path

@@ -1,0 +1,227 @@
+"""Read a JSON report back into the run it tells of, so that any reporter can render it again.
+
+Text goes in, a `Collected` run comes out, or a `FormatError` that says what is wrong with the
+file. What a report left out to stay small (long values, logs) is not there any more. Members this
+version does not know are passed over, for a report may grow; those it knows must be right.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError
+from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.outcome import (
+    ABSENT,
+    STATUSES,
+    CaseResult,
+    Evidence,
+    Fault,
+    Finding,
+    LogLine,
+    Mismatch,
+)
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.matching.shown import counted, shown
+from mcptest.reporters.collected import Collected, summary_of
+from mcptest.reporters.json_report import REPORT_VERSION
+from mcptest.reporters.members import OFFER_LISTS, summary_members
+from mcptest.reporters.saved_part import SavedPart, SavedPartError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.outcome import Summary
+
+__all__ = ["read_saved_run"]
+
+# A value may be as deep as an answer may be, and stands some levels down in the report.
+MAX_DEPTH = 250
+
+_HELP = "a report is written by: mcptest run … --reporter json=FILE"
+
+
+def read_saved_run(text: str, file: str) -> Collected:
+    """The run that the report in `text` tells of; `file` is whom to blame."""
+    try:
+        value = parse_json(text, MAX_DEPTH)
+        return _run(SavedPart(value))
+    except NotJsonError as error:
+        before = text[: max(0, error.column - 1)]
+        line = before.count("\n") + 1 if error.column else 0
+        column = len(before) - (before.rfind("\n") + 1) + 1
+        message = f"this is not JSON: {error.reason}"
+        mistake = Diagnostic(
+            code="F002", file=file, message=message, line=line, column=column, help=_HELP
+        )
+    except SavedPartError as error:
+        mistake = Diagnostic(code=error.code, file=file, message=error.message, help=_HELP)
+    raise FormatError([mistake])
+
+
+def _run(report: SavedPart) -> Collected:
+    _check_head(report)
+    run = Collected()
+    run.all_suites = [_suite(part) for part in report.parts("suites", is_needed=True)]
+    summary = summary_of(result for _, results in run.all_suites for result in results)
+    _check_summary(report.part("summary"), summary)
+    error = report.part("error") if report.has("error") else None
+    mistakes = [_diagnostic(each) for each in error.parts("diagnostics")] if error else []
+    run.started = RunStarted(
+        started_at=report.text("started_at"),
+        server=report.text("server", ""),
+        suites=len(run.all_suites),
+        total=report.count("selected", summary.total),
+        warnings=(*mistakes, *map(_diagnostic, report.parts("warnings"))),
+    )
+    run.last = RunFinished(
+        summary=summary,
+        duration_s=report.milliseconds("duration_ms"),
+        findings=tuple(map(_finding, report.parts("findings"))),
+        fault=_fault(error) if error else None,
+        interrupted=report.flag("interrupted", default=False),
+        interrupted_in=report.text("interrupted_in") if report.has("interrupted_in") else "",
+        bailed=report.flag("bailed", default=False),
+        coverage=_coverage(report),
+        missed_gates=report.texts("gates"),
+    )
+    return run
+
+
+def _check_head(report: SavedPart) -> None:
+    if report.members.get("tool") != "mcptest":
+        raise SavedPartError("F005", "this is not a JSON report of mcptest")
+    version = report.members.get("version")
+    if version != REPORT_VERSION or isinstance(version, bool):
+        message = f"a report of version {shown(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        raise SavedPartError("F010", message)
+    if "suites" not in report.members and "files" in report.members:
+        message = "this is what mcptest validate --json writes, not the report of a run"
+        raise SavedPartError("F005", message)
+
+
+def _check_summary(part: SavedPart, summary: Summary) -> None:
+    """A summary that its own tests deny is no report of ours."""
+    for name, count in summary_members(summary).items():
+        written = part.count(name, 0 if name == "flaky" else None)
+        if written != count:
+            tests = counted(summary.total, "test")
+            message = f"summary.{name} is {written:,}, but the {tests} in suites make it {count}"
+            raise SavedPartError("F009", message)
+
+
+def _suite(part: SavedPart) -> tuple[SuiteStarted, list[CaseResult]]:
+    results = [_result(each) for each in part.parts("tests", is_needed=True)]
+    suite = SuiteStarted(
+        name=part.text("name"),
+        file=part.text("file"),
+        format=part.text("format"),
+        server=part.text("server"),
+        total=len(results),
+    )
+    return suite, results
+
+
+def _result(part: SavedPart) -> CaseResult:
+    return CaseResult(
+        name=part.text("name"),
+        status=part.word("status", STATUSES),
+        line=part.count("line"),
+        duration_s=part.milliseconds("duration_ms"),
+        mismatches=tuple(map(_mismatch, part.parts("mismatches"))),
+        fault=_fault(part.part("error")) if part.has("error") else None,
+        reason=part.text("reason", ""),
+        sent=part.text("sent", ""),
+        expected=part.members.get("expected", ABSENT),
+        actual=part.members.get("actual", ABSENT),
+        notes=part.texts("notes"),
+        stderr=part.text("stderr", ""),
+        tags=part.texts("tags"),
+        attempts=max(1, part.count("attempts", 1)),
+        log=tuple(map(_log_line, part.parts("log"))),
+    )
+
+
+def _log_line(part: SavedPart) -> LogLine:
+    return LogLine(
+        at_s=part.milliseconds("at_ms"),
+        direction=part.word("direction", ("sent", "received", "stderr", "noise")),
+        text=part.text("text"),
+    )
+
+
+def _mismatch(part: SavedPart) -> Mismatch:
+    missing = part.texts("missing")
+    return Mismatch(
+        path=part.text("path"),
+        expected=ABSENT if "expected" in missing else part.members.get("expected"),
+        actual=ABSENT if "actual" in missing else part.members.get("actual"),
+        message=part.text("message"),
+        hint=part.text("hint", ""),
+    )
+
+
+def _fault(part: SavedPart) -> Fault:
+    evidence = Evidence(
+        command=part.texts("command"),
+        cwd=part.text("cwd", ""),
+        exit_status=part.text("exit_status", ""),
+        stderr_tail=part.text("stderr_tail", ""),
+        stdout_tail=part.text("stdout_tail", ""),
+    )
+    return Fault(
+        kind=part.text("kind"),
+        message=part.text("message"),
+        hint=part.text("hint", ""),
+        effect=part.word("effect", ("definite", "indefinite"), "definite"),
+        evidence=evidence,
+    )
+
+
+def _finding(part: SavedPart) -> Finding:
+    return Finding(
+        kind=part.text("kind"),
+        server=part.text("server"),
+        message=part.text("message"),
+        quote=part.text("quote", ""),
+        count=part.count("count", 1),
+    )
+
+
+def _diagnostic(part: SavedPart) -> Diagnostic:
+    code = part.text("code")
+    return Diagnostic(
+        code=code,
+        file=part.text("file"),
+        line=part.count("line", 0),
+        column=part.count("column", 0),
+        message=part.text("message"),
+        help=part.text("help", ""),
+        severity="warning" if code.startswith("W") else "error",
+    )
+
+
+def _coverage(report: SavedPart) -> tuple[ServerCoverage, ...]:
+    if not report.has("coverage"):
+        return ()
+    servers = report.part("coverage").parts("servers", is_needed=True)
+    return tuple(
+        ServerCoverage(server=server.text("server"), offers=tuple(_offers(server)))
+        for server in servers
+    )
+
+
+def _offers(server: SavedPart) -> Iterator[CoveredOffer]:
+    for kind, name in OFFER_LISTS.items():
+        for offer in server.parts(name):
+            properties = tuple(
+                CoveredProperty(name=part.text("name"), calls=part.count("calls"))
+                for part in offer.parts("properties")
+            )
+            yield CoveredOffer(
+                kind=kind,
+                name=offer.text("name"),
+                calls=offer.count("calls"),
+                properties=properties,
+            )

@@ -1,0 +1,180 @@
+"""The report TAP harnesses read: version 14, with a YAML block for whatever did not simply pass.
+
+Events go in, text comes out. A name that holds `# SKIP` must not become a directive, neither for
+a reader of version 14, where a backslash is enough, nor for an older one, where it is not. The
+YAML is written as JSON texts, which any YAML reader takes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mcptest.core.outcome import ABSENT, CaseResult
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.shown import shown
+from mcptest.reporters.closing_text import ending_line
+from mcptest.reporters.collected import Collected
+from mcptest.reporters.coverage_text import coverage_lines
+from mcptest.reporters.headline import diagnostic_line, headline, name_of
+from mcptest.reporters.wording import defused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.events import SuiteStarted
+    from mcptest.core.outcome import Fault, Mismatch
+
+__all__ = ["TapReporter"]
+
+MAX_MISMATCHES = 20
+MAX_VALUE_CHARS = 2_000
+MAX_TAIL_CHARS = 2_000
+
+_DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
+
+
+class TapReporter(Collected):
+    """A listener that makes a test point of each case."""
+
+    def render(self) -> str:
+        """The document of what has happened so far."""
+        points = [*self._points(), *self._run_points()]
+        lines = ["TAP version 14", f"1..{len(points)}"]
+        for number, (is_ok, title, block) in enumerate(points, 1):
+            lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
+        lines += [f"# {line}" for line in self._comments()]
+        lines += self._bail_out()
+        return defused("\n".join(lines) + "\n")
+
+    def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
+        for suite, result in self.results():
+            title = _description(name_of(result))
+            if result.status == "skipped":
+                reason = _description(visible(shorten(result.reason, MAX_TAIL_CHARS)))
+                title += f" # SKIP {reason}".rstrip()
+            is_ok = result.status in ("passed", "skipped")
+            yield is_ok, title, _block(_diagnostics(suite, result))
+
+    def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
+        """What befell the whole run, as points: a document without points looks like success."""
+        finished = self.finished
+        if finished.fault is not None:
+            mistakes = [diagnostic_line(each) for each in self.started.warnings]
+            members = {
+                **_fault_members(finished.fault),
+                **({"files": mistakes} if mistakes else {}),
+            }
+            yield False, "the tests can be run", _block(members)
+        for gate in finished.missed_gates:
+            message = visible(shorten(gate, MAX_TAIL_CHARS))
+            yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
+        if finished.interrupted:
+            ending = ending_line(self.started, finished)
+            members = {"message": ending, "severity": "error"}
+            yield False, "the run came to its end", _block(members)
+
+    def _comments(self) -> Iterator[str]:
+        for finding in self.finished.findings:
+            times = f" ({finding.count:,} times)" if finding.count > 1 else ""
+            yield f"note: {visible(shorten(finding.message, MAX_TAIL_CHARS))}{times}"
+        yield from coverage_lines(self.finished.coverage)
+        if self.finished.bailed:
+            yield ending_line(self.started, self.finished)
+
+    def _bail_out(self) -> list[str]:
+        if self.finished.fault is not None:
+            message = visible(shorten(self.finished.fault.message, MAX_TAIL_CHARS))
+            return [f"Bail out! {message}"]
+        if self.finished.interrupted:
+            return [f"Bail out! {ending_line(self.started, self.finished)}"]
+        return []
+
+
+def _description(text: str) -> str:
+    text = text.replace("\\", "\\\\")
+    return _DIRECTIVE.sub(r"\\\\u0023", text).replace("#", "\\#")
+
+
+def _diagnostics(suite: SuiteStarted, result: CaseResult) -> dict[str, object]:
+    members: dict[str, object] = {}
+    if result.status in ("failed", "error"):
+        members |= {
+            "message": headline(result),
+            "severity": "fail" if result.status == "failed" else "error",
+            "suite": visible(suite.name),
+            "file": visible(suite.file),
+            "line": result.line,
+            "duration_ms": round(result.duration_s * 1000, 3),
+        }
+        if result.mismatches:
+            shown_ones = result.mismatches[:MAX_MISMATCHES]
+            members["mismatches"] = [_mismatch(each) for each in shown_ones]
+        if result.fault is not None:
+            members |= _fault_members(result.fault)
+        if result.stderr:
+            members["stderr"] = visible(result.stderr[-MAX_TAIL_CHARS:], keep_newlines=True)
+    if result.attempts > 1:
+        members |= {"attempts": result.attempts, "flaky": result.is_flaky}
+    if result.tags:
+        members["tags"] = [visible(tag) for tag in result.tags]
+    if result.notes:
+        members["notes"] = [visible(shorten(note, MAX_TAIL_CHARS)) for note in result.notes]
+    return members
+
+
+def _fault_members(fault: Fault) -> dict[str, object]:
+    members: dict[str, object] = {
+        "message": visible(shorten(fault.message, MAX_TAIL_CHARS)),
+        "severity": "error",
+        "kind": visible(fault.kind),
+    }
+    rows = {"hint": fault.hint, "ended": fault.evidence.exit_status}
+    members |= {name: visible(shorten(text, MAX_TAIL_CHARS)) for name, text in rows.items() if text}
+    tails = {
+        "server_stderr": fault.evidence.stderr_tail,
+        "server_stdout": fault.evidence.stdout_tail,
+    }
+    for name, tail in tails.items():
+        if tail:
+            members[name] = visible(tail[-MAX_TAIL_CHARS:], keep_newlines=True)
+    return members
+
+
+def _mismatch(mismatch: Mismatch) -> dict[str, object]:
+    """A mismatch with scalars as themselves and whatever is larger as the text of its JSON."""
+    members: dict[str, object] = {"path": visible(mismatch.path)}
+    for name, side in (("expected", mismatch.expected), ("actual", mismatch.actual)):
+        if side is not ABSENT:
+            members[name] = _scalar(side)
+    members["message"] = visible(shorten(mismatch.message, MAX_TAIL_CHARS))
+    if mismatch.hint:
+        members["hint"] = visible(shorten(mismatch.hint, MAX_TAIL_CHARS))
+    return members
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, str):
+        return visible(shorten(value, MAX_VALUE_CHARS), keep_newlines=True)
+    if value is None or isinstance(value, bool | int):
+        return value
+    return shown(value, MAX_VALUE_CHARS)
+
+
+def _block(members: dict[str, object]) -> list[str]:
+    """The YAML block: one member per line, one mismatch per line, every value as JSON."""
+    if not members:
+        return []
+    lines = ["  ---"]
+    for name, value in members.items():
+        if isinstance(value, list):
+            lines.append(f"  {name}:")
+            lines += [f"    - {_json(item)}" for item in value]
+        else:
+            lines.append(f"  {name}: {_json(value)}")
+    return [*lines, "  ..."]
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

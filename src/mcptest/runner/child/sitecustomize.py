@@ -1,0 +1,44 @@
+"""Loaded by a server in Python that `mcptest run --server-coverage` starts, and by nobody else.
+
+Python imports a module of this name, if it finds one, before any program. It switches
+coverage.py on, where the server's own Python has it, and then lets the module of this name
+that it stands in front of, if there is one, do its work.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+__all__: list[str] = []
+
+
+def _start() -> None:
+    try:
+        import coverage  # noqa: PLC0415  # it may not be there
+    except ImportError:
+        # Standard error belongs to the server, so the news goes where the files would be.
+        note = os.path.join(os.environ["MCPTEST_SERVER_COVERAGE"], "no-coverage-py")
+        with open(note, "w", encoding="utf-8") as file:
+            file.write(sys.executable + "\n")
+    else:
+        coverage.process_startup()
+
+
+def _make_way() -> None:
+    here = os.path.dirname(os.path.abspath(__file__))
+    kept = sys.path[:]
+    sys.path[:] = [folder for folder in sys.path if os.path.abspath(folder) != here]
+    ours = sys.modules.pop("sitecustomize", None)
+    try:
+        __import__("sitecustomize")
+    except ImportError:
+        if ours:
+            sys.modules["sitecustomize"] = ours
+    finally:
+        sys.path[:] = kept
+
+
+if os.environ.get("MCPTEST_SERVER_COVERAGE"):
+    _start()
+    _make_way()

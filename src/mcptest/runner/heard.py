@@ -1,0 +1,66 @@
+"""Judge the notifications of a step: each one that is wanted must have come, in order. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.visible import visible
+from mcptest.matching.compare import compare
+from mcptest.matching.expectation import written
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["judge_notifications"]
+
+_SHOWN_METHODS = 5
+
+
+def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iterator[Mismatch]:
+    """A mismatch for every notification that did not come after those wanted before it."""
+    at = 0
+    for index, each in enumerate(wanted):
+        place = _find(each, got, at)
+        if place is None:
+            yield _missing(each, index, got, at)
+        else:
+            at = place + 1
+
+
+def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
+    for place in range(start, len(got)):
+        if next(compare(wanted, got[place]), None) is None:
+            return place
+    return None
+
+
+def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
+    hint = ""
+    if _find(wanted, got[:start], 0) is not None:
+        hint = "it came before the one that is wanted before it"
+    elif nearest := _nearest(wanted, got[start:]):
+        hint = f"one with this method came, but {nearest.path}: {nearest.message}"
+    return Mismatch(
+        path=f"notifications[{index}]",
+        expected=written(wanted),
+        actual=ABSENT,
+        message=f"no such notification came; {_arrived(got)}",
+        hint=hint,
+    )
+
+
+def _nearest(wanted: object, got: Sequence[object]) -> Mismatch | None:
+    """The first difference to a notification whose method is right."""
+    for each in got:
+        differences = list(compare(wanted, each))
+        if all(difference.path != "method" for difference in differences):
+            return differences[0]
+    return None
+
+
+def _arrived(got: Sequence[object]) -> str:
+    if not got:
+        return "none came at all"
+    methods = [str(each.get("method")) for each in got if isinstance(each, dict)]
+    shown = ", ".join(dict.fromkeys(visible(method) for method in methods[:_SHOWN_METHODS]))
+    return f"{len(got):,} came: {shown}{', …' if len(methods) > _SHOWN_METHODS else ''}"

@@ -1,0 +1,39 @@
+"""What servers of a run are started with, and what a step with one of them brings."""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+from mcptest.wire.stopping import Grace
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.wire.guardian import Guardian
+    from mcptest.wire.interrupts import Interrupts
+
+__all__ = ["Launcher", "Reply"]
+
+
+class Launcher(Record):
+    """What every server of a run is started with."""
+
+    guardian: Guardian
+    interrupts: Interrupts
+    grace: Grace = Grace()
+    keeps_traffic: bool = False
+    keeps_log: bool = False
+    while_waiting: Callable[[], None] | None = None
+
+
+class Reply(Record):
+    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr."""
+
+    message: Any
+    elapsed_s: float
+    stderr: str
+    stderr_mark: int = 0
+    size: int = 0
+    exit_code: int | None = None
+    notifications: tuple[Any, ...] = ()

@@ -1,0 +1,53 @@
+"""Make one ending out of the endings of several files. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.coverage import merge_coverage
+from mcptest.core.events import RunFinished
+from mcptest.core.outcome import Summary
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.outcome import Finding
+
+__all__ = ["Ending", "merge_endings"]
+
+
+class Ending(Record):
+    """How the run of one file ended, and what was captured in it."""
+
+    finished: RunFinished
+    captures: tuple[SessionCapture, ...] = ()
+
+
+def merge_endings(endings: Sequence[Ending]) -> RunFinished:
+    """The sum of them, in their order; a finding that several have is told once."""
+    finished = [ending.finished for ending in endings]
+    summaries = [each.summary for each in finished]
+    return RunFinished(
+        summary=Summary(
+            passed=sum(each.passed for each in summaries),
+            failed=sum(each.failed for each in summaries),
+            errors=sum(each.errors for each in summaries),
+            skipped=sum(each.skipped for each in summaries),
+            flaky=sum(each.flaky for each in summaries),
+        ),
+        duration_s=0.0,
+        findings=_merged_findings(finding for each in finished for finding in each.findings),
+        fault=next((each.fault for each in finished if each.fault), None),
+        interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
+        coverage=merge_coverage(each.coverage for each in finished),
+    )
+
+
+def _merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    merged: dict[tuple[str, str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.server, finding.kind, finding.message)
+        known = merged.get(key)
+        merged[key] = known.but(count=known.count + finding.count) if known else finding
+    return tuple(merged.values())

@@ -1,0 +1,211 @@
+"""Run the files of a plan side by side, each against a server of its own.
+
+Workers run one file at a time and send its events; here they are told on in the order of
+the files, so that the report is the same however many workers there are. The file that is
+next in order is told while it runs, the others when their turn comes.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
+from mcptest.core.outcome import CaseResult
+from mcptest.runner import faults
+from mcptest.runner.loading import Plan
+from mcptest.runner.merging import Ending, merge_endings
+from mcptest.runner.run import RunOptions, Tally, gated, run_plan, run_started
+from mcptest.wire.guardian import Guardian
+from mcptest.wire.interrupts import Interrupts
+from mcptest.wire.workers import Workers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.events import Event, Listener
+    from mcptest.core.plan import ServerSpec, Suite
+    from mcptest.runner.launcher import Launcher
+    from mcptest.wire.workers import Worker
+
+__all__ = ["run_parallel"]
+
+_TICK_S = 0.1
+
+
+def _worker_count(wanted: int, files: int) -> int:
+    """How many workers to use: as many as asked for (0: as cores), never more than files."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, min(wanted or cores or 1, files))
+
+
+def run_parallel(
+    plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener, workers: int
+) -> tuple[RunFinished, list[SessionCapture]]:
+    """As `run_plan`, with so many workers (0: as many as there are cores)."""
+    plan = plan.but(suites=tuple((suite, _own_server(spec)) for suite, spec in plan.suites))
+    run = _ParallelRun(plan, options, launcher, tell)
+    return run.run(_worker_count(workers, len(plan.suites)))
+
+
+def _own_server(spec: ServerSpec) -> ServerSpec:
+    return spec.but(isolation="file") if spec.isolation == "run" else spec
+
+
+class _Lane:
+    """One file: what its worker has told of it, and how it ended once it has."""
+
+    def __init__(self, suite: Suite) -> None:
+        self.suite = suite
+        self.waiting: list[Event] = []
+        self.tally = Tally()
+        self.ending: Ending | None = None
+
+    def take(self, event: Event) -> None:
+        self.waiting.append(event)
+        if isinstance(event, CaseFinished):
+            self.tally.add(event.result)
+
+
+class _ParallelRun:
+    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
+        self._plan = plan
+        self._options = options
+        self._launcher = launcher
+        self._tell = tell
+        self._lanes = [_Lane(suite) for suite, _ in plan.suites]
+        self._next_job = 0
+        self._turn = 0
+        self._endings: list[Ending] = []
+        self._is_over = False
+        self._is_interrupted = False
+
+    def run(self, count: int) -> tuple[RunFinished, list[SessionCapture]]:
+        began = time.monotonic()
+        self._tell(run_started(self._plan, self._options.started_at))
+        workers = Workers(self._work, self._launcher.interrupts.fd)
+        self._launcher.interrupts.on_second = workers.kill
+        try:
+            for _ in range(count):
+                self._employ(workers.start())
+            self._listen(workers)
+        finally:
+            workers.stop()
+        finished = merge_endings(self._endings)
+        finished = finished.but(
+            duration_s=time.monotonic() - began,
+            interrupted=self._is_interrupted,
+            bailed=self._is_over and finished.summary.total < self._plan.total,
+        )
+        finished = gated(finished, self._options)
+        self._tell(finished)
+        captures = [capture for ending in self._endings for capture in ending.captures]
+        return finished, captures
+
+    # What a worker does
+
+    def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
+        """Run files in this process, which is a copy of the one that made the plan."""
+        with Interrupts() as interrupts:
+            guardian = Guardian(adopts_orphans=True)
+            interrupts.on_second = guardian.kill_all
+            launcher = self._launcher.but(
+                guardian=guardian, interrupts=interrupts, while_waiting=None
+            )
+            try:
+                for job in jobs:
+                    plan = Plan(suites=(self._plan.suites[job],))
+                    options = self._options.but(
+                        may_give_up=self._may_give_up(job), min_coverage=None
+                    )
+                    finished, captures = run_plan(plan, options, launcher, send)
+                    send(Ending(finished=finished, captures=tuple(captures)))
+            finally:
+                guardian.dismiss()
+
+    def _may_give_up(self, job: int) -> bool:
+        """Only the first file may say that there is no server, and only for all of them."""
+        first = self._plan.suites[0][1]
+        return job == 0 and all(spec == first for _, spec in self._plan.suites)
+
+    # What we do
+
+    def _employ(self, worker: Worker) -> None:
+        worker.job = None
+        if self._next_job < len(self._lanes):
+            worker.give(self._next_job)
+            self._next_job += 1
+        else:
+            worker.dismiss()
+
+    def _listen(self, workers: Workers) -> None:
+        """Until all is told, or nothing more has to be."""
+        tick = self._launcher.while_waiting
+        while workers.alive and not self._is_over:
+            self._pass_interrupt_on(workers)
+            for worker, values in workers.wait(_TICK_S):
+                for value in values:
+                    self._take(worker, value)
+                if worker.has_ended:
+                    self._lose(worker, workers.bury(worker))
+                    if self._next_job < len(self._lanes):
+                        self._employ(workers.start())
+            self._tell_on()
+            if tick:
+                tick()
+
+    def _pass_interrupt_on(self, workers: Workers) -> None:
+        if self._launcher.interrupts.count and not self._is_interrupted:
+            self._is_interrupted = True
+            self._next_job = len(self._lanes)
+            workers.stop_waking()
+            for worker in workers.alive:
+                worker.interrupt()
+
+    def _take(self, worker: Worker, value: object) -> None:
+        assert worker.job is not None
+        lane = self._lanes[worker.job]
+        if isinstance(value, Ending):
+            lane.ending = value
+            self._employ(worker)
+        elif isinstance(value, SuiteStarted | SuiteFinished | CaseStarted | CaseFinished):
+            lane.take(value)
+
+    def _lose(self, worker: Worker, status: int) -> None:
+        """A worker that went away over its work: what it has not told is not known."""
+        lane = self._lanes[worker.job] if worker.job is not None else None
+        if lane is None or lane.ending or self._is_interrupted:
+            return
+        if os.WIFEXITED(status):
+            raise RuntimeError(f"a worker failed over {lane.suite.file}; its own words are above")
+        fault = faults.lost_worker(os.WTERMSIG(status))
+        for case in lane.suite.cases[lane.tally.summary.total :]:
+            lane.take(
+                CaseFinished(
+                    result=CaseResult(
+                        name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
+                    )
+                )
+            )
+        lane.take(SuiteFinished(name=lane.suite.name, file=lane.suite.file))
+        finished = RunFinished(summary=lane.tally.summary, duration_s=0.0)
+        lane.ending = Ending(finished=finished)
+
+    def _tell_on(self) -> None:
+        """Tell what is next in order: files that are over, and the one whose turn it is."""
+        while self._turn < len(self._lanes):
+            lane = self._lanes[self._turn]
+            waiting, lane.waiting = lane.waiting, []
+            for event in waiting:
+                self._tell(event)
+            if lane.ending is None:
+                return
+            finished = lane.ending.finished
+            self._endings.append(lane.ending)
+            self._turn += 1
+            has_failed = finished.summary.failed or finished.summary.errors
+            if finished.fault or (self._options.bail and has_failed):
+                self._is_over = True
+                return

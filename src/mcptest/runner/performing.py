@@ -1,0 +1,244 @@
+"""Perform one case against its server, as often as it may be tried, and judge it.
+
+What can go wrong with a server is turned into an errored case in exactly one place,
+`Performer._attempt`.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
+from mcptest.matching.compare import pull
+from mcptest.matching.expectation import written
+from mcptest.matching.notes import checked_nothing
+from mcptest.runner import faults
+from mcptest.runner.apart import judge_apart
+from mcptest.runner.judging import (
+    judge,
+    notifications_may_still_come,
+    server_words,
+    stderr_may_still_come,
+)
+from mcptest.wire.cpu_limit import CpuLimit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.coverage import Use
+    from mcptest.core.plan import Case, Expectation, ServerSpec, Step
+    from mcptest.runner.keeper import Keeper
+    from mcptest.runner.launcher import Reply
+    from mcptest.runner.server import Server
+
+__all__ = ["Performer"]
+
+# How long stderr and notifications are waited for, and only where waiting could help.
+_STDERR_PATIENCE_S = 0.25
+_NOTIFICATION_PATIENCE_S = 2.0
+
+_MAX_MISMATCHES = 1000
+
+# Above this an answer is judged in a process of its own, and may take a little longer.
+_LARGE_BYTES = 256 * 1024
+_SLOWEST_BYTES_PER_S = 4_000_000
+
+# How long all patterns of one test may compute.
+_PATTERN_LIMIT = CpuLimit(2.0)
+
+
+class Performer:
+    """Performs the cases of a run; knows what the tests of the current file have captured."""
+
+    def __init__(self, keeper: Keeper) -> None:
+        self._keeper = keeper
+        self._values: dict[str, object] = {}
+        self.start_fault: Fault | None = None
+        # How often each offer of each server, by its name, was used.
+        self.uses: dict[str, dict[Use, int]] = {}
+
+    def start_suite(self) -> None:
+        """What was captured belongs to the file it was captured in."""
+        self._values = {}
+
+    def perform(self, case: Case, spec: ServerSpec, retries: int) -> CaseResult:
+        """The verdict on a case, after as many further tries as it needs and may have."""
+        result = self._attempt(case, spec)
+        earlier: list[str] = []
+        while result.status in ("failed", "error") and len(earlier) < retries:
+            earlier.append(f"attempt {len(earlier) + 1}: {_reason(result)}")
+            result = self._attempt(case, spec)
+        if self._keeper.keeps_log and result.status != "error":
+            result = result.but(log=self._keeper.log())
+        if earlier:
+            notes = (*result.notes, *earlier)
+            result = result.but(attempts=len(earlier) + 1, notes=notes)
+        return result.but(tags=case.tags) if case.tags else result
+
+    def _attempt(self, case: Case, spec: ServerSpec) -> CaseResult:
+        began = time.monotonic()
+        notes: tuple[str, ...] = ()
+        reply: Reply | None = None
+        try:
+            for written_step in case.steps:
+                step = self._filled(written_step)
+                server, note = self._keeper.server_for(spec, step)
+                notes += (note,) if note else ()
+                began = time.monotonic() if written_step is case.steps[0] else began
+                reply = server.perform(step, case.timeout_s or spec.timeout_s)
+                if step.use:
+                    used = self.uses.setdefault(spec.name, {})
+                    used[step.use] = used.get(step.use, 0) + 1
+                reply, mismatches = _judged(server, step, reply)
+                if not mismatches and written_step.captures:
+                    mismatches = self._capture(written_step, reply)
+                if step.expectation.may_check_nothing and not mismatches:
+                    notes += tuple(checked_nothing(step.expectation.response, reply.message))
+                if mismatches:
+                    duration_s = time.monotonic() - began
+                    return _failed(case, step, reply, mismatches, duration_s, notes)
+        except _UnfilledError as error:
+            return _errored(case, error.fault, time.monotonic() - began, notes)
+        except ServerError as error:
+            return self._broken(case, error.fault, time.monotonic() - began, notes)
+        except PatternTimeoutError as error:
+            return self._broken(case, faults.slow_pattern(error), time.monotonic() - began, notes)
+        self._keeper.passed()
+        return CaseResult(
+            name=case.name,
+            status="passed",
+            line=case.line,
+            duration_s=time.monotonic() - began,
+            notes=notes,
+        )
+
+    # Values from earlier tests
+
+    def _filled(self, step: Step) -> Step:
+        template = step.template
+        if template is None:
+            return step
+        missing = [name for name in template.needs if name not in self._values]
+        if missing:
+            raise _UnfilledError(faults.missing_capture(missing))
+        try:
+            return template.fill(self._values)
+        except ValueError as error:
+            values = {name: self._values[name] for name in template.needs}
+            raise _UnfilledError(faults.unusable_capture(values, str(error))) from None
+
+    def _capture(self, step: Step, reply: Reply) -> tuple[Mismatch, ...]:
+        missing = []
+        for capture in step.captures:
+            value, why = pull(reply.message, capture.steps)
+            if value is ABSENT:
+                message = f"nothing to capture as {capture.name!r} at {capture.path}: {why}"
+                missing.append(
+                    Mismatch(path=capture.path, expected=ABSENT, actual=ABSENT, message=message)
+                )
+            else:
+                self._values[capture.name] = value
+        return tuple(missing)
+
+    # What broke
+
+    def _broken(
+        self, case: Case, fault: Fault, duration_s: float, notes: tuple[str, ...]
+    ) -> CaseResult:
+        if not self._keeper.has_started_one and self.start_fault is None:
+            self.start_fault = fault
+        log = self._keeper.log()
+        self._keeper.broke(fault)
+        return _errored(case, fault, duration_s, notes).but(log=log)
+
+
+class _UnfilledError(Exception):
+    """A step that cannot be made from what has been captured."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
+def _reason(result: CaseResult) -> str:
+    if result.fault:
+        return f"{result.fault.kind}, {result.fault.message}"
+    first = result.mismatches[0]
+    return f"failed at {first.path or 'the answer'}, {first.message}"
+
+
+def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mismatch, ...]]:
+    """The reply with all that came a little late, and every expectation it does not meet."""
+    expectation = step.expectation
+    if not expectation.has_regex:
+        reply = _with_latecomers(server, expectation, reply)
+        return reply, _first(judge(expectation, reply))
+    with _PATTERN_LIMIT:
+        reply = _with_latecomers(server, expectation, reply)
+        if reply.size <= _LARGE_BYTES:
+            return reply, _first(judge(expectation, reply))
+    limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
+    whole = reply
+    return reply, judge_apart(lambda: _first(judge(expectation, whole)), limit_s, server.launcher)
+
+
+def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
+    """As many as anybody can read: an answer can be wrong in a million places."""
+    return tuple(islice(mismatches, _MAX_MISMATCHES))
+
+
+def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
+    """The reply with what stderr and stdout bring a little later, where that could help."""
+    if expectation.stderr is not ABSENT:
+        deadline = time.monotonic() + _STDERR_PATIENCE_S
+        while stderr_may_still_come(expectation, reply.stderr):
+            if not server.wait_for_stderr(deadline):
+                break
+            reply = reply.but(stderr=server.stderr_since(reply.stderr_mark))
+    if expectation.notifications:
+        deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
+        while notifications_may_still_come(expectation, reply):
+            if not server.wait_for_notification(deadline):
+                break
+            reply = reply.but(notifications=server.notifications)
+    return reply
+
+
+def _failed(
+    case: Case,
+    step: Step,
+    reply: Reply,
+    mismatches: tuple[Mismatch, ...],
+    duration_s: float,
+    notes: tuple[str, ...],
+) -> CaseResult:
+    response = step.expectation.response
+    notes += tuple(server_words(reply.message, mismatches))
+    if len(mismatches) == _MAX_MISMATCHES:
+        notes += (f"only the first {_MAX_MISMATCHES:,} mismatches were looked for",)
+    return CaseResult(
+        name=case.name,
+        status="failed",
+        line=case.line,
+        duration_s=duration_s,
+        mismatches=mismatches,
+        sent=step.line.decode("utf-8").rstrip("\n"),
+        expected=ABSENT if response is ABSENT else written(response),
+        actual=reply.message,
+        stderr=reply.stderr,
+        notes=notes,
+    )
+
+
+def _errored(case: Case, fault: Fault, duration_s: float, notes: tuple[str, ...]) -> CaseResult:
+    return CaseResult(
+        name=case.name,
+        status="error",
+        line=case.line,
+        duration_s=duration_s,
+        fault=fault,
+        notes=notes,
+    )

@@ -1,0 +1,100 @@
+"""Which cases of the loaded suites are run: by name, tag, `only` and shard. Pure.
+
+What the command line leaves out is not in the report at all; what `only` leaves out is
+there, as skipped, because the file itself says so.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.errors import NothingSelectedError
+from mcptest.core.record import Record
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.core.plan import Case, Suite
+
+__all__ = ["Selection", "Shard", "select"]
+
+_LEFT_OUT = "another test of this file says only"
+
+
+class Shard(Record):
+    """Part `number` of `count`, from 1."""
+
+    number: int
+    count: int
+
+
+class Selection(Record):
+    """What the command line says about which tests to run."""
+
+    filters: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    skip_tags: tuple[str, ...] = ()
+    shard: Shard | None = None
+
+
+def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
+    """The suites with the cases that are wanted; an error when there are none.
+
+    Files are dealt out to shards in turn, before anything else, so that it never depends on
+    a filter which machine gets which file.
+    """
+    shard = selection.shard
+    mine = suites[shard.number - 1 :: shard.count] if shard else suites
+    if shard and not mine:
+        raise NothingSelectedError(
+            f"shard {shard.number} of {shard.count} has no file: there are {len(suites)} in all"
+        )
+    chosen = [_chosen(suite, selection) for suite in mine]
+    selected = [_narrowed(suite) for suite in chosen if suite.cases]
+    if not selected:
+        raise NothingSelectedError(_nothing(mine, selection))
+    return selected
+
+
+def _chosen(suite: Suite, selection: Selection) -> Suite:
+    if not (selection.filters or selection.tags or selection.skip_tags):
+        return suite
+    cases = tuple(case for case in suite.cases if _is_wanted(case, suite, selection))
+    return suite.but(cases=cases)
+
+
+def _is_wanted(case: Case, suite: Suite, selection: Selection) -> bool:
+    names = (suite.name.casefold(), case.name.casefold())
+    texts = [text.casefold() for text in selection.filters]
+    if texts and not any(text in name for text in texts for name in names):
+        return False
+    if selection.tags and not set(selection.tags) & set(case.tags):
+        return False
+    return not set(selection.skip_tags) & set(case.tags)
+
+
+def _narrowed(suite: Suite) -> Suite:
+    if not any(case.only for case in suite.cases):
+        return suite
+    cases = [case if case.only else case.but(skip=_LEFT_OUT) for case in suite.cases]
+    return suite.but(cases=tuple(cases))
+
+
+def _nothing(suites: Sequence[Suite], selection: Selection) -> str:
+    cases = [case for suite in suites for case in suite.cases]
+    said = []
+    if selection.filters:
+        shown = " or ".join(repr(visible(text)) for text in selection.filters)
+        said.append(f"the filter {shown}")
+    if selection.tags:
+        said.append(f"--tag {visible(' --tag '.join(selection.tags))}")
+    if selection.skip_tags:
+        said.append(f"--skip-tag {visible(' --skip-tag '.join(selection.skip_tags))}")
+    message = f"no test matches {' and '.join(said)} (of {len(cases)} in all)"
+    there = sorted({tag for case in cases for tag in case.tags})
+    if selection.tags and not set(selection.tags) & set(there):
+        meant = closest(selection.tags[0], there)
+        message += f"; did you mean {visible(meant)!r}?" if meant else ""
+        message += f"; tags there are: {visible(', '.join(there[:20])) or 'none'}"
+    return message

@@ -1,0 +1,107 @@
+"""One server, opened for a command that wants to ask it something.
+
+A visit starts the server, shakes hands, asks and stops it. What comes back has no secrets in
+it. `attempt` is for those who ask many things: it never raises for what the server does, and
+starts a fresh one when the last has died or fallen silent.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.errors import ServerError
+from mcptest.core.redaction import redact_all, redactor
+from mcptest.runner import faults
+from mcptest.runner.server import Server
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.runner.server import Launcher
+
+    Message = dict[str, Any]
+
+__all__ = ["Visit"]
+
+_OWN_ID = r' \(id "mcptest-\d+"\)'
+
+
+class Visit:
+    """A conversation with one server. The launcher must keep traffic."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+        self.spec = spec
+        self._launcher = launcher
+        self._server: Server | None = None
+        self._redact: Callable[[str], str] | None = redactor(spec.secrets) if spec.secrets else None
+        self._handshake: Message = {}
+        self._heard = ""
+
+    def open(self) -> None:
+        """Start the server and shake hands; ServerError when that is impossible."""
+        server = self._server = Server(self.spec, self._launcher)
+        try:
+            server.open()
+        except ServerError as error:
+            self.close()
+            fault = faults.unflushed(error.fault) if server.answered_at_the_end else error.fault
+            raise ServerError(fault) from None
+        result = server.capture().exchanges[0].response
+        if isinstance(result, dict) and isinstance(result.get("result"), dict):
+            self._handshake = self._cleaned(result["result"])
+
+    @property
+    def capabilities(self) -> Message:
+        """What the server said in the handshake that it can do."""
+        found = self._handshake.get("capabilities")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def server_info(self) -> Message:
+        """The server's own name and version, as far as it gave them."""
+        found = self._handshake.get("serverInfo")
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def protocol_version(self) -> str:
+        return str(self._handshake.get("protocolVersion", ""))
+
+    def ask(self, method: str, params: dict[str, object]) -> Message:
+        """The whole answer to a request; ServerError when there is none."""
+        assert self._server is not None, "the visit has not been opened"
+        answer: Message = self._cleaned(self._server.ask(method, params, self.spec.timeout_s))
+        return answer
+
+    def attempt(self, method: str, params: dict[str, object]) -> Message | str:
+        """The whole answer, or a sentence that says why there is none."""
+        try:
+            if self._server is None or not self._server.is_usable:
+                self.close()
+                self.open()
+            return self.ask(method, params)
+        except ServerError as error:
+            # It may be stuck, or answer late: the next one gets a fresh process.
+            self.close()
+            # The ids of our own requests mean nothing to anybody.
+            message = re.sub(_OWN_ID, "", self._cleaned(error.fault.message))
+            return f"{error.fault.kind}: {message}"
+
+    def _cleaned(self, value: Any) -> Any:
+        return redact_all(value, self._redact) if self._redact else value
+
+    @property
+    def stderr(self) -> str:
+        """What the server has written to stderr, as far as it was kept."""
+        here = self._server.stderr_since(0) if self._server else ""
+        text: str = self._cleaned(self._heard + here)
+        return text
+
+    def close(self) -> None:
+        """Stop the server, if it runs."""
+        server, self._server = self._server, None
+        if server:
+            server.close()
+            self._heard += server.stderr_since(0)

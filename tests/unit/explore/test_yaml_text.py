@@ -1,0 +1,87 @@
+"""Values become YAML and come back as the same values, whatever text is in them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptest.explore.yaml_text import Remarked, quoted, render_yaml
+from mcptest.formats.document import read_document
+from mcptest.formats.full_yaml import read_fully
+
+# Half a surrogate pair cannot be written in UTF-8 at all.
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**20), 10**20)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def same(left: object, right: object) -> bool:
+    """Equal, and of the same JSON types."""
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+@given(VALUES)
+def test_a_value_comes_back_from_both_readers_as_it_was(value: object) -> None:
+    document = {"a": value, "b": [value]}
+    text = render_yaml(document)
+    assert same(read_document(text, "a.yml").value, document)
+    assert same(read_fully(text, "a.yml")[0], document)
+
+
+@given(TEXTS, TEXTS)
+def test_a_remark_changes_no_value(remark: str, value: str) -> None:
+    item = Remarked(remarks=(remark,), value={"it": value})
+    document = Remarked(remarks=(remark,), value={"tests": [item, item]})
+    read = read_document(render_yaml(document), "a.yml").value
+    assert read == {"tests": [{"it": value}, {"it": value}]}
+
+
+@pytest.mark.parametrize("word", ["yes", "1", "null", "~", "2025-01-01", "", "- a", "a: b", "#"])
+def test_a_word_that_could_be_something_else_stays_text(word: str) -> None:
+    assert read_document(render_yaml({word: word}), "a.yml").value == {word: word}
+
+
+def test_plain_keys_stand_without_quotes_and_text_in_quotes() -> None:
+    assert render_yaml({"a": {"b-c": "d", "match:type": 1}, "e": [], "true": {}}) == (
+        'a:\n  b-c: "d"\n  "match:type": 1\ne: []\n"true": {}\n'
+    )
+
+
+def test_a_list_in_a_list_is_in_brackets() -> None:
+    assert render_yaml([[1, ["a"]], {"b": [2]}]) == '- [1, ["a"]]\n- b:\n    - 2\n'
+
+
+def test_remarked_items_are_set_apart_by_a_blank_line() -> None:
+    item = Remarked(remarks=("one\ntwo",), value=1)
+    assert render_yaml({"a": [item, item]}) == (
+        "a:\n  # one\n  # two\n  - 1\n\n  # one\n  # two\n  - 1\n"
+    )
+
+
+def test_no_character_that_acts_on_a_terminal_is_written() -> None:
+    nasty = "\x1b[31m\x07\u202e\u200b\x85\u2028\ufeff\U000e0001"
+    text = render_yaml(Remarked(remarks=(nasty,), value={nasty: nasty}))
+    assert all(char == "\n" or char.isprintable() for char in text)
+
+
+def test_long_remarks_are_folded_between_words() -> None:
+    text = render_yaml(Remarked(remarks=("word " * 50,), value=1))
+    assert max(map(len, text.splitlines())) <= 97
+    assert text.count("word") == 50
+
+
+def test_quoting_is_what_json_would_write_where_it_can_be() -> None:
+    assert quoted('a "b" \\ \n') == json.dumps('a "b" \\ \n')
