@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["COMMAND", "discover", "proven_suite"]
+__all__ = ["COMMAND", "discover", "impatient", "proven_suite"]
 
 # Shorter than in a run: whoever takes longer is not a good first test.
 _TIMEOUT_S = 5.0
@@ -55,9 +55,7 @@ def discover(arguments: Arguments) -> int:
         message = f"mcptest discover takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
     target = _target(arguments)
-    spec = choose_server(arguments)
-    if not arguments.has("--timeout"):
-        spec = spec.but(timeout_s=_TIMEOUT_S)
+    spec = impatient(choose_server(arguments), arguments)
     block = _server_block(arguments, spec, target)
 
     def work(visit: Visit, launcher: Launcher) -> int:
@@ -70,6 +68,11 @@ def discover(arguments: Arguments) -> int:
         return ExitCode.PASSED
 
     return visiting(arguments, spec, work)
+
+
+def impatient(spec: ServerSpec, arguments: Arguments) -> ServerSpec:
+    """The server with the time that one trial may take, unless the user has said."""
+    return spec if arguments.has("--timeout") else spec.but(timeout_s=_TIMEOUT_S)
 
 
 def _target(arguments: Arguments) -> str:

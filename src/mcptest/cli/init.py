@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.cli.discover import proven_suite
+from mcptest.cli.discover import impatient, proven_suite
 from mcptest.cli.exploring import visiting, write_lines
 from mcptest.cli.options import Command
 from mcptest.cli.server_choice import choose_server
@@ -48,7 +48,8 @@ def init(arguments: Arguments) -> int:
     suite, status = render_first_suite(), int(ExitCode.PASSED)
     if arguments.command and not os.path.lexists(_SUITE):
         seen = _Seen()
-        status = visiting(arguments, choose_server(arguments), seen.look)
+        spec = impatient(choose_server(arguments), arguments)
+        status = visiting(arguments, spec, seen.look)
         suite = seen.suite or suite
     written = _Written()
     existing = find_config(".")

@@ -149,7 +149,7 @@ COMMAND = Command(
         Option(
             names=("--min-coverage",),
             value="PERCENT",
-            help="exit with 6 when the tests of all reports exercise less of what the servers offer",
+            help="exit with 6 when the tests exercise less of what the servers offer",
         ),
         Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
         Option(

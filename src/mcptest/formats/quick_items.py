@@ -50,12 +50,12 @@ def read_alike(items: list[Any], lines: list[str], at: int, starts: Starts, room
     size = len(before)
     dash = lines[at][: lines[at].index("-") + 2]
     ahead = lines[at + size : at + _IN_SIGHT * size + 1 : size]
-    if len(ahead) < _IN_SIGHT or not all(line.startswith(dash) for line in ahead):
+    is_steady = len(ahead) == _IN_SIGHT and all(line.startswith(dash) for line in ahead)
+    if not is_steady or type(items[-1]) is not dict:
         return at
     try:
         _check_alike(before, lines[at : at + size])
-        mould = _Mould(items[-1], before, room)
-        mould.learn_starts(starts, first_lines[-1])
+        mould = _Mould(items[-1], before, first_lines[-1], starts, room)
         # Only where another item starts is it certain that this one has ended.
         while at + size < len(lines) and lines[at + size].startswith(dash):
             items.append(mould.fill(lines[at : at + size], at + 1, starts))
@@ -81,7 +81,7 @@ def _check_alike(lines: list[str], others: list[str]) -> None:
 class _Mould:
     """What an item looks like and where its values go; ValueError is doubt of any kind."""
 
-    def __init__(self, item: Any, lines: list[str], room: int) -> None:
+    def __init__(self, item: Any, lines: list[str], line: int, starts: Starts, room: int) -> None:
         self._lines = lines
         self._cutter = Cutter()
         self._cuts = [self._cut(line) for line in lines]
@@ -89,11 +89,15 @@ class _Mould:
         # The collections of the item, from the outermost on, and which holds which.
         self._nodes: list[Any] = []
         self._links: list[tuple[int, Any, int]] = []
-        self._lists: list[tuple[int, list[int]]] = []
         # The entry that each line gives its value to: the number of its collection, its key.
         self._places: list[tuple[int, Any]] = [(-1, None)] * len(lines)
         self._flows: list[tuple[int, int]] = []
         self._learn(item, 0, room)
+        self._lists = [
+            (number, [start - line for start in starts[id(node)]])
+            for number, node in enumerate(self._nodes)
+            if type(node) is list
+        ]
 
     def _cut(self, line: str) -> Cut:
         cut = self._cutter.known.get(line) or self._cutter.cut(line)
@@ -131,12 +135,6 @@ class _Mould:
                 self._flows.append((at, room))
             at += 1
         return at
-
-    def learn_starts(self, starts: Starts, line: int) -> None:
-        """Note the lines of the items in it, counted from its own."""
-        for number, node in enumerate(self._nodes):
-            if type(node) is list:
-                self._lists.append((number, [start - line for start in starts[id(node)]]))
 
     def fill(self, lines: list[str], line: int, starts: Starts) -> Any:
         """The item in these lines, of which the first is line `line` of the text."""

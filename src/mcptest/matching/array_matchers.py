@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ARRAY_MATCHERS", "SIZE_MATCHERS"]
+__all__ = ["ARRAY_MATCHERS"]
 
 
 def _exactly(count: int) -> Interval:
@@ -110,7 +110,7 @@ def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
     return check
 
 
-SIZE_MATCHERS = (
+_SIZE_MATCHERS = (
     Matcher(
         name="length",
         family="Sizes",
@@ -168,6 +168,7 @@ SIZE_MATCHERS = (
 )
 
 ARRAY_MATCHERS = (
+    *_SIZE_MATCHERS,
     *lengths(
         "arrayLength", "Arrays", "An array", "elements", ("array",), ([1, 2, 3], [1, 2, 3, 4], [1])
     ),

@@ -1,23 +1,23 @@
-"""Everything that comes with the package, in one registry."""
+"""Everything that comes with the package, in one registry.
+
+A family of matchers is loaded when a file first uses one of it: most runs need two or
+three of them, and starting is part of the product.
+"""
 
 from __future__ import annotations
 
-from mcptest.matching.array_matchers import ARRAY_MATCHERS, SIZE_MATCHERS
-from mcptest.matching.date_matchers import date_matchers
 from mcptest.matching.directives import DIRECTIVES
-from mcptest.matching.field_matchers import FIELD_MATCHERS
-from mcptest.matching.format_matchers import FORMAT_MATCHERS
-from mcptest.matching.number_matchers import NUMBER_MATCHERS
-from mcptest.matching.registry import Registry
-from mcptest.matching.schema_matchers import SCHEMA_MATCHERS
-from mcptest.matching.text_matchers import TEXT_MATCHERS
-from mcptest.matching.value_matchers import VALUE_MATCHERS
+from mcptest.matching.registry import Family, Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from mcptest.matching.registry import Matcher
+
 __all__ = ["builtin_registry"]
+
+_LENGTHS = ("", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "Between")
 
 
 def builtin_registry(now: Callable[[], float] | None = None) -> Registry:
@@ -26,15 +26,131 @@ def builtin_registry(now: Callable[[], float] | None = None) -> Registry:
     `now` says what time it is, in seconds since 1970, for `match:dateAge`; without it,
     that matcher can be read but not used.
     """
-    matchers = (
-        *VALUE_MATCHERS,
-        *TEXT_MATCHERS,
-        *SIZE_MATCHERS,
-        *ARRAY_MATCHERS,
-        *NUMBER_MATCHERS,
-        *date_matchers(now),
-        *FORMAT_MATCHERS,
-        *FIELD_MATCHERS,
-        *SCHEMA_MATCHERS,
-    )
-    return Registry(matchers, DIRECTIVES)
+
+    def dates() -> tuple[Matcher, ...]:
+        from mcptest.matching.date_matchers import date_matchers  # noqa: PLC0415  # see above
+
+        return date_matchers(now)
+
+    families = (*_BEFORE_DATES, Family(names=_DATE_NAMES, load=dates), *_AFTER_DATES)
+    return Registry((), DIRECTIVES, families)
+
+
+def _values() -> tuple[Matcher, ...]:
+    from mcptest.matching.value_matchers import VALUE_MATCHERS  # noqa: PLC0415  # see above
+
+    return VALUE_MATCHERS
+
+
+def _texts() -> tuple[Matcher, ...]:
+    from mcptest.matching.text_matchers import TEXT_MATCHERS  # noqa: PLC0415  # see above
+
+    return TEXT_MATCHERS
+
+
+def _arrays() -> tuple[Matcher, ...]:
+    from mcptest.matching.array_matchers import ARRAY_MATCHERS  # noqa: PLC0415  # see above
+
+    return ARRAY_MATCHERS
+
+
+def _numbers() -> tuple[Matcher, ...]:
+    from mcptest.matching.number_matchers import NUMBER_MATCHERS  # noqa: PLC0415  # see above
+
+    return NUMBER_MATCHERS
+
+
+def _formats() -> tuple[Matcher, ...]:
+    from mcptest.matching.format_matchers import FORMAT_MATCHERS  # noqa: PLC0415  # see above
+
+    return FORMAT_MATCHERS
+
+
+def _fields() -> tuple[Matcher, ...]:
+    from mcptest.matching.field_matchers import FIELD_MATCHERS  # noqa: PLC0415  # see above
+
+    return FIELD_MATCHERS
+
+
+def _schemas() -> tuple[Matcher, ...]:
+    from mcptest.matching.schema_matchers import SCHEMA_MATCHERS  # noqa: PLC0415  # see above
+
+    return SCHEMA_MATCHERS
+
+
+_BEFORE_DATES = (
+    Family(names=("type", "exists", "equals", "notEquals", "oneOf"), load=_values),
+    Family(
+        names=(
+            "regex",
+            "contains",
+            "containsIgnoreCase",
+            "startsWith",
+            "endsWith",
+            "equalsIgnoreCase",
+            *(f"stringLength{which}" for which in _LENGTHS),
+            "stringEmpty",
+            "stringNotEmpty",
+        ),
+        load=_texts,
+    ),
+    Family(
+        names=(
+            "length",
+            "count",
+            "empty",
+            "notEmpty",
+            *(f"arrayLength{which}" for which in _LENGTHS),
+            "arrayContains",
+            "unique",
+            "sorted",
+        ),
+        load=_arrays,
+    ),
+    Family(
+        names=(
+            "greaterThan",
+            "greaterThanOrEqual",
+            "lessThan",
+            "lessThanOrEqual",
+            "between",
+            "range",
+            "approximately",
+            "multipleOf",
+            "divisibleBy",
+            "decimalPlaces",
+            "positive",
+            "negative",
+            "integer",
+        ),
+        load=_numbers,
+    ),
+)
+_DATE_NAMES = (
+    "dateValid",
+    "dateAfter",
+    "dateBefore",
+    "dateBetween",
+    "dateEquals",
+    "dateFormat",
+    "dateAge",
+)
+_AFTER_DATES = (
+    Family(
+        names=(
+            "uuid",
+            "email",
+            "url",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "json",
+            "base64",
+            "semver",
+            "jwt",
+        ),
+        load=_formats,
+    ),
+    Family(names=("crossField",), load=_fields),
+    Family(names=("jsonSchema",), load=_schemas),
+)

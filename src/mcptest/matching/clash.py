@@ -10,7 +10,7 @@ from itertools import combinations
 
 from mcptest.core.record import Record
 from mcptest.matching.exact import is_less, is_same_number
-from mcptest.matching.group import AllOf, Each, Group, Partial, Some, written
+from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.shown import shown
 from mcptest.matching.values import equal, json_type
@@ -22,19 +22,37 @@ if TYPE_CHECKING:
     from mcptest.core.paths import Trail
     from mcptest.matching.registry import Interval
 
-__all__ = ["Claim", "contradictions"]
+__all__ = ["contradictions_in"]
 
 _ALL_KINDS = frozenset(["string", "number", "boolean", "object", "array", "null"])
 
 
-class Claim(Record):
+class _Claim(Record):
     """One expectation of a value, and where it is written."""
 
     value: object
     trail: Trail
 
 
-def contradictions(claims: Sequence[Claim]) -> Iterator[tuple[Trail, str]]:
+def contradictions_in(group: Group, trail: Trail) -> Iterator[tuple[Trail, str]]:
+    """Where something in a group cannot hold beside something before it, and why."""
+    claims = []
+    for check in group.checks:
+        if isinstance(check, AllOf):
+            at = (trail, "match:all")
+            claims += [
+                _Claim(value=value, trail=(at, index)) for index, value in enumerate(check.values)
+            ]
+        elif isinstance(check, Pattern):
+            claims.append(_Claim(value=check, trail=trail))
+        elif not isinstance(check, (Extract, AnyOf)):
+            claims.append(_Claim(value=Group(source={}, checks=(check,)), trail=trail))
+    if group.siblings:
+        claims.append(_Claim(value=group.siblings, trail=trail))
+    return _contradictions(claims)
+
+
+def _contradictions(claims: Sequence[_Claim]) -> Iterator[tuple[Trail, str]]:
     """Where a claim cannot hold beside one before it, and why; the claims are of one value."""
     flat = [
         (origin, inner)
@@ -47,10 +65,10 @@ def contradictions(claims: Sequence[Claim]) -> Iterator[tuple[Trail, str]]:
             yield from _between(one, other)
 
 
-def _flat(value: object, trail: Trail) -> Iterator[Claim]:
+def _flat(value: object, trail: Trail) -> Iterator[_Claim]:
     """The same, without the groups in it."""
     if not isinstance(value, Group):
-        yield Claim(value=value, trail=trail)
+        yield _Claim(value=value, trail=trail)
         return
     for check in value.checks:
         if isinstance(check, Partial):
@@ -60,7 +78,7 @@ def _flat(value: object, trail: Trail) -> Iterator[Claim]:
                 yield from _flat(inner, ((trail, "match:all"), index))
         elif isinstance(check, (Each, Some)):
             name = "match:arrayElements" if isinstance(check, Each) else "match:anyElement"
-            yield Claim(value=_Elements(directive=name), trail=(trail, name))
+            yield _Claim(value=_Elements(directive=name), trail=(trail, name))
     if value.siblings:
         yield from _flat(value.siblings, trail)
 
@@ -71,7 +89,7 @@ class _Elements(Record):
     directive: str
 
 
-def _between(one: Claim, other: Claim) -> Iterator[tuple[Trail, str]]:
+def _between(one: _Claim, other: _Claim) -> Iterator[tuple[Trail, str]]:
     left, right = one.value, other.value
     why = _clash(left, right)
     if why:
@@ -79,12 +97,12 @@ def _between(one: Claim, other: Claim) -> Iterator[tuple[Trail, str]]:
     elif isinstance(left, dict) and isinstance(right, dict):
         for key in left:
             if key in right:
-                inner = Claim(value=right[key], trail=(other.trail, key))
-                yield from contradictions([Claim(value=left[key], trail=(one.trail, key)), inner])
+                inner = _Claim(value=right[key], trail=(other.trail, key))
+                yield from _contradictions([_Claim(value=left[key], trail=(one.trail, key)), inner])
     elif isinstance(left, list) and isinstance(right, list):
         for index, (first, second) in enumerate(zip(left, right, strict=False)):
-            inner = Claim(value=second, trail=(other.trail, index))
-            yield from contradictions([Claim(value=first, trail=(one.trail, index)), inner])
+            inner = _Claim(value=second, trail=(other.trail, index))
+            yield from _contradictions([_Claim(value=first, trail=(one.trail, index)), inner])
 
 
 def _named(value: object) -> str:

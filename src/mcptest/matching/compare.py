@@ -13,7 +13,6 @@ from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
 from mcptest.matching.field_path import pull
 from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
-from mcptest.matching.hints import Elsewhere, array_hint, scalar_hint
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import a_type, json_type, none_of
 
@@ -23,10 +22,10 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.paths import Trail
+    from mcptest.matching.hints import Elsewhere
 
     # A mismatch, and what to look for elsewhere; ABSENT when that would not help.
     Difference = tuple[Mismatch, object]
-    _Meets = Callable[[object, object], bool]
 
 __all__ = ["compare", "is_met", "is_same", "pull"]
 
@@ -42,16 +41,23 @@ def compare(
     expected: object, actual: object, trail: Trail = None, *, partial: bool = False
 ) -> Iterator[Mismatch]:
     """Every way in which `actual` is not what the compiled `expected` asks for."""
-    elsewhere = None
+    elsewhere: Elsewhere | None = None
     sought = 0
     for mismatch, wanted in _differences(expected, actual, trail, partial):
         if wanted is ABSENT or mismatch.hint or sought >= _MAX_SOUGHT:
             yield mismatch
             continue
         sought += 1
-        elsewhere = elsewhere or Elsewhere(actual, trail, is_met)
+        elsewhere = elsewhere or _places_of(actual, trail)
         hint = elsewhere.hint(mismatch, wanted)
         yield mismatch.but(hint=hint) if hint else mismatch
+
+
+def _places_of(answer: object, trail: Trail) -> Elsewhere:
+    # Only a failing test needs any hints.
+    from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
+
+    return Elsewhere(answer, trail, is_met)
 
 
 def is_met(expected: object, actual: object) -> bool:
@@ -131,7 +137,7 @@ def _in_arrays(
     is_first = True
     for mismatch, wanted in _by_position(expected, actual, trail, partial):
         # What is wrong with the array as a whole is said once.
-        hint = array_hint(expected, actual, trail, _meets(partial)) if is_first else ""
+        hint = _array_hint(expected, actual, trail, partial) if is_first else ""
         is_first = False
         yield (mismatch.but(hint=hint) if hint else mismatch), wanted
 
@@ -149,8 +155,13 @@ def _by_position(
             yield _surplus(actual[index], (trail, index)), ABSENT
 
 
-def _meets(partial: bool) -> _Meets:
-    return lambda wanted, got: next(_differences(wanted, got, None, partial), None) is None
+def _array_hint(expected: list[object], actual: list[object], trail: Trail, partial: bool) -> str:
+    from mcptest.matching.hints import array_hint  # noqa: PLC0415  # as above
+
+    def meets(wanted: object, got: object) -> bool:
+        return next(_differences(wanted, got, None, partial), None) is None
+
+    return array_hint(expected, actual, trail, meets)
 
 
 # Directives
@@ -300,6 +311,8 @@ def _surplus(value: object, trail: Trail) -> Mismatch:
 
 
 def _difference(expected: object, actual: object, trail: Trail) -> Mismatch:
+    from mcptest.matching.hints import scalar_hint  # noqa: PLC0415  # as above
+
     shown = written(expected)
     message = "differs"
     if json_type(shown) != json_type(actual):

@@ -11,7 +11,6 @@ import operator
 from mcptest.core.diagnostics import Complaint
 from mcptest.core.paths import steps_of
 from mcptest.core.suggest import closest
-from mcptest.matching.clash import Claim, contradictions
 from mcptest.matching.field_path import parse_field_path
 from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, without_prefix
@@ -209,24 +208,13 @@ class Compiler:
                 self._complain("F018", message, (trail, name), help)
 
     def _refuse_contradictions(self, group: Group, trail: Trail) -> None:
-        claims = []
-        for check in group.checks:
-            if isinstance(check, AllOf):
-                at = (trail, PREFIX + "all")
-                claims += [
-                    Claim(value=value, trail=(at, index))
-                    for index, value in enumerate(check.values)
-                ]
-            elif not isinstance(check, (Extract, AnyOf)):
-                one = Group(source={}, checks=(check,))
-                claims.append(
-                    Claim(value=check if isinstance(check, Pattern) else one, trail=trail)
-                )
-        if group.siblings:
-            claims.append(Claim(value=group.siblings, trail=trail))
-        if len(claims) < 2:
+        is_one = len(group.checks) + bool(group.siblings) < 2
+        if is_one and not any(isinstance(check, AllOf) for check in group.checks):
             return
-        for place, message in contradictions(claims):
+        # Few expectations say two things of one value.
+        from mcptest.matching.clash import contradictions_in  # noqa: PLC0415
+
+        for place, message in contradictions_in(group, trail):
             help = "no answer can meet both: leave one of them out"
             self._complain("F017", message, place, help, on_key=False)
 

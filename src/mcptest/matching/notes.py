@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcptest.core.paths import render_trail
-from mcptest.matching.field_matchers import Relation
 from mcptest.matching.group import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
 
@@ -62,10 +61,9 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
 
 
 def _in_relation(pattern: Pattern, actual: object, trail: Trail) -> Iterator[str]:
-    relation = pattern.parameter
-    if not pattern.negated or not isinstance(relation, Relation):
+    if not pattern.negated or pattern.matcher.name != "crossField":
         return
-    missing = relation.missing(actual)
+    missing = pattern.parameter.missing(actual)
     if missing:
         place = render_trail(trail) or "the answer"
         yield f"{place} has no {missing}, so {pattern.source} checked nothing"

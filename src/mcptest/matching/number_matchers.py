@@ -12,7 +12,7 @@ from mcptest.matching.exact import (
 )
 from mcptest.matching.parameters import a_count, a_number, nothing, two_numbers
 from mcptest.matching.registry import CannotHoldError, Interval, Matcher, Miss
-from mcptest.matching.values import a_type, json_type, printed
+from mcptest.matching.values import a_type, is_whole, json_type, printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +21,9 @@ if TYPE_CHECKING:
 
     from mcptest.matching.exact import Exact
 
-__all__ = ["NUMBER_MATCHERS", "is_whole"]
+__all__ = ["NUMBER_MATCHERS"]
 
 _KINDS = ("number", "string")
-
-
-def is_whole(value: object) -> bool:
-    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def _numeric(

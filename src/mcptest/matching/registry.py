@@ -21,6 +21,7 @@ __all__ = [
     "BadSchemaError",
     "CannotHoldError",
     "Directive",
+    "Family",
     "Interval",
     "Matcher",
     "Miss",
@@ -113,26 +114,47 @@ class Directive(Record):
     fails: tuple[object, ...]
 
 
+class Family(Record):
+    """Matchers that are loaded together, when one of them is first asked for."""
+
+    names: tuple[str, ...]
+    load: Callable[[], Iterable[Matcher]]
+
+
 class Registry:
     """Matchers and directives by name."""
 
-    def __init__(self, matchers: Iterable[Matcher], directives: Iterable[Directive]) -> None:
-        self._matchers: dict[str, Matcher] = {}
+    def __init__(
+        self,
+        matchers: Iterable[Matcher],
+        directives: Iterable[Directive],
+        families: Iterable[Family] = (),
+    ) -> None:
+        # In the order in which they are shown; a family that waits stands for its members.
+        self._entries: dict[str, Matcher | Family] = {}
         self.directives = {directive.name: directive for directive in directives}
+        for family in families:
+            self._entries.update(dict.fromkeys(family.names, family))
         for matcher in matchers:
             self.add(matcher)
 
     def add(self, matcher: Matcher) -> None:
-        if matcher.name in self._matchers:
+        if matcher.name in self._entries:
             raise ValueError(f"two matchers are named {matcher.name!r}")
-        self._matchers[matcher.name] = matcher
+        self._entries[matcher.name] = matcher
 
     def get(self, name: str) -> Matcher | None:
-        return self._matchers.get(name)
+        entry = self._entries.get(name)
+        if isinstance(entry, Family):
+            self._entries.update((matcher.name, matcher) for matcher in entry.load())
+            entry = self._entries[name]
+            assert isinstance(entry, Matcher), f"the family of {name!r} has no such matcher"
+        return entry
 
     def __iter__(self) -> Iterator[Matcher]:
-        return iter(self._matchers.values())
+        found = (self.get(name) for name in self.names)
+        return (matcher for matcher in found if matcher)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._matchers)
+        return tuple(self._entries)

@@ -6,11 +6,10 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.matching.exact import exact, exact_text, is_same_number
 from mcptest.matching.near import nearly
-from mcptest.matching.number_matchers import is_whole
 from mcptest.matching.parameters import any_text, nothing
 from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
 from mcptest.matching.shown import shown
-from mcptest.matching.values import a_type, json_type, printed
+from mcptest.matching.values import a_type, is_whole, json_type, printed
 
 __all__ = ["VALUE_MATCHERS"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import dump_json
 
-__all__ = ["a_type", "equal", "hashable", "json_type", "none_of", "printed"]
+__all__ = ["a_type", "equal", "hashable", "is_whole", "json_type", "none_of", "printed"]
 
 _TYPES = {
     str: "string",
@@ -34,6 +34,11 @@ def json_type(value: object) -> str:
 def a_type(value: object) -> str:
     """The type of a value, as it reads in a sentence."""
     return "nothing" if value is ABSENT else _WORDS[json_type(value)]
+
+
+def is_whole(value: object) -> bool:
+    """Whether a value is a number without a fraction; true is none."""
+    return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
 def printed(value: object) -> str:

@@ -19,7 +19,7 @@ _NEVER = {
     "tool": "tools never called",
     "resource": "resources never read",
     "resourceTemplate": "templates never used",
-    "prompt": "prompts never got",
+    "prompt": "prompts never used",
 }
 _NEVER_GIVEN = "inputs never given"
 

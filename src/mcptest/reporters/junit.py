@@ -168,7 +168,8 @@ def _verdict(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
         return f"{_tag('error', attributes)}{text}</error>"
     name = "error" if result.status == "error" else "failure"
     message = next((line.text for line in lines if line.text), "")
-    return f"{_tag(name, {'type': 'mismatch', 'message': message})}{text}</{name}>"
+    kind = "mismatch" if result.mismatches else "failed"
+    return f"{_tag(name, {'type': kind, 'message': message})}{text}</{name}>"
 
 
 def _dotted(file: str) -> str:

@@ -53,15 +53,17 @@ class MarkdownReporter(Collected):
     def _verdict(self) -> str:
         finished, summary = self.finished, self.finished.summary
         bad = summary.failed + summary.errors
-        if finished.fault is not None:
-            return "no test could run"
-        if bad:
-            return f"{bad:,} of {counted(summary.total, 'test')} did not pass"
-        if not summary.passed:
-            return "no test ran"
         flaky = f", {summary.flaky:,} of them flaky" if summary.flaky else ""
         skipped = f", {summary.skipped:,} skipped" if summary.skipped else ""
-        return f"{counted(summary.passed, 'test')} passed{flaky}{skipped}"
+        passed = f"{counted(summary.passed, 'test')} passed{flaky}{skipped}"
+        verdicts = (
+            (finished.fault, "no test could run"),
+            (bad, f"{bad:,} of {counted(summary.total, 'test')} did not pass"),
+            (finished.interrupted, f"interrupted, {passed}"),
+            (finished.missed_gates, f"{passed}, but a gate was missed"),
+            (not summary.passed, "no test ran"),
+        )
+        return next((verdict for holds, verdict in verdicts if holds), passed)
 
     def _run_blocks(self) -> Iterator[str]:
         """What befell the whole run."""

@@ -15,7 +15,7 @@ from mcptest.core.outcome import CaseResult
 from mcptest.runner import faults
 from mcptest.runner.loading import Plan
 from mcptest.runner.merging import Ending, merge_endings
-from mcptest.runner.run import RunOptions, Tally, gated, run_plan, run_started
+from mcptest.runner.run import RunOptions, Tally, gated, run_plan, run_started, suite_started
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
 from mcptest.wire.workers import Workers
@@ -57,14 +57,17 @@ def _own_server(spec: ServerSpec) -> ServerSpec:
 class _Lane:
     """One file: what its worker has told of it, and how it ended once it has."""
 
-    def __init__(self, suite: Suite) -> None:
+    def __init__(self, suite: Suite, spec: ServerSpec) -> None:
         self.suite = suite
+        self.spec = spec
+        self.has_started = False
         self.waiting: list[Event] = []
         self.tally = Tally()
         self.ending: Ending | None = None
 
     def take(self, event: Event) -> None:
         self.waiting.append(event)
+        self.has_started |= isinstance(event, SuiteStarted)
         if isinstance(event, CaseFinished):
             self.tally.add(event.result)
 
@@ -75,7 +78,7 @@ class _ParallelRun:
         self._options = options
         self._launcher = launcher
         self._tell = tell
-        self._lanes = [_Lane(suite) for suite, _ in plan.suites]
+        self._lanes = [_Lane(suite, spec) for suite, spec in plan.suites]
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
@@ -181,6 +184,8 @@ class _ParallelRun:
         if os.WIFEXITED(status):
             raise RuntimeError(f"a worker failed over {lane.suite.file}; its own words are above")
         fault = faults.lost_worker(os.WTERMSIG(status))
+        if not lane.has_started:
+            lane.take(suite_started(lane.suite, lane.spec))
         for case in lane.suite.cases[lane.tally.summary.total :]:
             lane.take(
                 CaseFinished(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
 
-__all__ = ["RunOptions", "Tally", "gated", "run_plan", "run_started"]
+__all__ = ["RunOptions", "Tally", "gated", "run_plan", "run_started", "suite_started"]
 
 
 class RunOptions(Record):
@@ -109,15 +109,7 @@ class _Run:
         if not self._can_start(suites):
             return
         for suite, spec in suites:
-            self._tell(
-                SuiteStarted(
-                    name=suite.name,
-                    file=suite.file,
-                    format=suite.format,
-                    server=spec.name,
-                    total=len(suite.cases),
-                )
-            )
+            self._tell(suite_started(suite, spec))
             self._run_cases(suite, spec)
             self._tell(SuiteFinished(name=suite.name, file=suite.file))
             if self._is_over():
@@ -203,6 +195,16 @@ def run_started(plan: Plan, started_at: str) -> RunStarted:
     )
 
 
+def suite_started(suite: Suite, spec: ServerSpec) -> SuiteStarted:
+    return SuiteStarted(
+        name=suite.name,
+        file=suite.file,
+        format=suite.format,
+        server=spec.name,
+        total=len(suite.cases),
+    )
+
+
 def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     """The end of a run with the gates that it missed; one that never began misses none."""
     wanted = options.min_coverage
@@ -211,6 +213,7 @@ def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     percent = percent_of(finished.coverage)
     if percent is not None and percent >= wanted:
         return finished
-    seen = "not known" if percent is None else f"{percent:.1f} %"
+    # Cut, not rounded: what is not reached must not look as if it were.
+    seen = "not known" if percent is None else f"{int(percent * 10) / 10:.1f} %"
     sentence = f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"
     return finished.but(missed_gates=(*finished.missed_gates, sentence))
