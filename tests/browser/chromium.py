@@ -19,6 +19,10 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tools.environment import BROWSERS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -58,6 +62,16 @@ DEEDS = {
     "Runtime.exceptionThrown",
     "Log.entryAdded",
 }
+
+
+def required(program: str | None, *, is_ci: bool) -> str:
+    """The browser. Without one the tests are skipped, save where that would go unseen."""
+    if program is None:
+        complaint = f"there is no browser here; one of these is needed: {', '.join(BROWSERS)}"
+        if is_ci:
+            pytest.fail(complaint)
+        pytest.skip(complaint)
+    return program
 
 
 class Browser:
@@ -180,10 +194,20 @@ class Tab:
         """Load a file and wait until it is there."""
         self.events.clear()
         self.ask("Page.navigate", {"url": path.as_uri()})
+        self._await_load()
+        self.settle()
+
+    def reload_without_script(self) -> None:
+        """The same page for somebody whose browser runs no scripts; ours still look around."""
+        self.ask("Emulation.setScriptExecutionDisabled", {"value": True})
+        self.events.clear()
+        self.ask("Page.reload")
+        self._await_load()
+
+    def _await_load(self) -> None:
         deadline = time.monotonic() + PATIENCE_S
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self._browser.listen(deadline, "the end of loading")
-        self.settle()
 
     def settle(self) -> None:
         """Wait until the page has drawn itself twice: what was scheduled has happened."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from chromium import Tab
 
+pytest_plugins = ["browsing"]
+
 # Each of these does something in a page that does not escape it; HOME is our listener.
 ACTIVE = (
     '<script>window.canary="script"</script>',
@@ -35,7 +37,7 @@ ACTIVE = (
     '<link rel="stylesheet" href="HOME/link.css">',
     '<meta http-equiv="refresh" content="0;url=HOME/refresh">',
     '<object data="HOME/object"></object>',
-    "<input autofocus onfusc=1 onfocus=window.canary=1>",
+    "<input autofocus onfocus=window.canary=1>",
     '<video src="HOME/video" autoplay></video>',
     '<div style="background: url(HOME/background)">x</div>',
     "<script>console.log(`${1 + 1}`)</script>",

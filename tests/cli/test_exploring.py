@@ -352,6 +352,30 @@ def test_on_a_terminal_json_is_given_when_asked_for() -> None:
     assert json.loads(on_terminal("read", "note://one", "--json", *COMMAND))["contents"]
 
 
+FAULTY = Path(__file__).parent.parent / "servers" / "fault_server.py"
+
+
+def test_on_a_terminal_a_slow_start_is_told_and_the_line_is_taken_back() -> None:
+    slow = (sys.executable, "-S", "-E", str(FAULTY), "slow-start", "1500")
+    written = on_terminal("list", "tools", "--no-color", "--", *slow)
+    assert "\r\x1b[Kwaiting for " in written
+    assert written.index("\r\x1b[K", 3) < written.index("tools (1)")
+    assert "waiting for" not in on_terminal("list", "tools", *COMMAND)
+
+
+def test_a_list_that_is_wrong_is_shown_as_far_as_it_goes_and_is_exit_1(tmp_path: Path) -> None:
+    source = SERVER.read_text(encoding="utf-8").replace('"nextCursor": "two"', '"nextCursor": 2')
+    (tmp_path / "server.py").write_text(source, encoding="utf-8")
+    ended = mcptest(tmp_path, "list", "tools", "--", sys.executable, "server.py")
+    assert (ended.code, ended.report()) == (1, {"tools": FIRST_PAGE})
+    assert ended.err.startswith("note: tools: nextCursor must be text and is 2\n")
+
+
+def test_after_two_dashes_a_command_without_a_server_finds_paths(tmp_path: Path) -> None:
+    ended = mcptest(tmp_path, "validate", "--", "--odd.test.mcp.yml")
+    assert ended.err.startswith("error: there is no file or folder '--odd.test.mcp.yml'")
+
+
 # Being interrupted
 
 

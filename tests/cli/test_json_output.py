@@ -10,18 +10,21 @@ from console import case, conductor, mcptest, write_config, write_suite
 if TYPE_CHECKING:
     from pathlib import Path
 
-NO_TESTS = {"total": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0}
+NO_TESTS = {"total": 0, "passed": 0, "failed": 0, "errors": 0, "skipped": 0, "flaky": 0}
 MEMBERS = {
     "version",
     "tool",
     "tool_version",
     "started_at",
     "duration_ms",
+    "server",
     "summary",
     "suites",
     "warnings",
     "findings",
     "invariants",
+    "coverage",
+    "gates",
     "error",
     "interrupted",
     "interrupted_in",
@@ -57,6 +60,7 @@ def test_the_report_has_the_verdict_on_every_test(folder: Path) -> None:
         "failed": 1,
         "errors": 1,
         "skipped": 1,
+        "flaky": 0,
     }
     (suite,) = report["suites"]
     assert (suite["name"], suite["file"], suite["format"], suite["server"]) == (

@@ -52,9 +52,6 @@ OUTPUT_OPTIONS = (
     Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
 )
 
-# A start that takes longer than this is told to whoever is watching.
-_PATIENCE_S = 1.0
-
 
 class Manner:
     """How what was learned is shown: for a person, or as JSON for a program."""
@@ -94,7 +91,7 @@ def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Laun
             while_waiting=progress.tick if progress.is_wanted else None,
         )
         try:
-            return _visit(arguments, Visit(spec, launcher), launcher, work, progress)
+            return _visit(arguments, Visit(spec, launcher, progress.clear), launcher, work)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the server was stopped") from None
         finally:
@@ -107,7 +104,6 @@ def _visit(
     visit: Visit,
     launcher: Launcher,
     work: Callable[[Visit, Launcher], int],
-    progress: _Progress,
 ) -> int:
     status = int(ExitCode.NO_SERVER)
     fault: Fault | None = None
@@ -118,7 +114,6 @@ def _visit(
     except ServerError as error:
         fault = error.fault
     finally:
-        progress.clear()
         visit.close()
     if fault:
         tell_fault(fault, arguments)
@@ -138,11 +133,13 @@ class _Progress:
 
     def tick(self) -> None:
         waited = int(time.monotonic() - self._began)
-        if waited > max(self._told, _PATIENCE_S - 1):
+        # Nothing in the first second: most servers need less.
+        if waited > self._told:
             self._told = waited
             complain(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
 
     def clear(self) -> None:
+        self._began = time.monotonic()
         if self._told:
             self._told = 0
             complain("\r\x1b[K")

@@ -78,7 +78,8 @@ COMMAND = Command(
     name="mcptest list",
     summary="Show the tools, resources, resource templates and prompts of a server.",
     usage="mcptest list [tools|resources|resourceTemplates|prompts]… [options] [-- COMMAND…]",
-    details=f"{SERVER_DETAILS}\nOn a terminal the lists are made for reading; elsewhere they are JSON.",
+    details=f"{SERVER_DETAILS}\n"
+    "On a terminal the lists are made for reading; elsewhere they are JSON.",
     options=(*SERVER_OPTIONS, *OUTPUT_OPTIONS),
     examples=(
         "mcptest list -- python3 server.py",

@@ -11,7 +11,6 @@ import os
 from mcptest.cli.output import complain
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
-from mcptest.core.exit_codes import ExitCode
 from mcptest.core.visible import visible
 from mcptest.runner.discovery import CONFIG_NAMES, find_suites
 from mcptest.runner.loading import load_plan
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["touched", "watch"]
 
+_TICK_MS = 100
 _WRITTEN = ("--junit", "--capture", "--server-coverage")
 
 
@@ -33,19 +33,27 @@ def watch(arguments: Arguments) -> int:
     """Run until somebody presses Ctrl-C; the exit status of the last round."""
     files = _import_watchfiles()
     words = _words(arguments)
-    status = run_again(["run", *words, *arguments.paths])
-    if status == ExitCode.INTERRUPTED:
-        return status
     roots, ours = _roots(arguments), _ours(arguments)
-    noun = "folder" if len(roots) == 1 else "folders"
-    complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
     quiet = [] if _has_own_stdout(arguments) else ["--reporter=minimal"]
-    is_wanted = files.DefaultFilter(ignore_paths=ours)
+    status, is_over = 0, False
+    rounds = files.watch(
+        *roots,
+        watch_filter=files.DefaultFilter(ignore_paths=ours),
+        # The first round starts once the folders are watched: a change meanwhile is not lost.
+        yield_on_timeout=True,
+        rust_timeout=_TICK_MS,
+        raise_interrupt=True,
+    )
     try:
-        for changes in files.watch(*roots, watch_filter=is_wanted, raise_interrupt=True):
-            paths = touched([path for _, path in changes], arguments.paths)
-            status = run_again(["run", *words, *quiet, *paths])
-            if status == ExitCode.INTERRUPTED:
+        for number, changes in enumerate(rounds):
+            if number == 0:
+                status, is_over = run_again(["run", *words, *arguments.paths])
+                noun = "folder" if len(roots) == 1 else "folders"
+                complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
+            elif changes:
+                paths = touched([path for _, path in changes], arguments.paths)
+                status, is_over = run_again(["run", *words, *quiet, *paths])
+            if is_over:
                 break
     except KeyboardInterrupt:
         complain("\n")

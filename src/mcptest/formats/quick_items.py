@@ -72,10 +72,17 @@ def _check_alike(lines: list[str], others: list[str]) -> None:
         if line == other:
             is_alike = not line.endswith(_BLOCK_HEADERS)
         else:
-            is_alike = line.partition(": ")[0] == other.partition(": ")[0]
+            is_alike = _before_value(line) == _before_value(other)
             is_alike = is_alike or (is_comment(line) and is_comment(other))
         if not is_alike:
             raise ValueError
+
+
+def _before_value(line: str) -> str:
+    for mark in (": ", "- "):
+        if mark in line:
+            return line.partition(mark)[0]
+    return line
 
 
 class _Mould:

@@ -36,7 +36,8 @@ _ASCII = bytes([10, *range(32, 127)])
 _DOUBTFUL = "[^\n -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 _BREAKS = r"\n+"
 
-# Where one item is not like the one before, the next ones will not be, either.
+# Where one item is not like the one before, the next ones seldom are. It is this many lines
+# before they are compared again; with none, the same line would be for ever.
 _PAUSE = 100
 
 

@@ -90,10 +90,9 @@ def _is_written(name: str, actual: object) -> Miss | None:
 
 
 def _length_of_time(age_ms: float) -> str:
-    for unit in ("d", "h", "m", "s"):
-        if age_ms >= _UNITS_MS[unit]:
-            return f"{age_ms / _UNITS_MS[unit]:.4g}{unit}"
-    return f"{age_ms:.4g}ms"
+    fitting = (unit for unit in ("d", "h", "m", "s") if age_ms >= _UNITS_MS[unit])
+    unit = next(fitting, "ms")
+    return f"{age_ms / _UNITS_MS[unit]:,.1f}".removesuffix(".0") + unit
 
 
 def _age_check(now: Callable[[], float]) -> Callable[[int, object], Miss | None]:

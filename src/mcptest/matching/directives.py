@@ -58,7 +58,7 @@ DIRECTIVES = (
     ),
     Directive(
         name="any",
-        summary="At least one of the list must hold; with `match:not:exists` the key may miss.",
+        summary="At least one of the list must hold; `match:not:exists` allows an absent key.",
         example='match:any: ["match:type:null", "match:startsWith:a"]',
         passes=(None, "abc"),
         fails=("b", 1),

@@ -2,7 +2,7 @@
 
 Suites come from the JavaScript world. What is spelt another way there is respelt, and
 what is spelt the same but means something else gets the meaning it has there: `\\d`, `\\w`
-and `\\b` know ASCII only, and `$` is the very end of the text.
+and `\\b` know ASCII only, and in a pattern `$` is the very end of the text.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Expression", "compile_expression", "compile_regex", "python_regex"]
+__all__ = ["VERY_END", "Expression", "compile_expression", "compile_regex", "python_regex"]
+
+VERY_END = r"\Z"
 
 _OUTSIDE = {
     "d": "[0-9]",
@@ -39,15 +41,18 @@ class Expression(Record):
 
 def compile_expression(source: str) -> Expression:
     """The expression, ready to search with. ValueError says why it is none."""
-    return Expression(source=source, compiled=compile_regex(source))
+    return Expression(source=source, compiled=compile_regex(source, end=VERY_END))
 
 
-def compile_regex(source: str, flags: int = 0) -> re.Pattern[str]:
-    """The same, without its source."""
+def compile_regex(source: str, flags: int = 0, *, end: str = "$") -> re.Pattern[str]:
+    """The same, without its source; `end` is what `$` stands for.
+
+    In text that is still growing, such as stderr, a line break may follow the end.
+    """
     with warnings.catch_warnings():
         # Python warns of syntax it may give another meaning one day; the author cannot care.
         warnings.simplefilter("ignore")
-        spelt = python_regex(source)
+        spelt = python_regex(source, end)
         try:
             return re.compile(spelt, flags)
         except (re.error, OverflowError) as error:
@@ -58,12 +63,12 @@ def compile_regex(source: str, flags: int = 0) -> re.Pattern[str]:
             raise ValueError("is not a regular expression: nested too deeply") from None
 
 
-def python_regex(source: str) -> str:
+def python_regex(source: str, end: str = VERY_END) -> str:
     """The same expression in Python's spelling."""
     if not any(sign in source for sign in ("\\", "$", "(?<", "[^]", "[]")):
         return source
     # With (?m) every line has an end, in Python's words.
-    end = "$" if re.search(r"\(\?[a-zA-Z]*m", source) else r"\Z"
+    end = "$" if re.search(r"\(\?[a-zA-Z]*m", source) else end
     written: list[str] = []
     at = 0
     while at < len(source):

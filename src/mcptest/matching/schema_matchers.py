@@ -6,6 +6,8 @@ fetched: what it needs must be in it.
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.paths import render_path
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
@@ -66,11 +68,11 @@ def _validator(file: str, text: str) -> Any:
 
 def _explained(file: str, error: Any) -> str:
     message = str(getattr(error, "message", error)).partition("\n")[0]
-    if "Retrieval is disabled" in message:
-        target = message.rpartition(" ")[2]
+    outside = re.match(r"Resource '(.*?)' is not present", message)
+    if outside:
         return (
-            f"reads {file}, which refers to {target}; nothing is fetched, so put what it needs "
-            "under $defs"
+            f"reads {file}, which refers to {outside[1]}; nothing is fetched, so put what it "
+            "needs under $defs"
         )
     place = render_path(getattr(error, "instance_path", None) or ())
     return f"reads {file}, which is no schema: {place + ': ' if place else ''}{message}"

@@ -8,7 +8,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.matching.counting import lengths
 from mcptest.matching.near import nearly
 from mcptest.matching.parameters import a_text, any_text, nothing
-from mcptest.matching.regex_form import Expression, compile_expression, compile_regex
+from mcptest.matching.regex_form import VERY_END, Expression, compile_expression, compile_regex
 from mcptest.matching.registry import BadExpressionError, Interval, Matcher, Miss
 from mcptest.matching.shown import counted
 from mcptest.matching.values import a_type, none_of, printed
@@ -39,10 +39,13 @@ def _found(expression: Expression, actual: object) -> Miss | None:
 
 
 def _regex_hint(expression: Expression, text: str) -> str:
-    if compile_regex(expression.source, re.IGNORECASE).search(text):
+    source = expression.source
+    if compile_regex(source, re.IGNORECASE, end=VERY_END).search(text):
         return "it matches when case is ignored"
+    if compile_regex(source).search(text):
+        return "a line break stands at the end, and $ is the very end"
     # `/…/i` is how other places write one; here the slashes are part of it.
-    slashed = re.fullmatch(r"/(.+)/[a-z]*", expression.source, re.DOTALL)
+    slashed = re.fullmatch(r"/(.+)/[a-z]*", source, re.DOTALL)
     try:
         if slashed and compile_regex(slashed[1], re.IGNORECASE).search(text):
             return "the slashes around it are searched for too; leave them out"
@@ -51,7 +54,9 @@ def _regex_hint(expression: Expression, text: str) -> str:
     return ""
 
 
-def _holds(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | None]:
+def _holds(
+    test: Callable[[str, str], bool], why: str = "it does not"
+) -> Callable[[str, object], Miss | None]:
     """A check on the text of a scalar."""
 
     def check(wanted: str, actual: object) -> Miss | None:
@@ -60,7 +65,7 @@ def _holds(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | N
         text = printed(actual)
         if test(text, wanted):
             return None
-        return Miss(why="it does not", hint=lambda: nearly(wanted, text, test))
+        return Miss(why=why, hint=lambda: nearly(wanted, text, test))
 
     return check
 
@@ -183,7 +188,7 @@ TEXT_MATCHERS = (
         fails=("okay", None),
         parse=any_text,
         wants=_quoting("text that is, in any case,"),
-        check=_holds(_is_folded),
+        check=_holds(_is_folded, "it is not"),
         kinds=_SCALARS,
     ),
     *lengths("stringLength", "Text", "A text", "characters", ("string",), ("abc", "abcd", "ab")),

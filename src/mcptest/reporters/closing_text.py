@@ -31,8 +31,9 @@ def closing_lines(started: RunStarted, finished: RunFinished, paint: Paint) -> l
         lines += [*_finding_lines(finding, started.server, paint), ""]
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
-    if finished.coverage:
-        lines += [*coverage_lines(finished.coverage), ""]
+    coverage = coverage_lines(finished.coverage)
+    if coverage:
+        lines += [*coverage, ""]
     lines.append(totals(finished.summary, finished.duration_s, paint))
     for gate in finished.missed_gates:
         lines.append(paint.red(f"gate missed: {visible(shorten(gate, MAX_MESSAGE_CHARS))}"))

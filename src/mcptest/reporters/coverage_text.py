@@ -40,13 +40,17 @@ def percent_text(coverage: Iterable[ServerCoverage]) -> str:
 
 
 def coverage_lines(coverage: Sequence[ServerCoverage]) -> list[str]:
-    """One line a server, and below it what was never exercised; safe to print."""
+    """One line a server that offers something, and below it what was never exercised.
+
+    All of it is safe to print.
+    """
     lines: list[str] = []
     for server in coverage:
         hit, whole = server.points
-        part = f" ({hit:,} of {whole:,})" if whole else ""
+        if not whole:
+            continue
         name = visible(shorten(server.server, MAX_NAME_CHARS)) or "the server"
-        lines.append(f"coverage of {name}: {percent_text([server])}{part}")
+        lines.append(f"coverage of {name}: {percent_text([server])} ({hit:,} of {whole:,})")
         for label, names in never_exercised(server):
             lines.append(f"  {label:<20}  {_listed(names)}")
     return lines

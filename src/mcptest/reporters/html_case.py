@@ -37,6 +37,7 @@ MAX_NOTES = 50
 MAX_MISMATCHES = 200
 MAX_VALUE_CHARS = 2_000
 MAX_ANSWER_CHARS = 20_000
+MAX_LINE_CHARS = 2_000
 MAX_LOG_LINES = 200
 MAX_LOG_CHARS = 2_000
 MAX_OUTPUT_LINES = 200
@@ -115,7 +116,8 @@ def render_output(label: str, text: str) -> Markup:
 def render_lines(lines: Iterable[DiffLine]) -> Markup:
     """Lines of the reports for people, in the colour of their kind."""
     spans = (
-        element("span", line.text, class_=_LINE_CLASSES.get(line.sign, False)) for line in lines
+        element("span", cut(line.text, MAX_LINE_CHARS), class_=_LINE_CLASSES.get(line.sign, False))
+        for line in lines
     )
     # Reached with the keyboard, because a long line has to be scrolled.
     return element("pre", *spans, tabindex=0)

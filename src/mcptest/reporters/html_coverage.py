@@ -6,7 +6,7 @@ words, because that is what somebody opens this section for.
 
 from __future__ import annotations
 
-from mcptest.core.coverage import percent_of
+from mcptest.reporters.coverage_text import percent_text
 from mcptest.reporters.html_charts import bar
 from mcptest.reporters.html_markup import Markup, cut, element, joined
 
@@ -40,12 +40,11 @@ def render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
 
 def _server_part(server: ServerCoverage) -> Markup:
     title = element("h3", cut(server.server, MAX_NAME_CHARS), class_="name")
-    percent = percent_of([server])
-    if percent is None:
-        return joined([title, element("p", "This server offers nothing.")])
     hit, whole = server.points
-    # Rounded down: what is not complete must not look complete.
-    share = f"{int(percent)} %: {hit:,} of {whole:,} offers and input properties exercised"
+    if not whole:
+        return joined([title, element("p", "This server offers nothing.")])
+    counts = f"{hit:,} of {whole:,} offers and input properties exercised"
+    share = f"{percent_text([server])}: {counts}"
     rows = [_offer_row(offer) for offer in server.offers[:MAX_OFFERS]]
     hidden = len(server.offers) - MAX_OFFERS
     if hidden > 0:

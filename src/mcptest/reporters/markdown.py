@@ -22,6 +22,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import SuiteStarted
     from mcptest.core.outcome import CaseResult
 
@@ -46,8 +47,9 @@ class MarkdownReporter(Collected):
             blocks.append(self._suite_table())
         blocks += self._failure_blocks()
         blocks += self._lists()
-        if self.finished.coverage:
-            blocks += ["### Coverage", self._coverage_table()]
+        offering = [server for server in self.finished.coverage if server.offers]
+        if offering:
+            blocks += ["### Coverage", _coverage_table(offering)]
         return defused("\n\n".join(blocks) + "\n")
 
     def _verdict(self) -> str:
@@ -128,14 +130,13 @@ class MarkdownReporter(Collected):
             yield "### Warnings"
             yield _bullets([code_span(diagnostic_line(each)) for each in warnings])
 
-    def _coverage_table(self) -> str:
-        rows = []
-        for server in self.finished.coverage[:MAX_ROWS]:
-            never = "; ".join(
-                f"{label}: {_names(names)}" for label, names in never_exercised(server)
-            )
-            rows.append((code_cell(server.server), percent_text([server]), never or "all of it"))
-        return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
+
+def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
+    rows = []
+    for server in coverage[:MAX_ROWS]:
+        never = "; ".join(f"{label}: {_names(names)}" for label, names in never_exercised(server))
+        rows.append((code_cell(server.server), percent_text([server]), never or "nothing is left"))
+    return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
 
 
 def _failure(suite: SuiteStarted, result: CaseResult, same_as: str | None) -> str:

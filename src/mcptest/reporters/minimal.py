@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.visible import shorten, visible
 from mcptest.reporters.closing_text import ending_line, totals
 from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import percent_text
+from mcptest.reporters.coverage_text import percent_shown, percent_text
 from mcptest.reporters.folding import Folding
 from mcptest.reporters.headline import diagnostic_line, headline, name_of, place_of
 from mcptest.reporters.paint import Paint
@@ -45,7 +45,7 @@ class MinimalReporter(Collected):
     def _last_line(self) -> str:
         finished = self.finished
         parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
-        if finished.coverage:
+        if percent_shown(finished.coverage) is not None:
             parts.append(f"coverage {percent_text(finished.coverage)}")
         ending = ending_line(self.started, finished)
         return "; ".join([*parts, ending] if ending else parts)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
 
-__all__ = ["Plan", "Wanted", "load_plan", "load_suites"]
+__all__ = ["Plan", "Wanted", "load_plan", "load_suites", "placed"]
 
 
 class Wanted(Record):
@@ -128,7 +128,7 @@ class _Servers:
         folder = os.path.dirname(suite.file) or "."
         spec = self._told
         if spec is None and suite.server:
-            spec = _placed(suite.server, folder)
+            spec = placed(suite.server, folder)
         if spec is None and not self._wanted.config:
             beside = find_config(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
@@ -159,7 +159,7 @@ class _Servers:
             self._mistakes += error.diagnostics
             return None
         self._warnings += slips
-        return _placed(spec, os.path.dirname(path) or ".")
+        return placed(spec, os.path.dirname(path) or ".")
 
 
 def _no_server(suite: Suite) -> NoReturn:
@@ -170,7 +170,7 @@ def _no_server(suite: Suite) -> NoReturn:
     )
 
 
-def _placed(spec: ServerSpec, folder: str) -> ServerSpec:
+def placed(spec: ServerSpec, folder: str) -> ServerSpec:
     """The server with its working folder made definite.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such

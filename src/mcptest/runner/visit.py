@@ -30,11 +30,18 @@ _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
 class Visit:
-    """A conversation with one server. The launcher must keep traffic."""
+    """A conversation with one server. The launcher must keep traffic.
 
-    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+    `after_waiting` is called when an answer has come, or will not: whoever shows that we wait
+    can stop doing so.
+    """
+
+    def __init__(
+        self, spec: ServerSpec, launcher: Launcher, after_waiting: Callable[[], None]
+    ) -> None:
         self.spec = spec
         self._launcher = launcher
+        self._after_waiting = after_waiting
         self._server: Server | None = None
         self._redact: Callable[[str], str] | None = redactor(spec.secrets) if spec.secrets else None
         self._handshake: Message = {}
@@ -49,6 +56,8 @@ class Visit:
             self.close()
             fault = faults.unflushed(error.fault) if server.answered_at_the_end else error.fault
             raise ServerError(fault) from None
+        finally:
+            self._after_waiting()
         result = server.capture().exchanges[0].response
         if isinstance(result, dict) and isinstance(result.get("result"), dict):
             self._handshake = self._cleaned(result["result"])
@@ -72,8 +81,12 @@ class Visit:
     def ask(self, method: str, params: dict[str, object]) -> Message:
         """The whole answer to a request; ServerError when there is none."""
         assert self._server is not None, "the visit has not been opened"
-        answer: Message = self._cleaned(self._server.ask(method, params, self.spec.timeout_s))
-        return answer
+        try:
+            answer: Message = self._server.ask(method, params, self.spec.timeout_s)
+        finally:
+            self._after_waiting()
+        cleaned: Message = self._cleaned(answer)
+        return cleaned
 
     def attempt(self, method: str, params: dict[str, object]) -> Message | str:
         """The whole answer, or a sentence that says why there is none."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import subprocess
 import sys
@@ -9,20 +11,47 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import FrameType
 
 __all__ = ["run_again"]
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-def run_again(words: Sequence[str]) -> int:
-    """The exit status of `mcptest` with these words.
 
-    Ctrl-C goes to the child as well, which cleans up and says so; we wait for that.
+class _PassedOn:
+    """While entered, signals go to the child, which cleans up and says so."""
+
+    def __init__(self) -> None:
+        self.last = 0
+        self.pid = 0
+        self._previous = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.last = number
+        self.pass_on()
+
+    def pass_on(self) -> None:
+        if self.last and self.pid:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, self.last)
+
+    def restore(self) -> None:
+        for number, handler in self._previous.items():
+            signal.signal(number, handler)
+
+
+def run_again(words: Sequence[str]) -> tuple[int, bool]:
+    """The exit status of `mcptest` with these words, and whether we were told to stop.
+
+    The child is in a process group of its own, so that each Ctrl-C reaches it once: by us.
     """
-    previous = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signals = _PassedOn()
     try:
-        # The child must start with the usual meaning of the signal, which we then give up.
-        child = subprocess.Popen([sys.executable, "-m", "mcptest", *words])
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        return child.wait()
+        child = subprocess.Popen([sys.executable, "-m", "mcptest", *words], process_group=0)
+        signals.pid = child.pid
+        # One may have come before there was anybody to pass it on to.
+        signals.pass_on()
+        status = child.wait()
+        return (status if status >= 0 else 128 - status), bool(signals.last)
     finally:
-        signal.signal(signal.SIGINT, previous)
+        signals.restore()

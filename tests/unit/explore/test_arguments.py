@@ -133,7 +133,7 @@ def test_an_object_whole_and_in_parts_is_refused(words: tuple[str, ...]) -> None
 
 
 def test_an_unknown_name_is_refused_with_the_one_that_was_meant() -> None:
-    schema = {"properties": {"colour": {}, "where": {"properties": {"city": {}}}}}
+    schema: dict[str, Any] = {"properties": {"colour": {}, "where": {"properties": {"city": {}}}}}
     assert refusal(schema, "color=1") == "there is no argument 'color'; did you mean 'colour'?"
     assert "'where.cty'; did you mean 'city'?" in refusal(schema, "where.cty=1")
     assert "'colr'" in refusal(schema, colr=1)

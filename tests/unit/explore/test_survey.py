@@ -166,7 +166,7 @@ def test_whatever_a_server_calls_things_the_file_loads(
     schema = {"properties": {key: {"default": name}}, "required": [key]}
     offers: dict[str, Listing] = {}
     for kind in KINDS.values():
-        offer = {kind.key: name, "description": description, "name": name}
+        offer: dict[str, Any] = {kind.key: name, "description": description, "name": name}
         offer |= {"inputSchema": schema, "annotations": {"readOnlyHint": True}}
         offers |= listing(kind.name, offer)
     answer = {"result": {"content": [{"type": name, key: description}], key: name}}

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcptest.core.errors import FormatError
 from mcptest.formats import quick_items, quick_yaml
 from mcptest.formats.full_yaml import read_fully
 from mcptest.formats.quick_yaml import read_quickly
@@ -245,7 +244,7 @@ def repeated(draw: st.DrawFn) -> str:
 def impatient() -> Iterator[None]:
     """Items are compared again at once after one that was different."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick_yaml, "_PAUSE", 0)
+        patch.setattr(quick_yaml, "_PAUSE", 1)
         patch.setattr(quick_items, "_IN_SIGHT", 1)
         yield
 

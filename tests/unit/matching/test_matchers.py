@@ -5,21 +5,42 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcptest.formats.document import read_document
 from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.patterns import parse_pattern
-from mcptest.matching.registry import Matcher, Registry
+from mcptest.matching.compare import is_met
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.patterns import Pattern, parse_pattern
+from mcptest.matching.registry import Directive, Family, Matcher, Registry
 
-REGISTRY = builtin_registry()
-JSON_VALUES: list[object] = [
-    "", "text", 0, 1.5, 10**400, True, False, None, [], ["a", 1, None, {}], {}, {"a": 1},
-]  # fmt: skip
+# 2024-06-01, and it stays that day.
+REGISTRY = builtin_registry(lambda: 1_717_200_000.0)
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.just(10**400)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text()
+    | st.from_regex(r"[-+]?[0-9]{1,20}([.][0-9]{1,20})?(e[-+]?[0-9]{1,3})?", fullmatch=True)
+    | st.datetimes().map(lambda moment: moment.isoformat()),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=8,
+)
+
+SCHEMA = """{"type": "object", "required": ["degrees"], "properties":
+    {"city": {"type": "string"}, "degrees": {"type": "integer"}}}"""
+
+
+def parsed(source: str) -> Pattern:
+    return parse_pattern(source, REGISTRY, lambda _: SCHEMA)
 
 
 def why_not(source: str, actual: object) -> tuple[str, str] | None:
-    mismatch = parse_pattern(source, REGISTRY).mismatch(actual, None)
+    mismatch = parsed(source).mismatch(actual, None)
     return (mismatch.message, mismatch.hint) if mismatch else None
 
 
@@ -145,7 +166,7 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
             "a value of type integer; it is text",
             "it is a number written as text",
         ),
-        ("match:type:integer", 1.5, "a value of type integer; it is a number", ""),
+        ("match:type:integer", 1.5, "a value of type integer; it is a number with a fraction", ""),
         ("match:type:object", None, "a value of type object; it is null", ""),
         ("match:type:object", [], "a value of type object; it is an array", ""),
         ("match:type:string|null", 1, "a value of type string or null; it is a number", ""),
@@ -155,8 +176,8 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
         ("match:length:1", 1, "a text or array of length 1; it is a number", ""),
         ("match:count:1", {}, "an array of 1 elements or an object of 1 keys; it has 0", ""),
         ("match:count:1", "a", "an array of 1 elements or an object of 1 keys; it is text", ""),
-        ("match:arrayLength:1", [], "an array of length 1; it has 0", ""),
-        ("match:arrayLength:1", "a", "an array of length 1; it is text", ""),
+        ("match:arrayLength:1", [], "an array of 1 element; it has 0", ""),
+        ("match:arrayLength:1", "a", "an array of 1 element; it is text", ""),
         (
             "match:arrayContains:a",
             ["A"],
@@ -167,7 +188,7 @@ def test_a_value_that_meets_the_pattern_passes(source: str, actual: object) -> N
             "match:arrayContains:a",
             ["ab", 1],
             'an array that holds "a"; it has 2 elements and none is it',
-            "",
+            "one holds it as a part; match:contains: looks inside the elements",
         ),
         ("match:arrayContains:a", [], 'an array that holds "a"; it is empty', ""),
         ("match:arrayContains:a", "a", 'an array that holds "a"; it is text', ""),
@@ -189,17 +210,25 @@ def test_a_value_that_does_not_meet_the_pattern_says_why(
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
-@pytest.mark.parametrize("actual", JSON_VALUES, ids=lambda value: repr(value)[:12])
-def test_any_value_is_judged_and_its_negation_is_the_opposite(
+@given(actual=JSON)
+@settings(max_examples=30)
+def test_any_value_is_judged_and_the_negation_is_the_opposite(
     matcher: Matcher, actual: object
 ) -> None:
-    plain = parse_pattern(matcher.example, REGISTRY).mismatch(actual, None)
-    negated_source = matcher.example.replace("match:", "match:not:", 1)
-    negated = parse_pattern(negated_source, REGISTRY).mismatch(actual, None)
-    assert (plain is None) != (negated is None)
-    for mismatch in (plain, negated):
+    plain = parsed(matcher.example)
+    negated = parsed(matcher.example.replace("match:", "match:not:", 1))
+    assert plain.is_met(actual) != negated.is_met(actual)
+    for pattern in (plain, negated):
+        mismatch = pattern.mismatch(actual, None)
+        assert (mismatch is None) == pattern.is_met(actual)
         if mismatch:
-            assert re.match(r"expected .+; it (is|has|does)\b", mismatch.message)
+            assert re.match(r"expected (.|\n)+; it (is|has|does)\b", mismatch.message)
+
+
+@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
+def test_half_a_surrogate_pair_is_judged_like_any_text(matcher: Matcher) -> None:
+    for actual in ("\ud800", ["\ud800"], {"\ud800": "\udfff"}):
+        assert isinstance(parsed(matcher.example).is_met(actual), bool)
 
 
 @given(st.text(min_size=1), st.text(), st.text())
@@ -214,33 +243,92 @@ def test_text_holds_what_was_put_in(needle: str, before: str, after: str) -> Non
 # The registry
 
 
-def test_every_name_is_there_once_and_these_are_all() -> None:
-    assert REGISTRY.names == (
-        "regex",
-        "contains",
-        "startsWith",
-        "endsWith",
-        "type",
-        "exists",
-        "length",
-        "count",
-        "arrayLength",
-        "arrayContains",
+def test_every_word_of_the_language_is_there() -> None:
+    lengths = ("", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "Between")
+    words = """
+        type exists equals notEquals oneOf
+        regex contains containsIgnoreCase startsWith endsWith equalsIgnoreCase
+        stringEmpty stringNotEmpty length count empty notEmpty arrayContains unique sorted
+        greaterThan greaterThanOrEqual lessThan lessThanOrEqual between range approximately
+        multipleOf divisibleBy decimalPlaces positive negative integer
+        dateValid dateAfter dateBefore dateBetween dateEquals dateFormat dateAge
+        uuid email url hostname ipv4 ipv6 json base64 semver jwt crossField jsonSchema
+    """.split()  # noqa: SIM905  # sixty quoted words are harder to read
+    counted = [f"{kind}Length{which}" for kind in ("string", "array") for which in lengths]
+    assert sorted(REGISTRY.names) == sorted([*words, *counted])
+    assert tuple(REGISTRY.directives) == (
+        "partial",
+        "arrayElements",
+        "anyElement",
+        "extractField",
+        "crossField",
+        "not:crossField",
+        "all",
+        "any",
     )
-    assert tuple(REGISTRY.directives) == ("partial", "arrayElements", "extractField")
+
+
+def test_the_names_that_are_known_before_loading_are_those_that_are_loaded() -> None:
+    fresh = builtin_registry()
+    names = fresh.names
+    assert [matcher.name for matcher in fresh] == list(names)
+    assert fresh.names == names
+
+
+def test_a_family_is_loaded_when_one_of_it_is_asked_for_and_once() -> None:
+    loaded: list[str] = []
+    regex = REGISTRY.get("regex")
+    assert regex is not None
+
+    def load() -> list[Matcher]:
+        loaded.append("now")
+        return [regex]
+
+    registry = Registry([], [], [Family(names=("regex",), load=load)])
+    assert (registry.names, registry.get("other"), loaded) == (("regex",), None, [])
+    assert registry.get("regex") is registry.get("regex") is regex
+    assert loaded == ["now"]
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
 def test_every_entry_has_a_summary_and_an_example_that_is_one_of_it(matcher: Matcher) -> None:
     assert matcher.summary.endswith(".")
-    assert parse_pattern(matcher.example, REGISTRY).matcher == matcher
+    assert parsed(matcher.example).matcher == matcher
 
 
-@pytest.mark.parametrize("name", sorted(REGISTRY.directives))
-def test_every_directive_has_a_summary_and_an_example(name: str) -> None:
-    directive = REGISTRY.directives[name]
+@pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
+def test_every_entry_has_values_that_pass_and_values_that_fail(matcher: Matcher) -> None:
+    pattern = parsed(matcher.example)
+    assert matcher.passes
+    assert matcher.fails
+    assert [value for value in matcher.passes if not pattern.is_met(value)] == []
+    assert [value for value in matcher.fails if pattern.is_met(value)] == []
+
+
+@pytest.mark.parametrize(
+    "directive", REGISTRY.directives.values(), ids=lambda directive: directive.name
+)
+def test_every_directive_has_an_example_with_values_that_pass_and_fail(
+    directive: Directive,
+) -> None:
     assert directive.summary.endswith(".")
-    assert f"match:{name}" in directive.example
+    assert directive.passes
+    assert directive.fails
+    compiler = Compiler(REGISTRY)
+    example = read_document(directive.example, "example").value
+    assert isinstance(example, dict)
+    assert f"match:{directive.name}" in example
+    expected = compiler.compile(example, None)
+    assert compiler.complaints == []
+    assert [value for value in directive.passes if not is_met(expected, value)] == []
+    assert [value for value in directive.fails if is_met(expected, value)] == []
+
+
+def test_without_a_clock_an_age_can_be_read_but_not_told() -> None:
+    pattern = parse_pattern("match:dateAge:1d", builtin_registry())
+    assert pattern.mismatch("no date", None) is not None
+    with pytest.raises(RuntimeError, match="needs a clock"):
+        pattern.mismatch("2024-01-01", None)
 
 
 def test_two_matchers_of_one_name_are_refused() -> None:

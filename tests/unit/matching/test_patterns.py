@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mcptest.core.outcome import Mismatch
 from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.patterns import HABITS, Pattern, PatternError, parse_pattern
-from mcptest.matching.planned import PLANNED_MATCHERS
-from mcptest.matching.regex_form import compile_regex, python_regex
+from mcptest.matching.patterns import (
+    HABITS,
+    Pattern,
+    PatternError,
+    parse_pattern,
+    without_prefix,
+)
 
 REGISTRY = builtin_registry()
 
@@ -90,12 +94,12 @@ def test_a_named_pattern_has_its_matcher_and_parameter(
 )
 def test_text_that_is_no_near_miss_of_a_name_is_searched_as_an_expression(body: str) -> None:
     pattern = parsed(f"match:{body}")
-    assert (pattern.matcher.name, pattern.parameter.pattern) == ("regex", body)
+    assert (pattern.matcher.name, pattern.parameter.source) == ("regex", body)
 
 
 def test_bare_text_can_be_negated() -> None:
     pattern = parsed("match:not:File not found")
-    assert (pattern.matcher.name, pattern.parameter.pattern, pattern.negated) == (
+    assert (pattern.matcher.name, pattern.parameter.source, pattern.negated) == (
         "regex",
         "File not found",
         True,
@@ -123,6 +127,9 @@ def test_bare_text_can_be_negated() -> None:
         ("lenght", "length"),
         ("counts", "count"),
         ("greaterThn", "greaterThan"),
+        ("stringLenght", "stringLength"),
+        ("dateAfte", "dateAfter"),
+        ("jsonSchem", "jsonSchema"),
         *HABITS.items(),
     ],
 )
@@ -139,21 +146,27 @@ def test_a_near_miss_in_running_text_is_just_text(word: str) -> None:
     assert parsed(f"match:{word} is a word").matcher.name == "regex"
 
 
+def test_a_word_that_only_a_matcher_could_be_is_an_error_even_far_from_any() -> None:
+    assert refused("match:matchesMySchema:x") == ("F012", 'unknown matcher "matchesMySchema"')
+    assert parsed("match:matchesMySchema").matcher.name == "regex"
+
+
+@pytest.mark.parametrize("name", ["partial", "arrayElements", "anyElement", "extractField", "all"])
+def test_a_directive_written_as_a_value_is_explained(name: str) -> None:
+    message = f'"match:{name}" is a directive: write it as a key, and what it takes below it'
+    assert refused(f"match:{name}:x") == ("F014", message)
+    assert refused(f"match:{name}") == ("F014", message)
+
+
+def test_everyday_words_that_are_directives_may_begin_a_text() -> None:
+    assert parsed("match:all: 3 tests passed").matcher.name == "regex"
+    assert parsed("match:any: yes").matcher.name == "regex"
+
+
 @pytest.mark.parametrize("habit", sorted(HABITS))
 def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: str) -> None:
-    assert HABITS[habit] in {*REGISTRY.names, *PLANNED_MATCHERS}
-    assert habit not in {*REGISTRY.names, *PLANNED_MATCHERS}
-
-
-@pytest.mark.parametrize("word", sorted(PLANNED_MATCHERS))
-def test_a_word_of_the_language_that_is_not_there_yet_says_so(word: str) -> None:
-    message = f'the matcher "{word}" is not supported by this version of mcptest'
-    assert refused(f"match:{word}:1") == ("F010", message)
-    assert refused(f"match:{word}") == ("F010", message)
-
-
-def test_no_word_is_both_there_and_planned() -> None:
-    assert PLANNED_MATCHERS.isdisjoint(REGISTRY.names)
+    assert HABITS[habit] in REGISTRY.names
+    assert habit not in REGISTRY.names
 
 
 # Parameters
@@ -171,8 +184,16 @@ def test_no_word_is_both_there_and_planned() -> None:
             'the matcher "contains" takes 1 parameter, and none is given',
             "contains",
         ),
-        ("match:contains:", "F013", 'the matcher "contains" needs a text after the colon', ""),
-        ("match:regex:", "F013", 'the matcher "regex" needs a text after the colon', ""),
+        *(
+            (
+                f"match:{name}:",
+                "F013",
+                f'the matcher "{name}" needs a text after the colon: without one it would '
+                "always hold",
+                "",
+            )
+            for name in ("contains", "regex", "startsWith", "endsWith", "containsIgnoreCase")
+        ),
         (
             "match:exists:yes",
             "F013",
@@ -185,13 +206,142 @@ def test_no_word_is_both_there_and_planned() -> None:
             'the matcher "length" needs a whole number, not "many"',
             "many",
         ),
-        ("match:length:-1", "F013", 'the matcher "length" needs a whole number, not "-1"', "-1"),
+        *(
+            (
+                f"match:{name}:-1",
+                "F017",
+                f'the matcher "{name}" counts from 0, and nothing is -1 long',
+                "-1",
+            )
+            for name in ("length", "stringLength", "arrayLengthGreaterThan", "count")
+        ),
+        *(
+            (
+                f"match:{name}:0",
+                "F017",
+                f'the matcher "{name}" counts from 0, and nothing has less than that',
+                "0",
+            )
+            for name in ("stringLengthLessThan", "arrayLengthLessThan")
+        ),
+        *(
+            (
+                f"match:{name}:9:3",
+                "F017",
+                f'the matcher "{name}" goes from 9 down to 3, where nothing lies; write 3:9',
+                "9:3",
+            )
+            for name in ("between", "range", "stringLengthBetween", "arrayLengthBetween")
+        ),
+        (
+            "match:between:1",
+            "F013",
+            'the matcher "between" takes 2 parameters, and 1 is given',
+            "between",
+        ),
+        (
+            "match:between:1:2:3",
+            "F013",
+            'the matcher "between" needs a number, not "2:3"',
+            "1:2:3",
+        ),
+        (
+            "match:greaterThan:ten",
+            "F013",
+            'the matcher "greaterThan" needs a number, not "ten"',
+            "ten",
+        ),
+        ("match:multipleOf:0", "F017", 'the matcher "multipleOf" cannot divide by 0', "0"),
+        (
+            "match:approximately:5:-1",
+            "F017",
+            'the matcher "approximately" needs a tolerance of 0 or more, not -1',
+            "5:-1",
+        ),
+        ("match:oneOf:", "F013", 'the matcher "oneOf" needs what it may be, with | between', ""),
+        (
+            "match:dateAfter:soon",
+            "F013",
+            'the matcher "dateAfter" needs a date such as 2024-01-31, not "soon"',
+            "soon",
+        ),
+        (
+            "match:dateBetween:2024-01-01",
+            "F013",
+            'the matcher "dateBetween" needs two dates with a colon between, not "2024-01-01"',
+            "2024-01-01",
+        ),
+        (
+            "match:dateBetween:2024-01-01T00:00:00Z:2023-01-01",
+            "F017",
+            'the matcher "dateBetween" goes from 2024-01-01T00:00:00Z back to 2023-01-01; '
+            "write 2023-01-01:2024-01-01T00:00:00Z",
+            "2024-01-01T00:00:00Z:2023-01-01",
+        ),
+        (
+            "match:dateAge:5x",
+            "F013",
+            'the matcher "dateAge" needs a number with ms, s, m, h or d behind it, not "5x"',
+            "5x",
+        ),
+        (
+            "match:dateFormat:isodate",
+            "F013",
+            'the matcher "dateFormat" knows iso, iso-date, iso-time, us-date, eu-date, timestamp, '
+            'not "isodate"; did you mean "iso-date"?',
+            "isodate",
+        ),
+        (
+            "match:crossField:a b",
+            "F013",
+            'the matcher "crossField" needs two fields with one of <= >= != == < > = between, '
+            'not "a b"',
+            "a b",
+        ),
+        (
+            "match:crossField:a. < b",
+            "F013",
+            'the matcher "crossField" takes paths such as order.total, not "a."',
+            "a. < b",
+        ),
+        (
+            "match:crossField:a < a",
+            "F017",
+            'the matcher "crossField" compares a with itself, and nothing is < itself',
+            "a < a",
+        ),
+        (
+            "match:jsonSchema:",
+            "F019",
+            'the matcher "jsonSchema" needs the name of a file, relative to the test file',
+            "",
+        ),
+        (
+            "match:jsonSchema:a.json",
+            "F019",
+            'the matcher "jsonSchema" can only be used in a file: there is nothing to look beside',
+            "a.json",
+        ),
+        (
+            "match:type:undefined",
+            "F013",
+            'the matcher "type" knows string, number, integer, boolean, object, array, null, '
+            'not "undefined"; a key that must not be there is match:not:exists',
+            "undefined",
+        ),
+        (
+            "match:type:strng",
+            "F013",
+            'the matcher "type" knows string, number, integer, boolean, object, array, null, '
+            'not "strng"; did you mean "string"?',
+            "strng",
+        ),
         ("match:count:1.5", "F013", 'the matcher "count" needs a whole number, not "1.5"', "1.5"),
         (
             "match:type:text",
             "F013",
             'the matcher "type" knows string, number, integer, boolean, object, array, null, '
-            'not "text"',
+            'not "text"; did you mean "string"?',
             "text",
         ),
         (
@@ -237,37 +387,69 @@ def test_an_expression_that_is_too_much_for_the_engine_is_an_error_and_no_crash(
     assert refused(f"match:regex:{body}")[0] == "F015"
 
 
-# Expressions of the JavaScript world
+# Patterns without `match:`
+
+
+def unprefixed(text: str) -> tuple[str, str] | None:
+    mistake = without_prefix(text, REGISTRY)
+    if mistake is None:
+        return None
+    complaint = mistake.complaint
+    assert (complaint.code, complaint.offset) == ("F018", 0)
+    return text[: complaint.width], complaint.help
 
 
 @pytest.mark.parametrize(
-    ("source", "python"),
+    ("text", "name"),
     [
-        (r"(?<year>\d{4})-\k<year>", r"(?P<year>\d{4})-(?P=year)"),
-        (r"(?<=a)b(?<!c)d", r"(?<=a)b(?<!c)d"),
-        (r"\(?<year>", r"\(?<year>"),
-        (r"(?:a)(?=b)", r"(?:a)(?=b)"),
-        (r"(?P<n>a)", r"(?P<n>a)"),
-        (r"\\(?<n>a)", r"\\(?P<n>a)"),
+        ("contains:sunny", "contains"),
+        ("startsWith:abc", "startsWith"),
+        ("type:string", "type"),
+        ("type:string|null", "type"),
+        ("not:contains:x", "not:contains"),
+        ("regex:^v[0-9]+$", "regex"),
+        ("arrayLength:3", "arrayLength"),
+        ("between:1:5", "between"),
+        ("dateAfter:2023-01-01", "dateAfter"),
+        ("crossField:a < b", "crossField"),
+        ("jsonSchema:weather.json", "jsonSchema"),
+        ("equals:5", "equals"),
     ],
 )
-def test_named_groups_of_javascript_are_respelt(source: str, python: str) -> None:
-    assert python_regex(source) == python
+def test_a_pattern_without_its_prefix_is_pointed_out(text: str, name: str) -> None:
+    help = f"write match:{text}, or match:equals:{text} when that very text is meant"
+    assert unprefixed(text) == (name, help)
 
 
-def test_a_named_group_of_javascript_works_in_a_pattern() -> None:
-    pattern = parsed(r"match:regex:^(?<a>.)\k<a>$")
-    assert pattern.mismatch("xx", None) is None
-    assert pattern.mismatch("xy", None) is not None
+@pytest.mark.parametrize(
+    "text",
+    [
+        "contains: 3 items",
+        "type: string",
+        "type:text/plain",
+        "count:many",
+        "length:",
+        "between:1",
+        "range:a:b",
+        "regex:(",
+        "Error: contains:x",
+        "note:contains:x",
+        "email:me@example.org",
+        "exists:x",
+        "contains:a\nb",
+        "http://example.org",
+        "",
+        ":",
+    ],
+)
+def test_prose_and_other_texts_with_a_colon_are_left_alone(text: str) -> None:
+    assert unprefixed(text) is None
 
 
-def test_an_odd_character_class_is_compiled_without_a_word_from_python() -> None:
-    assert compile_regex("[[a]").search("a")
-    assert parsed("match:regex:[[a]").mismatch("B", None) is not None
-
-
-def test_an_expression_can_be_compiled_to_ignore_case() -> None:
-    assert compile_regex("a", re.IGNORECASE).search("A")
+@given(st.text(), st.text())
+def test_the_very_text_can_be_meant_with_equals(left: str, right: str) -> None:
+    text = f"{left}:{right}"
+    assert parsed(f"match:equals:{text}").mismatch(text, None) is None
 
 
 # Messages

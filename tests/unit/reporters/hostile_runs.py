@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
 
-from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
+from mcptest.core.coverage import LISTS, CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import (
     ABSENT,
+    STATUSES,
     CaseResult,
     Evidence,
     Fault,
@@ -96,7 +97,7 @@ def faults(draw: st.DrawFn) -> Fault:
 
 @st.composite
 def results(draw: st.DrawFn) -> CaseResult:
-    status = draw(st.sampled_from(["passed", "failed", "error", "skipped"]))
+    status = draw(st.sampled_from(STATUSES))
     broken = status == "error"
     log = LogLine(at_s=0.5, direction=draw(st.sampled_from(["sent", "noise"])), text=draw(texts))
     return CaseResult(
@@ -120,7 +121,7 @@ def results(draw: st.DrawFn) -> CaseResult:
 
 @st.composite
 def coverages(draw: st.DrawFn) -> ServerCoverage:
-    kinds = st.sampled_from(["tool", "resource", "resourceTemplate", "prompt"])
+    kinds = st.sampled_from([kind for kind, *_ in LISTS])
     offers = []
     for kind in draw(st.lists(kinds, max_size=3)):
         names = draw(tuples_of_texts) if kind in ("tool", "prompt") else ()
@@ -128,7 +129,7 @@ def coverages(draw: st.DrawFn) -> ServerCoverage:
         offer = CoveredOffer(kind=kind, name=draw(texts), calls=draw(counts), properties=parts)
         offers.append(offer)
     # The report keeps them by kind.
-    order = ["tool", "resource", "resourceTemplate", "prompt"]
+    order = [kind for kind, *_ in LISTS]
     offers.sort(key=lambda offer: order.index(offer.kind))
     return ServerCoverage(server=draw(texts), offers=tuple(offers))
 

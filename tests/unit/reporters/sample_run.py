@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
@@ -66,7 +66,7 @@ COVERAGE = ServerCoverage(
 )
 
 
-def run_of(*results: CaseResult, file: str = FILE, **fields: object) -> Collected:
+def run_of(*results: CaseResult, file: str = FILE, **fields: Any) -> Collected:
     """A run of one suite; `fields` are those of its end."""
     run = Collected()
     run.started = RunStarted(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Evidence, Fault, Mismatch, Summary
 from mcptest.reporters.junit import JunitReporter
@@ -108,6 +109,39 @@ def test_a_run_that_came_to_its_end_has_no_case_of_ours() -> None:
 def test_a_run_without_suites_is_still_a_document() -> None:
     root = ElementTree.fromstring(rendered(RunFinished(summary=Summary(), duration_s=0.0)))
     assert (root.get("tests"), len(root)) == ("0", 0)
+
+
+def test_tags_and_attempts_are_properties_and_most_tests_have_none() -> None:
+    root = ElementTree.fromstring(
+        rendered(SUITE, case(), case(tags=("net", "slow"), attempts=2, status="failed"))
+    )
+    plain, tagged, _ = root.iter("testcase")
+    assert list(plain) == []
+    assert [each.attrib for each in tagged.iter("property")] == [
+        {"name": "tag", "value": "net"},
+        {"name": "tag", "value": "slow"},
+        {"name": "attempts", "value": "2"},
+        {"name": "flaky", "value": "false"},
+    ]
+
+
+def test_a_missed_gate_is_a_failure() -> None:
+    finished = RunFinished(summary=Summary(passed=1), duration_s=0.1, missed_gates=("too little",))
+    root = ElementTree.fromstring(rendered(STARTED, SUITE, case(), finished))
+    (failure,) = root.iter("failure")
+    assert failure.attrib == {"type": "failed", "message": "too little"}
+    assert root.get("failures") == "1"
+
+
+def test_mistakes_in_files_are_shown_with_their_places() -> None:
+    mistake = Diagnostic(code="F006", file="a.yml", line=3, column=5, message="unknown key")
+    finished = RunFinished(
+        summary=Summary(), duration_s=0.0, fault=GONE.but(kind="bad_file", message="1 mistake")
+    )
+    root = ElementTree.fromstring(rendered(STARTED.but(warnings=(mistake,)), finished))
+    (error,) = root.iter("error")
+    assert error.attrib == {"type": "bad_file", "message": "bad_file: 1 mistake"}
+    assert error.text == "bad_file: 1 mistake\n\nerror[F006]: unknown key\n --> a.yml:3:5"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from mcptest.core.coverage import CoveredOffer, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import (
     CaseFinished,
@@ -153,6 +154,57 @@ def test_the_same_cause_is_told_once() -> None:
         "      server_exited: another\n"
         "\n"
     )
+
+
+def test_the_same_mismatches_are_told_once_unless_more_is_asked_for() -> None:
+    failed = case(name="first", status="failed", mismatches=(WRONG,))
+    events = (
+        SUITE,
+        failed,
+        case(name="second", status="failed", mismatches=(WRONG,), notes=("n",)),
+        case(name="third", status="failed", mismatches=(WRONG.but(actual=3),)),
+    )
+    text = printed(*events)
+    assert (
+        "        actual    2\n\n"
+        '  ✗ second (2 ms) same as "first"\n'
+        "      note: n\n\n"
+        "  ✗ third (2 ms)\n"
+    ) in text
+    assert text.count("result.n: differs") == 2
+    assert printed(*events, verbose=True).count("result.n: differs") == 3
+
+
+def test_a_flaky_test_is_said_to_be_in_its_line_and_at_the_end() -> None:
+    text = printed(
+        STARTED,
+        SUITE,
+        case(attempts=2),
+        case(name="never", status="failed", attempts=3),
+        finished(summary=Summary(passed=1, failed=1, flaky=1)),
+    )
+    assert "  ✓ lists the tools (2 ms, 2 attempts) flaky\n" in text
+    assert "  ✗ never (2 ms, 3 attempts)\n" in text
+    assert text.endswith("2 tests: 1 passed (1 flaky), 1 failed, in 250 ms\n")
+
+
+def test_coverage_stands_before_the_totals_and_missed_gates_after_them() -> None:
+    offers = (
+        CoveredOffer(kind="tool", name="add", calls=1),
+        CoveredOffer(kind="tool", name="drop\x1b", calls=0),
+    )
+    coverage = (ServerCoverage(server="Files", offers=offers),)
+    events = (STARTED, finished(coverage=coverage, missed_gates=("coverage is 50 %\x1b",)))
+    assert printed(*events) == (
+        "Files\n"
+        "\n"
+        "coverage of Files: 50 % (1 of 2)\n"
+        "  tools never called    drop\\u001b\n"
+        "\n"
+        "1 test: 1 passed, in 250 ms\n"
+        "gate missed: coverage is 50 %\\u001b\n"
+    )
+    assert "\x1b[31mgate missed: coverage is 50 %\\u001b\x1b[0m\n" in printed(*events, colour=True)
 
 
 def test_mismatches_are_told_even_when_the_fault_beside_them_is_known() -> None:

@@ -1,4 +1,4 @@
-"""A browser for the tests in this folder."""
+"""A browser for the tests in this folder, as a plugin: type checkers allow one conftest."""
 
 from __future__ import annotations
 
@@ -6,22 +6,12 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from chromium import Browser, Tab
+from chromium import Browser, Tab, required
 
-from tools.environment import BROWSERS, find_browser
+from tools.environment import find_browser
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-
-def required(program: str | None, *, is_ci: bool) -> str:
-    """The browser. Without one the tests are skipped, save where that would go unseen."""
-    if program is None:
-        complaint = f"there is no browser here; one of these is needed: {', '.join(BROWSERS)}"
-        if is_ci:
-            pytest.fail(complaint)
-        pytest.skip(complaint)
-    return program
 
 
 @pytest.fixture(scope="session")

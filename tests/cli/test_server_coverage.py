@@ -1,0 +1,89 @@
+"""`--server-coverage`: the server's own collector is switched on, and its files are there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from console import mcptest, write_suite
+from test_features import echo, features, said
+
+NODE_SERVER = """
+const lines = require("node:readline").createInterface({ input: process.stdin });
+lines.on("line", (line) => {
+  const message = JSON.parse(line);
+  if (message.id === undefined) return;
+  const info = { protocolVersion: "2025-06-18", capabilities: {}, serverInfo: { name: "n" } };
+  const content = { content: [{ type: "text", text: "hi" }] };
+  const result = message.method === "initialize" ? info : content;
+  console.log(JSON.stringify({ jsonrpc: "2.0", id: message.id, result }));
+});
+"""
+
+
+def test_a_server_in_python_leaves_what_coverage_can_read(tmp_path: Path) -> None:
+    args = [str(features()["args"][2])]
+    server = features() | {"args": args}
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=server)
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert (ended.code, ended.err) == (0, f"server coverage: 1 file in {tmp_path}/cov\n")
+    command = [sys.executable, "-m", "coverage"]
+    subprocess.run([*command, "combine", "-q", "cov"], cwd=tmp_path, check=True)
+    subprocess.run([*command, "json", "-q", "-o", "c.json"], cwd=tmp_path, check=True)
+    files = json.loads((tmp_path / "c.json").read_text())["files"]
+    (covered,) = [figures for name, figures in files.items() if "feature_server" in name]
+    assert covered["summary"]["covered_lines"] > 20
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="there is no node on this machine")
+def test_a_server_in_node_leaves_what_v8_writes(tmp_path: Path) -> None:
+    (tmp_path / "server.js").write_text(NODE_SERVER)
+    server = {"name": "node", "command": "node", "args": ["server.js"]}
+    test = {"it": "hi", "tool": "x", "expect": said("hi")}
+    write_suite(tmp_path / "a.test.mcp.yml", test, server=server)
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert ended.code == 0
+    (report,) = (tmp_path / "cov").glob("coverage-*.json")
+    assert any("server.js" in each["url"] for each in json.loads(report.read_text())["result"])
+
+
+def test_a_server_whose_python_has_no_coverage_is_told_how_to_get_it(tmp_path: Path) -> None:
+    """Without its site-packages a Python has nothing but itself."""
+    server = features() | {"args": ["-s", str(features()["args"][2])]}
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden" / "coverage.py").write_text("raise ImportError('not here')\n")
+    server |= {"env": {"PYTHONPATH": str(tmp_path / "hidden")}}
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=server)
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert ended.code == 0
+    assert "has no coverage.py (pip install coverage)" in ended.err
+
+
+def test_a_module_that_ours_stands_in_front_of_is_loaded_too(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "sitecustomize.py").write_text("open('was-here', 'w').close()\n")
+    server = features() | {
+        "args": [str(features()["args"][2])],
+        "env": {"PYTHONPATH": str(tmp_path / "own")},
+    }
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=server)
+    assert mcptest(tmp_path, "run", ".", "--server-coverage", "cov").code == 0
+    assert (tmp_path / "was-here").exists()
+
+
+def test_a_server_that_writes_no_file_is_said_to_have_none(tmp_path: Path) -> None:
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert ended.err.startswith("server coverage: none; the server wrote no file.")
+
+
+def test_a_folder_that_cannot_be_made_is_2_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "cov").write_text("")
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert (ended.code, ended.out) == (2, "")
+    assert "--server-coverage cannot use cov: File exists" in ended.err

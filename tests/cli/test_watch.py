@@ -1,0 +1,106 @@
+"""`--watch`: what changed is run again, one line a round, until Ctrl-C."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from console import ENVIRONMENT, PATIENCE_S, write_suite
+from test_features import echo, features, said
+
+from mcptest.cli.watching import touched
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+# Its last line has been seen, but the round may be just over, or not quite.
+ENDS = (0, 130)
+
+
+class Watching:
+    """A watching command, and all that it has printed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.text = ""
+        self.process = subprocess.Popen(
+            [sys.executable, "-u", "-m", "mcptest", "run", ".", "--watch"],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            encoding="utf-8",
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._read)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout
+        with self.process.stdout as stream:
+            while line := stream.readline():
+                self.text += line
+
+    def wait_for(self, words: str) -> None:
+        deadline = time.monotonic() + PATIENCE_S
+        while words not in self.text:
+            assert time.monotonic() < deadline, f"waited too long for {words!r} in {self.text!r}"
+            time.sleep(0.02)
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        status = self.process.wait(PATIENCE_S)
+        self._reader.join(PATIENCE_S)
+        return status
+
+
+@pytest.fixture
+def watching(tmp_path: Path) -> Iterator[Watching]:
+    write_suite(tmp_path / "a.test.mcp.yml", echo("in a"), server=features())
+    write_suite(tmp_path / "b.test.mcp.yml", echo("in b"), echo("more"), server=features())
+    command = Watching(tmp_path)
+    try:
+        yield command
+    finally:
+        if command.process.poll() is None:
+            command.process.kill()
+        command.process.wait(PATIENCE_S)
+
+
+def test_a_change_runs_the_file_it_touches_and_nothing_else(
+    watching: Watching, tmp_path: Path
+) -> None:
+    watching.wait_for("watching 1 folder; Ctrl-C ends it")
+    assert "3 tests: 3 passed" in watching.text
+    before = len(watching.text)
+    wrong = echo("in a") | {"expect": said("not in a")}
+    write_suite(tmp_path / "a.test.mcp.yml", wrong, server=features())
+    watching.wait_for("1 failed")
+    assert "in b" not in watching.text[before:]
+    write_suite(tmp_path / "a.test.mcp.yml", echo("in a"), server=features())
+    watching.wait_for("1 passed")
+    assert watching.end() in ENDS
+
+
+def test_a_mistake_does_not_end_the_watch(watching: Watching, tmp_path: Path) -> None:
+    watching.wait_for("Ctrl-C ends it")
+    (tmp_path / "a.test.mcp.yml").write_text("description: 1\n")
+    watching.wait_for("F007")
+    assert watching.end() in (2, 130)
+
+
+def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_suite(tmp_path / f"{name}.test.mcp.yml", echo("x"), server=features())
+    paths = (str(tmp_path),)
+    a = str(tmp_path / "a.test.mcp.yml")
+    assert touched([a], paths) == (a,)
+    assert touched([a, str(tmp_path / "server.py")], paths) == paths
+    assert touched([str(tmp_path / "gone.test.mcp.yml")], paths) == paths

@@ -1,0 +1,23 @@
+"""What the tests of matchers ask: does this value meet that pattern, and if not, why?"""
+
+from __future__ import annotations
+
+from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.patterns import parse_pattern
+
+__all__ = ["NOW_S", "is_met", "why_not"]
+
+# 2024-06-01 00:00 UTC, and it stays that time.
+NOW_S = 1_717_200_000.0
+REGISTRY = builtin_registry(lambda: NOW_S)
+
+
+def is_met(pattern: str, actual: object) -> bool:
+    return parse_pattern(f"match:{pattern}", REGISTRY).is_met(actual)
+
+
+def why_not(pattern: str, actual: object) -> tuple[str, str]:
+    """What was wanted and came, and the hint; the value must not meet the pattern."""
+    mismatch = parse_pattern(f"match:{pattern}", REGISTRY).mismatch(actual, None)
+    assert mismatch is not None
+    return mismatch.message.removeprefix("expected "), mismatch.hint

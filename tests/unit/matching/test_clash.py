@@ -1,0 +1,139 @@
+"""Expectations of one value that cannot hold together are found when a file is loaded."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.compare import is_met
+from mcptest.matching.expectation import Compiler
+
+REGISTRY = builtin_registry()
+
+
+def clashes(expected: object) -> list[tuple[tuple[str | int, ...], str]]:
+    compiler = Compiler(REGISTRY)
+    compiler.compile(expected, None)
+    assert {found.code for found in compiler.complaints} <= {"F017"}
+    return [(found.steps, found.message) for found in compiler.complaints]
+
+
+def why_not_both(left: object, right: object) -> str:
+    """Why two expectations cannot hold together, "" when they may."""
+    found = clashes({"match:all": [left, right]})
+    assert clashes({"match:all": [right, left]}) or not found
+    if not found:
+        return ""
+    ((steps, message),) = found
+    assert steps == ("match:all", 1)
+    return message.partition(": ")[2] if message.count(": ") == 1 else message
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "why"),
+    [
+        ("match:type:string", "match:type:array", "one wants string, the other array"),
+        ("match:type:string", "match:arrayLength:1", "one wants string, the other array"),
+        ("match:type:boolean|null", "match:between:1:2", None),
+        ("match:uuid", 5, "one wants string, the other number"),
+        ("match:exists", None, None),
+        (1, 2, "they are two values"),
+        ("match:equals:a", "match:equals:b", "nothing meets both"),
+        ("match:equals:1", "match:equals:2", "no number meets both"),
+        ("match:equals:a", "match:startsWith:b", "nothing meets both"),
+        ("match:oneOf:a|b", "match:stringLength:2", "nothing meets both"),
+        ("match:equals:5", "match:greaterThan:5", "no number meets both"),
+        ("abc", "match:stringLengthLessThan:3", "it does not meet it"),
+        ("match:contains:x", "abc", "it does not meet it"),
+        ("match:contains:x", "match:not:contains:x", "one is the opposite of the other"),
+        ("match:greaterThan:5", "match:lessThan:5.0", "no number meets both"),
+        ("match:between:1:2", "match:between:3:4", "no number meets both"),
+        ("match:positive", "match:lessThanOrEqual:0", "no number meets both"),
+        ("match:negative", "match:positive", "no number meets both"),
+        ("match:stringEmpty", "match:stringNotEmpty", "no length meets both"),
+        ("match:stringLength:3", "match:stringLengthGreaterThan:3", "no length meets both"),
+        ("match:empty", "match:notEmpty", "no length meets both"),
+        ({"match:arrayElements": 1}, "match:type:object", "one wants array, the other object"),
+        ({"match:anyElement": 1}, {"match:partial": {"a": 1}}, "one wants array, the other object"),
+    ],
+)
+def test_two_that_cannot_both_hold(left: object, right: object, why: str | None) -> None:
+    found = why_not_both(left, right)
+    assert found == why if why else found
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("match:type:string", "match:stringLength:3"),
+        ("match:type:integer", "match:type:number"),
+        ("match:type:integer", "match:multipleOf:2"),
+        ("match:contains:a", "match:contains:b"),
+        ("match:contains:a", "match:not:contains:b"),
+        ("match:not:type:string", "match:not:type:array"),
+        ("match:greaterThanOrEqual:5", "match:lessThanOrEqual:5"),
+        ("match:equals:5", "match:startsWith:05"),
+        ("match:equals:5", "match:type:string"),
+        ("match:equals:true", "match:type:boolean"),
+        ('match:equals:{"a":1}', "match:type:object"),
+        ("match:regex:^a$", "b"),
+        ("match:dateAge:1d", "2020-01-01"),
+        ("match:dateAge:1d", "match:dateValid"),
+        ("match:stringLength:3", "match:greaterThan:5"),
+        ({"a": 1}, {"match:partial": {"a": 1}}),
+        ({"match:partial": {"a": 1}}, {"match:partial": {"b": 2}}),
+        ({"match:any": [1, 2]}, 3),
+        ([1, 2], {"match:partial": [1]}),
+        (1, 1.0),
+    ],
+)
+def test_two_that_may_both_hold(left: object, right: object) -> None:
+    assert why_not_both(left, right) == ""
+
+
+def test_a_sibling_that_contradicts_a_partial_is_pointed_at() -> None:
+    expected = {"match:partial": {"a": {"b": 1, "c": 2}}, "a": {"b": "match:greaterThan:1", "c": 2}}
+    assert clashes({"result": expected}) == [
+        (
+            ("result", "a", "b"),
+            "match:greaterThan:1 cannot hold beside 1: it does not meet it",
+        )
+    ]
+    assert clashes({"match:partial": {"a": [1, 2]}, "a": [1, 3]}) == [
+        (("a", 1), "3 cannot hold beside 2: they are two values")
+    ]
+    assert clashes({"match:partial": {"a": 1}, "a": 1, "b": 2}) == []
+
+
+def test_a_contradiction_deep_inside_is_told_once() -> None:
+    inner = {"match:all": ["match:type:string", "match:type:array"]}
+    assert len(clashes({"match:all": [inner, "match:exists"]})) == 1
+    assert len(clashes({"match:partial": {"a": inner}, "b": 1})) == 1
+
+
+def test_directives_that_want_another_kind_of_value_are_told_by_name() -> None:
+    expected = {"match:arrayElements": 1, "match:crossField": "a < b"}
+    assert clashes(expected) == []
+    assert clashes({"match:arrayElements": 1, "a": 2}) == [
+        (
+            (),
+            '{"a": 2} cannot hold beside match:arrayElements: one wants array, the other object',
+        )
+    ]
+
+
+PATTERNS = [matcher.example for matcher in REGISTRY if not matcher.reads_file]
+VALUES = [value for matcher in REGISTRY for value in (*matcher.passes, *matcher.fails)]
+
+
+@given(st.sampled_from(PATTERNS), st.sampled_from(PATTERNS), st.sampled_from(VALUES))
+def test_what_some_value_meets_is_never_called_a_contradiction(
+    left: str, right: str, value: object
+) -> None:
+    assume("dateAge" not in left + right)
+    compiler = Compiler(REGISTRY)
+    expected = compiler.compile({"match:all": [left, right]}, None)
+    assume(is_met(expected, value))
+    assert compiler.complaints == []

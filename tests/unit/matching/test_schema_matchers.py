@@ -1,0 +1,172 @@
+"""Values that are valid by a schema, and schemas that are refused when a file is loaded."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mcptest.core.outcome import Mismatch
+from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.patterns import Pattern
+
+REGISTRY = builtin_registry()
+SOURCE = "match:jsonSchema:schemas/s.json"
+
+
+def compiled(text: str) -> tuple[object, Compiler]:
+    asked: list[str] = []
+
+    def read_beside(name: str) -> str:
+        asked.append(name)
+        return text
+
+    compiler = Compiler(REGISTRY, read_beside)
+    pattern = compiler.compile(SOURCE, None)
+    assert asked == ["schemas/s.json"]
+    return pattern, compiler
+
+
+def mismatch(schema: object, actual: object) -> Mismatch | None:
+    pattern, compiler = compiled(json.dumps(schema))
+    assert compiler.complaints == []
+    assert isinstance(pattern, Pattern)
+    assert compiler.has_seen_regex
+    return pattern.mismatch(actual, None)
+
+
+def refused(text: str) -> str:
+    _, compiler = compiled(text)
+    (complaint,) = compiler.complaints
+    assert complaint.code == "F019"
+    assert SOURCE[complaint.offset :][: complaint.width] == "schemas/s.json"
+    return complaint.message.removeprefix('the matcher "jsonSchema" ')
+
+
+@pytest.mark.parametrize(
+    ("schema", "good", "bad", "why"),
+    [
+        (
+            {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}},
+            {"a": 1},
+            {"a": "x"},
+            'a: "x" is not of type "integer"',
+        ),
+        ({"pattern": "^v[0-9]+$"}, "v1", "v", '"v" does not match "^v[0-9]+$"'),
+        ({"format": "email"}, "a@b.co", "a", '"a" is not a "email"'),
+        ({"multipleOf": 0.1}, 0.3, 0.25, "0.25 is not a multiple of 0.1"),
+        (
+            {"$ref": "#/$defs/n", "$defs": {"n": {"type": "null"}}},
+            None,
+            1,
+            '1 is not of type "null"',
+        ),
+        (
+            {"$schema": "http://json-schema.org/draft-07/schema#", "items": [{"type": "null"}]},
+            [None, 1],
+            [1],
+            '[0]: 1 is not of type "null"',
+        ),
+    ],
+)
+def test_a_value_is_valid_or_is_told_why_not(
+    schema: object, good: object, bad: object, why: str
+) -> None:
+    assert mismatch(schema, good) is None
+    found = mismatch(schema, bad)
+    assert found is not None
+    assert (
+        found.message == f"expected a value that is valid by schemas/s.json; it is not valid: {why}"
+    )
+
+
+def test_a_value_that_is_wrong_in_many_places_is_told_some_of_them() -> None:
+    found = mismatch({"items": {"type": "null"}}, [1, 2, 3, 4, 5])
+    assert found is not None
+    assert found.message.count("is not of type") == 3
+    assert found.message.endswith("; …")
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    found = mismatch({"type": "null"}, "a" * 10_000)
+    assert found is not None
+    assert len(found.message) < 300
+
+
+@given(st.recursive(st.text() | st.integers(), lambda inner: st.lists(inner)))
+def test_a_schema_that_refers_to_itself_ends(value: object) -> None:
+    tree = {
+        "$defs": {"t": {"type": ["array", "string", "integer"], "items": {"$ref": "#/$defs/t"}}}
+    }
+    assert mismatch(tree | {"$ref": "#/$defs/t"}, value) is None
+
+
+def test_an_expression_in_a_schema_that_never_ends_is_stopped() -> None:
+    found = mismatch({"pattern": r"^(a|a)*\1$"}, "a" * 60 + "!")
+    assert found is not None
+    assert "Max limit for backtracking count exceeded" in found.message
+
+
+# Refused when the file is loaded
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{", "reads schemas/s.json, which is no JSON: expecting property name"),
+        ("[]", "reads schemas/s.json, which is no schema: a schema is an object"),
+        ("true", "reads schemas/s.json, which every value meets"),
+        ("{}", "reads schemas/s.json, which every value meets"),
+        (
+            '{"properties": {"a": {"type": "strin"}}}',
+            "reads schemas/s.json, which is no schema: properties.a.type: ",
+        ),
+        ('{"minimum": "x"}', "reads schemas/s.json, which is no schema: minimum: "),
+        ('{"pattern": "("}', "reads schemas/s.json, which is no schema: pattern: "),
+        ('{"$ref": "#/$defs/x"}', "reads schemas/s.json, which is no schema: "),
+        *(
+            (
+                json.dumps({"properties": {"a": {"$ref": target}}}),
+                f"reads schemas/s.json, which refers to {target}; nothing is fetched, so put what "
+                "it needs under $defs",
+            )
+            for target in (
+                "http://127.0.0.1:1/x.json",
+                "https://example.org/x",
+                "file:///etc/passwd",
+            )
+        ),
+        (
+            '{"$ref": "other.json"}',
+            "reads schemas/s.json, which refers to other.json; nothing is fetched",
+        ),
+        ('{"$schema": "https://example.org/mine"}', "reads schemas/s.json, which "),
+    ],
+)
+def test_a_schema_that_is_none_or_needs_another_is_refused(text: str, why: str) -> None:
+    assert refused(text).startswith(why)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [
+        (FileNotFoundError(2, "No such file or directory"), "no such file or directory"),
+        (ValueError("it is not UTF-8"), "it is not UTF-8"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_a_file_that_cannot_be_read_says_why(error: Exception, why: str) -> None:
+    def read_beside(_: str) -> str:
+        raise error
+
+    compiler = Compiler(REGISTRY, read_beside)
+    compiler.compile({"result": SOURCE}, None)
+    (complaint,) = compiler.complaints
+    assert (complaint.code, complaint.steps, complaint.message) == (
+        "F019",
+        ("result",),
+        f'the matcher "jsonSchema" cannot read schemas/s.json: {why}',
+    )
