@@ -52,7 +52,13 @@ IMPURE = {
 }
 # The clock of the progress line, given as an argument by everybody but the command line.
 EXCUSED = {"reporters/terminal.py": {"time"}}
-THIRD_PARTY = {"formats": {"yaml"}, "matching": {"jsonschema_rs"}}
+THIRD_PARTY = {
+    "cli": {"watchfiles"},
+    "formats": {"yaml"},
+    "matching": {"jsonschema_rs"},
+    # Not ours: what a server's own Python has, asked for inside the server.
+    "runner": {"coverage"},
+}
 
 # Imports inside functions, and how many: only where start-up would pay for them.
 MAY_DEFER = {
@@ -64,6 +70,8 @@ MAY_DEFER = {
     "cli/reports.py",
     "cli/run.py",
     "cli/validate.py",
+    "cli/wanted.py",
+    "cli/watching.py",
     "core/redaction.py",
     "formats/document.py",
     "matching/builtins.py",
@@ -74,7 +82,9 @@ MAY_DEFER = {
     "matching/schema_matchers.py",
     "matching/text_diff.py",
     "runner/apart.py",
+    "runner/child/sitecustomize.py",
     "wire/orphans.py",
+    "wire/workers.py",
 }
 
 # What a run of one test must never load: each costs a good part of the whole start.

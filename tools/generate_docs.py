@@ -8,7 +8,9 @@ from pathlib import Path
 from mcptest.cli.conductor import COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
+from mcptest.core.strict_json import dump_json
 from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import Directive, Matcher
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit. -->\n"
@@ -22,27 +24,65 @@ def command_page() -> str:
     return "\n".join(parts)
 
 
+FAMILIES = {
+    "Values": "What kind of value it is, and what it equals.",
+    "Text": "Numbers and booleans count as they are written in JSON, where nothing else is said.",
+    "Sizes": "How much there is, whatever it is.",
+    "Arrays": "",
+    "Numbers": "Text that is a number counts as one. Calculation is decimal: 0.3 is a multiple of "
+    "0.1.",
+    "Dates": "A time without a zone is taken as UTC. Four digits in a text are a year; a number "
+    "above 10,000,000,000 counts milliseconds, any other seconds.",
+    "Formats": "Texts that are made in a certain way. Nothing is looked up and nothing is fetched.",
+    "Objects": "",
+}
+
+
 def matcher_page() -> str:
-    """Every matcher and directive of the registry."""
+    """Every matcher and directive of the registry, by family."""
     registry = builtin_registry()
+    assert {entry.family for entry in registry} == set(FAMILIES)
     parts = [
         NOTE,
         "# Matchers\n",
         "A text that begins with `match:` is a pattern. `match:not:…` negates any of them.\n"
         "`match:TEXT` with no known name searches the text for a regular expression.\n"
-        "A misspelt name is an error when the file is loaded, never a pattern by accident.\n",
-        "## Patterns, as values\n",
-        "| pattern | passes when | for example |\n|---|---|---|",
+        "A misspelt name is an error when the file is loaded, never a pattern by accident; so is\n"
+        "a pattern without `match:`, one that no value can meet, and two that contradict each\n"
+        "other. Values may hold colons: only as many are split as there are parameters.\n",
+        "Regular expressions are read as JavaScript reads them: `(?<name>…)` and `\\k<name>`,\n"
+        "`\\u{1F600}`, `\\d`, `\\w` and `\\b` for ASCII only, `$` at the very end. Slashes around\n"
+        "one are part of it. Matching is bounded in time.\n",
     ]
-    for matcher in registry:
-        name = ":".join([matcher.name, *matcher.parameters])
-        parts.append(f"| `{name}` | {_cell(matcher.summary)} | `{_cell(matcher.example)}` |")
-    parts += ["\n## Directives, as keys\n", "| key | meaning | for example |\n|---|---|---|"]
-    for directive in registry.directives.values():
-        summary, example = _cell(directive.summary), _cell(directive.example)
-        parts.append(f"| `match:{directive.name}` | {summary} | `{example}` |")
-    parts.append("\nKeys beside a directive are checked too: what is written must hold.")
+    for family, words in FAMILIES.items():
+        parts += [f"## {family}\n", *([f"{words}\n"] if words else [])]
+        parts.append(
+            "| pattern | passes when | for example | passes | fails |\n|---|---|---|---|---|"
+        )
+        parts += [_row(entry) for entry in registry if entry.family == family]
+        parts.append("")
+    parts += [
+        "## Directives, as keys\n",
+        "| key | meaning | for example | passes | fails |\n|---|---|---|---|---|",
+        *map(_row, registry.directives.values()),
+        "\nKeys beside a directive are checked too: what is written must hold, and more may be\n"
+        "there.",
+    ]
     return "\n".join(parts) + "\n"
+
+
+def _row(entry: Matcher | Directive) -> str:
+    if isinstance(entry, Matcher):
+        name = ":".join([entry.name, *entry.parameters])
+    else:
+        name = f"match:{entry.name}"
+    cells = (f"`{_cell(name)}`", _cell(entry.summary), f"`{_cell(entry.example)}`")
+    values = (", ".join(map(_value, each)) for each in (entry.passes, entry.fails))
+    return f"| {' | '.join((*cells, *values))} |"
+
+
+def _value(value: object) -> str:
+    return f"`{_cell(dump_json(value))}`"
 
 
 def _cell(text: str) -> str:

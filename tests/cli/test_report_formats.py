@@ -263,6 +263,41 @@ def test_every_reporter_has_a_heading_in_the_documentation() -> None:
     assert [name for name in headings if name in REPORTERS] == list(REPORTERS)
 
 
+def samples() -> dict[str, str]:
+    """The first sample below each heading that is the name of a reporter."""
+    page = (ROOT / "docs" / "reports.md").read_text(encoding="utf-8")
+    _, *parts = re.split(r"^## (\S+)$", page, flags=re.MULTILINE)
+    found: dict[str, str] = {}
+    for name, section in zip(parts[::2], parts[1::2], strict=True):
+        blocks = re.findall(r"^```(?:text|xml|json)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+        if name in REPORTERS and blocks:
+            found[name] = blocks[0]
+    return found
+
+
+# That of the JSON report shows every member there is, which no run has.
+SAMPLES = {name: body for name, body in samples().items() if name != "json"}
+
+
+def without_numbers(text: str) -> str:
+    """Without what differs from run to run."""
+    text = re.sub(r"<?\d+(\.\d+)? m?s\b", "N ms", text)
+    return re.sub(r"(duration_ms: |time=\")[0-9.]+", r"\1N", text)
+
+
+@pytest.mark.parametrize("name", sorted(SAMPLES))
+def test_a_sample_in_the_documentation_is_what_is_really_written(name: str) -> None:
+    ended = mcptest(ROOT, "run", "examples/failing", "--reporter", name, COLUMNS="80")
+    lines = iter(without_numbers(ended.out).split("\n"))
+    for line in without_numbers(SAMPLES[name]).removesuffix("\n").split("\n"):
+        # In this order, with others between them.
+        assert any(real.startswith(line) for real in lines), line
+
+
+def test_most_reporters_have_a_sample() -> None:
+    assert set(REPORTERS) - set(SAMPLES) == {"json", "html"}
+
+
 def test_a_server_in_a_file_needs_no_option_to_be_repeated(folder: Path) -> None:
     write_suite(folder / "own.test.mcp.yml", case("bad", wants={}), server=server())
     ended = mcptest(folder, "run", "own.test.mcp.yml", "--reporter", "agent")

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import shlex
 
 from mcptest.cli.options import Option
 from mcptest.cli.output import complain
+from mcptest.cli.wanted import server_command, timeout_s
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
-from mcptest.formats.durations import parse_duration
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
-from mcptest.runner.loading import _placed
+from mcptest.runner.loading import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,12 +60,12 @@ def choose_server(arguments: Arguments) -> ServerSpec:
     if len(named) > 1:
         raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
     spec = _from_command(arguments) or _from_config(arguments)
-    limit_s = _timeout_s(arguments)
+    limit_s = timeout_s(arguments)
     return spec.but(timeout_s=limit_s) if limit_s else spec
 
 
 def _from_command(arguments: Arguments) -> ServerSpec | None:
-    command = arguments.command or _split_command(arguments)
+    command = arguments.command or server_command(arguments)
     if not command:
         return None
     if not command[0]:
@@ -84,18 +83,6 @@ def _this_folder() -> str:
         return os.getcwd()
     except OSError:
         raise UsageError("the folder this was started in does not exist any more") from None
-
-
-def _split_command(arguments: Arguments) -> tuple[str, ...]:
-    if not arguments.has("--server-command"):
-        return ()
-    try:
-        words = tuple(shlex.split(arguments.last("--server-command")))
-    except ValueError as error:
-        raise UsageError(f"--server-command cannot be split: {error}") from None
-    if not words:
-        raise UsageError("--server-command is empty")
-    return words
 
 
 def find_own_config(arguments: Arguments) -> str:
@@ -118,13 +105,4 @@ def _from_config(arguments: Arguments) -> ServerSpec:
     spec, warnings = load_config(read_text(path), path, os.environ)
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
-    return _placed(spec, os.path.dirname(path) or ".")
-
-
-def _timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
-        return None
-    try:
-        return parse_duration(arguments.last("--timeout"))
-    except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
+    return placed(spec, os.path.dirname(path) or ".")

@@ -14,7 +14,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
 
-__all__ = ["min_coverage", "parallel", "retries", "wanted"]
+__all__ = [
+    "min_coverage",
+    "parallel",
+    "retries",
+    "server_command",
+    "timeout_s",
+    "wanted",
+]
 
 _MOST_WORKERS = 256
 _MOST_RETRIES = 100
@@ -25,14 +32,14 @@ def wanted(arguments: Arguments) -> Wanted:
     return Wanted(
         paths=arguments.paths,
         config=arguments.last("--config"),
-        server_command=_server_command(arguments),
+        server_command=server_command(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
             skip_tags=tuple(arguments.all("--skip-tag")),
             shard=_shard(arguments),
         ),
-        timeout_s=_timeout_s(arguments),
+        timeout_s=timeout_s(arguments),
     )
 
 
@@ -78,7 +85,8 @@ def _shard(arguments: Arguments) -> Shard | None:
     return Shard(number=int(found[1]), count=int(found[2]))
 
 
-def _server_command(arguments: Arguments) -> tuple[str, ...]:
+def server_command(arguments: Arguments) -> tuple[str, ...]:
+    """The words of `--server-command`; none when it is not given."""
     if not arguments.has("--server-command"):
         return ()
     import shlex  # noqa: PLC0415  # only for those who use the option
@@ -95,7 +103,7 @@ def _server_command(arguments: Arguments) -> tuple[str, ...]:
     return words
 
 
-def _timeout_s(arguments: Arguments) -> float | None:
+def timeout_s(arguments: Arguments) -> float | None:
     if not arguments.has("--timeout"):
         return None
     try:

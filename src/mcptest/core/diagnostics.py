@@ -35,6 +35,8 @@ CODES = {
     "F015": "bad regular expression",
     "F016": "environment variable not set",
     "F017": "expectation that cannot hold",
+    "F018": "pattern without match:",
+    "F019": "bad JSON Schema",
     "F020": "value that no earlier test captures",
     "W001": "slip that is accepted",
     "W002": "tests left out on purpose",

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Elsewhere", "array_hint", "scalar_hint"]
 
 _MAX_PLACES = 2000
+# Of one array or object; what stands behind a long list is looked at too.
+_MAX_MEMBERS = 100
 _MAX_TEXT_CHARS = 10_000
 _MAX_ELEMENTS = 50
 
@@ -66,7 +68,11 @@ class Elsewhere:
                     return f'there is a "{key}" at {_listed(namesakes)}'
         if not _is_telling(wanted):
             return ""
-        found = self._found(mismatch, wanted, self._places)
+        places = self._places
+        if isinstance(wanted, Pattern):
+            # A text is meant, and not an array that has it somewhere.
+            places = [place for place in places if isinstance(place[1], str)]
+        found = self._found(mismatch, wanted, places)
         return f"this is at {found}" if found else ""
 
     def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
@@ -98,10 +104,10 @@ def _places(root: object, trail: Trail) -> Iterator[tuple[Trail, object]]:
 def _inside(level: list[tuple[Trail, object]]) -> Iterator[tuple[Trail, object]]:
     for trail, value in level:
         if isinstance(value, dict):
-            for key, member in value.items():
+            for key, member in islice(value.items(), _MAX_MEMBERS):
                 yield (trail, key), member
         elif isinstance(value, list):
-            for index, element in enumerate(value):
+            for index, element in enumerate(value[:_MAX_MEMBERS]):
                 yield (trail, index), element
 
 

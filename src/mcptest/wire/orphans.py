@@ -13,8 +13,9 @@ import time
 
 from mcptest.wire.sweep import ROUNDS, command_line, wait_until_gone
 
-__all__ = ["adopt_orphans", "kill_orphans", "list_strangers"]
+__all__ = ["adopt_orphans", "follow_parent", "kill_orphans", "list_strangers"]
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
 _DYING_S = 0.2
@@ -22,11 +23,20 @@ _DYING_S = 0.2
 
 def adopt_orphans() -> None:
     """From now on, orphans below us become our children. Elsewhere than on Linux: nothing."""
+    _control(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def follow_parent() -> None:
+    """From now on, the end of our parent is a SIGTERM to us. Elsewhere than on Linux: nothing."""
+    _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _control(option: int, value: int) -> None:
     # Imported while the first server starts, which mostly takes longer than this.
     import ctypes  # noqa: PLC0415
 
     with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
 
 
 def kill_orphans(known: set[int]) -> dict[int, str]:

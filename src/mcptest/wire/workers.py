@@ -15,6 +15,8 @@ import signal
 import struct
 import time
 
+from mcptest.wire.orphans import follow_parent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -27,7 +29,6 @@ __all__ = ["Worker", "Workers"]
 
 _LENGTH = struct.Struct("!I")
 _READ_BYTES = 1 << 18
-_PR_SET_PDEATHSIG = 1
 
 # How long a worker that was asked to stop may take: longer than the ladder of its server.
 _FAREWELL_S = 14.0
@@ -186,10 +187,6 @@ def _leave_terminal_and_follow_parent() -> None:
     parent = os.getppid()
     with contextlib.suppress(OSError):
         os.setpgid(0, 0)
-    # Paid for by those who run in parallel only.
-    import ctypes  # noqa: PLC0415
-
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
+    follow_parent()
     if os.getppid() != parent:
         os._exit(1)

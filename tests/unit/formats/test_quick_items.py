@@ -74,7 +74,7 @@ def test_items_that_differ_in_values_are_read_at_once(filled: list[int]) -> None
     text = suite(*(ITEM.format(n=n) for n in range(12)))
     assert_agreement(text)
     # Two show that they repeat, and the last one could still go on.
-    assert filled == [3 + 15 * n for n in range(2, 11)]
+    assert filled == [3 + 16 * n for n in range(2, 11)]
 
 
 def test_what_comes_after_the_last_item_belongs_where_its_column_says(filled: list[int]) -> None:

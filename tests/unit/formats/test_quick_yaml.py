@@ -35,6 +35,8 @@ def value_of(text: str) -> object:
         ("d: [\n  1, # one\n  2,\n]\n", {"d": [1, 2]}),
         ("\ufeffa: 1\r\nb: 2\r\n", {"a": 1, "b": 2}),
         ("1: a\ntrue: b\n", {"1": "a", "true": "b"}),
+        ('match:partial:\n  match:type: "x: y"\n', {"match:partial": {"match:type": "x: y"}}),
+        ("a: b\nc:\n  a: d\n  e: 7\n", {"a": "b", "c": {"a": "d", "e": 7}}),
     ],
 )
 def test_the_common_subset_is_read(text: str, value: object) -> None:
@@ -74,6 +76,9 @@ def test_item_lines_are_those_of_the_items_content() -> None:
         "a: [b: c]\n",
         "a: [b\n",
         "just text\n",
+        "a: 1\na\n",
+        "a::b: 1\n",
+        "a: -\n",
         "a: x\u2028y\n",
         "a: \x00\n",
         "a: 1\rb: 2\n",

@@ -225,6 +225,8 @@ tests:
       folded: >-
         four
         five
+      match:partial:
+        match:extractField: "a.*"
       empty:
       url: http://localhost:80/#top
       list:
