@@ -63,7 +63,7 @@ class StepReader:
         request = read_request(fields, id)
         if request is None:
             return None
-        expectation = self._expect.read(fields, request, is_short="request" not in fields.mapping)
+        expectation = self._expect.read(fields, request, is_short=_is_short(fields, request))
         method = request.get("method")
         return Step(
             line=encode_line(request),
@@ -136,3 +136,7 @@ class StepReader:
             fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
             return None
         return Capture(name=name, path=path, steps=steps)
+
+
+def _is_short(fields: Fields, request: dict[str, object]) -> bool:
+    return bool(request) and "request" not in fields.mapping

@@ -7,8 +7,8 @@ from the start and is the only one that reports anything. What is returned is ex
 what the full reader returns; a differential test holds the two together.
 
 The subset is read line by line: block mappings and sequences, scalars that fit on
-one line, literal and folded blocks, flow collections. Each line is cut up once; a
-line that comes again (`jsonrpc: "2.0"`) is remembered.
+one line, literal and folded blocks, flow collections. `mcptest.formats.quick_lines` cuts
+up the lines. Where the items of a long list repeat each other, `quick_items` reads them.
 """
 
 from __future__ import annotations

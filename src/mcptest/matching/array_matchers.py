@@ -6,7 +6,7 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.counting import length_check, lengths
+from mcptest.matching.counting import Counted, length_check, lengths
 from mcptest.matching.parameters import a_count, a_text, nothing
 from mcptest.matching.registry import Interval, Matcher, Miss
 from mcptest.matching.values import a_type, hashable, json_type, none_of, printed
@@ -170,7 +170,14 @@ _SIZE_MATCHERS = (
 ARRAY_MATCHERS = (
     *_SIZE_MATCHERS,
     *lengths(
-        "arrayLength", "Arrays", "An array", "elements", ("array",), ([1, 2, 3], [1, 2, 3, 4], [1])
+        Counted(
+            name="arrayLength",
+            family="Arrays",
+            subject="An array",
+            unit="element",
+            kinds=("array",),
+            examples=([1, 2, 3], [1, 2, 3, 4], [1]),
+        )
     ),
     Matcher(
         name="arrayContains",

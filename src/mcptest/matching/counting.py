@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 
+from mcptest.core.record import Record
 from mcptest.matching.parameters import a_count, two_counts
 from mcptest.matching.registry import CannotHoldError, Interval, Matcher, Miss
 from mcptest.matching.values import a_type, json_type
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-__all__ = ["length_check", "lengths"]
+__all__ = ["Counted", "length_check", "lengths"]
 
 
 def length_check(
@@ -40,63 +41,73 @@ def _a_limit(raw: str) -> int:
     return count
 
 
-def lengths(
-    name: str,
-    family: str,
-    subject: str,
-    unit: str,
-    kinds: tuple[str, ...],
-    values: tuple[object, object, object],
-) -> Iterator[Matcher]:
-    """The six of them; the values have three, four and two of the unit."""
-    three, four, two = values
+class Counted(Record):
+    """Something that has a length: what its matchers are called, and how it is spoken of.
 
-    def entry(
-        suffix: str,
-        words: str,
-        test: Callable[[int, Any], bool],
-        passes: object,
-        fails: object,
-        interval: Callable[[int], Interval],
-        parse: Callable[[str], int] = a_count,
-    ) -> Matcher:
-        return Matcher(
-            name=name + suffix,
-            family=family,
-            parameters=("N",),
-            summary=f"{subject} of {words + ' ' if words else ''}N {unit}.",
-            example=f"match:{name}{suffix}:3",
-            passes=(passes,),
-            fails=(fails, None),
-            parse=parse,
-            wants=lambda count: (
-                f"{subject.lower()} of {words + ' ' if words else ''}{count} "
-                f"{unit if count != 1 else unit[:-1]}"
-            ),
-            check=length_check(kinds, test),
-            kinds=kinds,
-            interval=interval,
-        )
+    `examples` have three, four and fewer than three of the unit.
+    """
 
-    yield entry("", "", operator.eq, three, two, lambda n: _from(n, n))
-    yield entry("GreaterThan", "more than", operator.gt, four, three, lambda n: _from(n + 1))
-    yield entry("GreaterThanOrEqual", "at least", operator.ge, three, two, lambda n: _from(n))
-    yield entry(
-        "LessThan", "less than", operator.lt, two, three, lambda n: _from(0, n - 1), _a_limit
+    name: str
+    family: str
+    subject: str
+    unit: str
+    kinds: tuple[str, ...]
+    examples: tuple[object, object, object]
+
+
+def lengths(thing: Counted) -> Iterator[Matcher]:
+    """The six matchers of a thing."""
+    three, four, few = thing.examples
+    exact = _entry(thing, "", "", operator.eq, (three, few))
+    yield exact.but(interval=lambda n: _from(n, n))
+    more = _entry(thing, "GreaterThan", "more than ", operator.gt, (four, three))
+    yield more.but(interval=lambda n: _from(n + 1))
+    least = _entry(thing, "GreaterThanOrEqual", "at least ", operator.ge, (three, few))
+    yield least.but(interval=_from)
+    less = _entry(thing, "LessThan", "less than ", operator.lt, (few, three))
+    yield less.but(interval=lambda n: _from(0, n - 1), parse=_a_limit)
+    most = _entry(thing, "LessThanOrEqual", "at most ", operator.le, (three, four))
+    yield most.but(interval=lambda n: _from(0, n))
+    yield _between(thing)
+
+
+def _entry(
+    thing: Counted,
+    suffix: str,
+    words: str,
+    test: Callable[[int, int], bool],
+    examples: tuple[object, object],
+) -> Matcher:
+    subject, unit = thing.subject.lower(), thing.unit
+    return Matcher(
+        name=thing.name + suffix,
+        family=thing.family,
+        parameters=("N",),
+        summary=f"{thing.subject} of {words}N {unit}s.",
+        example=f"match:{thing.name}{suffix}:3",
+        passes=examples[:1],
+        fails=(examples[1], None),
+        parse=a_count,
+        wants=lambda count: f"{subject} of {words}{count} {unit}{'s' if count != 1 else ''}",
+        check=length_check(thing.kinds, test),
+        kinds=thing.kinds,
     )
-    yield entry("LessThanOrEqual", "at most", operator.le, three, four, lambda n: _from(0, n))
-    yield Matcher(
-        name=f"{name}Between",
-        family=family,
+
+
+def _between(thing: Counted) -> Matcher:
+    subject, unit = thing.subject.lower(), thing.unit
+    return Matcher(
+        name=f"{thing.name}Between",
+        family=thing.family,
         parameters=("A", "B"),
-        summary=f"{subject} of A to B {unit}, both included.",
-        example=f"match:{name}Between:3:9",
-        passes=(three, four),
-        fails=(two, None),
+        summary=f"{thing.subject} of A to B {unit}s, both included.",
+        example=f"match:{thing.name}Between:3:9",
+        passes=thing.examples[:2],
+        fails=(thing.examples[2], None),
         parse=two_counts,
-        wants=lambda bounds: f"{subject.lower()} of {bounds[0]} to {bounds[1]} {unit}",
-        check=length_check(kinds, _is_between),
-        kinds=kinds,
+        wants=lambda bounds: f"{subject} of {bounds[0]} to {bounds[1]} {unit}s",
+        check=length_check(thing.kinds, _is_between),
+        kinds=thing.kinds,
         interval=lambda bounds: _from(*bounds),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.counting import lengths
+from mcptest.matching.counting import Counted, lengths
 from mcptest.matching.near import nearly
 from mcptest.matching.parameters import a_text, any_text, nothing
 from mcptest.matching.regex_form import VERY_END, Expression, compile_expression, compile_regex
@@ -191,7 +191,16 @@ TEXT_MATCHERS = (
         check=_holds(_is_folded, "it is not"),
         kinds=_SCALARS,
     ),
-    *lengths("stringLength", "Text", "A text", "characters", ("string",), ("abc", "abcd", "ab")),
+    *lengths(
+        Counted(
+            name="stringLength",
+            family="Text",
+            subject="A text",
+            unit="character",
+            kinds=("string",),
+            examples=("abc", "abcd", "ab"),
+        )
+    ),
     Matcher(
         name="stringEmpty",
         family="Text",

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["coverage_lines", "never_exercised", "percent_shown", "percent_text"]
 
-MAX_NAMES = 8
 MAX_NAME_CHARS = 60
+# What is left of 80 columns beside the label and the count of the rest.
+LIST_CHARS = 42
 
 _NEVER = {
     "tool": "tools never called",
@@ -70,6 +71,14 @@ def never_exercised(server: ServerCoverage) -> list[tuple[str, list[str]]]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(visible(shorten(name, MAX_NAME_CHARS)) for name in names[:MAX_NAMES])
-    hidden = len(names) - MAX_NAMES
-    return f"{shown}, … and {hidden:,} more" if hidden > 0 else shown
+    """As many names as fit in a line beside the label, and how many more there are."""
+    shown: list[str] = []
+    room = LIST_CHARS
+    for name in names:
+        text = visible(shorten(name, MAX_NAME_CHARS))
+        room -= len(text) + 2
+        if shown and room < 0:
+            break
+        shown.append(text)
+    hidden = len(names) - len(shown)
+    return ", ".join(shown) + (f", … and {hidden:,} more" if hidden else "")

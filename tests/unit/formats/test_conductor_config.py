@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Limits, ServerSpec
+from mcptest.core.plan import ClientSpec, Limits, ServerSpec
 from mcptest.formats.conductor_config import KEYS, PLANNED_KEYS, load_config
 
 if TYPE_CHECKING:
@@ -93,12 +93,16 @@ def test_every_key_is_read() -> None:
         env={"A": "1", "B": "xs3crety"},
         inherit_env=False,
         startup_timeout_s=1.5,
-        ready_pattern="ready on (?P<port>\\d+)",
+        ready_pattern="ready on (?P<port>[0-9]+)",
         timeout_s=2.0,
         protocol_version="2025-06-18",
         isolation="file",
         limits=Limits(max_line_bytes=1024),
         secrets=("s3cret",),
+        client=ClientSpec(
+            capabilities={"roots": {}},
+            answers={"roots/list": {"result": {"roots": [{"uri": "file:///a"}]}}},
+        ),
     )
 
 

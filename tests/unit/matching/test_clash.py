@@ -124,6 +124,14 @@ def test_directives_that_want_another_kind_of_value_are_told_by_name() -> None:
     ]
 
 
+def test_what_cannot_hold_of_a_sample_is_left_for_the_value() -> None:
+    compiler = Compiler(REGISTRY)
+    compiler.is_sample = True
+    compiler.compile({"match:all": ["match:equals:1", "match:greaterThan:5"]}, None)
+    compiler.compile(["match:between:5:1", "match:lenght:1"], None)
+    assert [found.code for found in compiler.complaints] == ["F012"]
+
+
 def test_what_some_value_meets_is_never_called_a_contradiction() -> None:
     matchers = [entry for entry in REGISTRY if not (entry.reads_file or entry.needs_clock)]
     values = [value for entry in REGISTRY for value in (*entry.passes, *entry.fails)]

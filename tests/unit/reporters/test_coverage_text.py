@@ -30,9 +30,17 @@ def test_full_coverage_is_one_line() -> None:
     assert coverage_lines([server(1, 2)]) == ["coverage of Files: 100 % (2 of 2)"]
 
 
-def test_long_lists_are_cut() -> None:
-    (_, line) = coverage_lines([server(*[0] * 12)])
-    assert line.endswith("t6, t7, … and 4 more")
+def test_long_lists_are_cut_to_a_line() -> None:
+    (_, line) = coverage_lines([server(*[0] * 1200)])
+    assert line.endswith("t8, t9, … and 1,190 more")
+    assert len(line) <= 80
+
+
+def test_a_name_that_is_longer_than_the_line_is_still_named() -> None:
+    long = CoveredOffer(kind="tool", name="x" * 200, calls=0)
+    (_, line) = coverage_lines([ServerCoverage(server="Files", offers=(long, long))])
+    assert " xxxx" in line
+    assert line.endswith(", … and 1 more")
 
 
 @pytest.mark.parametrize(

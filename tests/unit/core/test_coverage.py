@@ -1,0 +1,68 @@
+"""What a server offers against what was used."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.core.coverage import (
+    CoveredOffer,
+    CoveredProperty,
+    ServerCoverage,
+    measure,
+    merge_coverage,
+    offers_in,
+    percent_of,
+)
+
+TOOLS = [
+    {"name": "a", "inputSchema": {"properties": {"x": {}, "y": {}}}},
+    {"name": "b", "inputSchema": True},
+    {"name": 5},
+    "nonsense",
+]
+
+
+def offer(name: str, calls: int, **properties: int) -> CoveredOffer:
+    parts = tuple(CoveredProperty(name=key, calls=count) for key, count in properties.items())
+    return CoveredOffer(kind="tool", name=name, calls=calls, properties=parts)
+
+
+def test_calls_and_inputs_are_counted() -> None:
+    uses = {("tool", "a", ("x",)): 2, ("tool", "a", ()): 1, ("tool", "unknown", ()): 9}
+    found = measure("s", offers_in("tool", TOOLS), uses)  # type: ignore[arg-type]  # literal kinds
+    assert found.offers == (offer("a", 3, x=2, y=0), offer("b", 0))
+    assert found.points == (2, 4)
+    assert percent_of([found]) == 50.0
+
+
+@pytest.mark.parametrize("entries", [None, {}, "x", [None]])
+def test_a_list_that_is_none_offers_nothing(entries: object) -> None:
+    assert list(offers_in("tool", entries)) == []
+    assert percent_of([ServerCoverage(server="s")]) is None
+
+
+@pytest.mark.parametrize(
+    ("template", "uri", "is_hit"),
+    [
+        ("a://{x}", "a://1", True),
+        ("a://{x}", "a://1/2", False),
+        ("a://{+x}", "a://1/2", True),
+        ("a://{x}/b", "a://1/b", True),
+        ("a://{x}/b", "a://1/c", False),
+        ("a.b://{x}", "acb://1", False),
+    ],
+)
+def test_a_uri_uses_the_template_it_fits(template: str, uri: str, is_hit: bool) -> None:
+    offers = offers_in("resourceTemplate", [{"uriTemplate": template}])
+    (found,) = measure("s", offers, {("resource", uri, ()): 1}).offers
+    assert bool(found.calls) is is_hit
+
+
+def test_coverages_of_one_server_add_up() -> None:
+    one = ServerCoverage(server="s", offers=(offer("a", 1, x=1, y=0), offer("b", 0)))
+    two = ServerCoverage(server="s", offers=(offer("a", 2, x=0, y=2), offer("c", 1)))
+    other = ServerCoverage(server="t")
+    assert merge_coverage([[one], [two, other]]) == (
+        ServerCoverage(server="s", offers=(offer("a", 3, x=1, y=2), offer("b", 0), offer("c", 1))),
+        other,
+    )
