@@ -59,6 +59,8 @@ def call_tool(root: Path, params: dict[str, Any]) -> dict[str, Any]:
         return text_result(f"File not found: {arguments['path']}", is_error=True)
     except PermissionError as error:
         return text_result(str(error), is_error=True)
+    except (IsADirectoryError, NotADirectoryError, UnicodeDecodeError, KeyError) as error:
+        return text_result(f"{type(error).__name__}: {error}", is_error=True)
     raise RpcError(-32602, f"Unknown tool: {params.get('name')}")
 
 

@@ -15,6 +15,7 @@ EXAMPLES = ROOT / "examples"
 RUNS = {
     "filesystem": (("--config", "examples/filesystem/conductor.config.json"), 0),
     "failing": ((), 1),
+    "notes": ((), 0),
 }
 
 

@@ -6,7 +6,7 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Literal
 
     Status = Literal["passed", "failed", "error", "skipped"]
@@ -23,6 +23,7 @@ __all__ = [
     "LogLine",
     "Mismatch",
     "Summary",
+    "merge_findings",
 ]
 
 
@@ -90,6 +91,16 @@ class Finding(Record):
     message: str
     quote: str = ""
     count: int = 1
+
+
+def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One of each: those of one kind about one server that say the same are added up."""
+    merged: dict[tuple[str, str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.server, finding.kind, finding.message)
+        known = merged.get(key)
+        merged[key] = known.but(count=known.count + finding.count) if known else finding
+    return tuple(merged.values())
 
 
 class LogLine(Record):

@@ -11,7 +11,7 @@ from mcptest.core.suggest import closest
 from mcptest.formats.conductor_expect import SLIPPED_KEYS, ExpectReader
 from mcptest.formats.conductor_request import FORMS, read_request, use_of
 from mcptest.formats.fields import Fields
-from mcptest.formats.templates import NAME, filled, references
+from mcptest.formats.templates import NAME, filled, filled_texts, references
 from mcptest.matching.expectation import Compiler, parse_field_path
 
 TYPE_CHECKING = False
@@ -96,6 +96,9 @@ class StepReader:
     def _filled(self, fields: Fields, values: Mapping[str, object]) -> Fields:
         written = fields.mapping
         inner = {key: filled(written[key], values) for key in _FILLED_KEYS if key in written}
+        if "prompt" in written and "arguments" in written:
+            # What a prompt is given is text, whatever it was captured as.
+            inner["arguments"] = filled_texts(written["arguments"], values)
         return Fields(written | inner, fields.steps, self.complaints)
 
     def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:

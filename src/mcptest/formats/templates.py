@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["NAME", "filled", "references"]
+__all__ = ["NAME", "filled", "filled_texts", "references"]
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
@@ -43,21 +43,33 @@ def filled(value: object, values: Mapping[str, object]) -> object:
     if isinstance(value, str):
         return _filled_text(value, values)
     if isinstance(value, dict):
-        return {str(_filled_key(key, values)): filled(value[key], values) for key in value}
+        return {_as_text(key, values): filled(value[key], values) for key in value}
     if isinstance(value, list):
         return [filled(item, values) for item in value]
     return value
+
+
+def filled_texts(value: object, values: Mapping[str, object]) -> object:
+    """As `filled`, for a mapping of texts that are to stay texts."""
+    if not isinstance(value, dict):
+        return filled(value, values)
+    return {
+        _as_text(key, values): _as_text(member, values)
+        if isinstance(member, str)
+        else filled(member, values)
+        for key, member in value.items()
+    }
 
 
 def _filled_text(text: str, values: Mapping[str, object]) -> object:
     whole = _REFERENCE.fullmatch(text)
     if whole and not whole[1]:
         return values[whole[2]]
+    return _as_text(text, values)
+
+
+def _as_text(text: str, values: Mapping[str, object]) -> str:
     return _REFERENCE.sub(lambda found: _replacement(found, values), text)
-
-
-def _filled_key(key: str, values: Mapping[str, object]) -> str:
-    return _REFERENCE.sub(lambda found: _replacement(found, values), key)
 
 
 def _replacement(found: re.Match[str], values: Mapping[str, object]) -> str:

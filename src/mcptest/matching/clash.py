@@ -113,7 +113,7 @@ def _clash(left: object, right: object) -> str:
     """Why no value meets both, "" when one may."""
     kinds = _kinds(left), _kinds(right)
     if not kinds[0] & kinds[1]:
-        return f"one wants {_listed(kinds[0])}, the other {_listed(kinds[1])}"
+        return f"one wants {_listed(kinds[1])}, the other {_listed(kinds[0])}"
     if _is_scalar(left) and _is_scalar(right):
         return "" if equal(left, right) else "they are two values"
     if isinstance(left, Pattern) and isinstance(right, Pattern):

@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from mcptest.core.paths import Trail
     from mcptest.matching.hints import Elsewhere
 
-    # A mismatch, and what to look for elsewhere; ABSENT when that would not help.
-    Difference = tuple[Mismatch, object]
+    # A mismatch, what to look for elsewhere (ABSENT when that would not help), and what
+    # else may be said of it. Whoever only asks whether there is one pays for none of it.
+    Difference = tuple[Mismatch, object, Callable[[], str] | None]
 
 __all__ = ["compare", "is_met", "is_same", "pull"]
 
 _SCALARS = frozenset([str, int, bool, float])
 
 # So many mismatches are looked into; nobody reads hints on more.
-_MAX_SOUGHT = 20
+_MAX_HINTED = 50
 _MAX_TRIED = 100
 _MAX_WEIGHED = 50
 
@@ -42,15 +43,15 @@ def compare(
 ) -> Iterator[Mismatch]:
     """Every way in which `actual` is not what the compiled `expected` asks for."""
     elsewhere: Elsewhere | None = None
-    sought = 0
-    for mismatch, wanted in _differences(expected, actual, trail, partial):
-        if wanted is ABSENT or mismatch.hint or sought >= _MAX_SOUGHT:
-            yield mismatch
-            continue
-        sought += 1
-        elsewhere = elsewhere or _places_of(actual, trail)
-        hint = elsewhere.hint(mismatch, wanted)
+    found = _differences(expected, actual, trail, partial)
+    for mismatch, wanted, look in islice(found, _MAX_HINTED):
+        hint = mismatch.hint or (look() if look else "")
+        if not hint and wanted is not ABSENT:
+            elsewhere = elsewhere or _places_of(actual, trail)
+            hint = elsewhere.hint(mismatch, wanted)
         yield mismatch.but(hint=hint) if hint else mismatch
+    for mismatch, _, _ in found:
+        yield mismatch
 
 
 def _places_of(answer: object, trail: Trail) -> Elsewhere:
@@ -98,9 +99,9 @@ def _differences(
     expected: object, actual: object, trail: Trail, partial: bool
 ) -> Iterator[Difference]:
     if isinstance(expected, Pattern):
-        mismatch = expected.mismatch(actual, trail)
-        if mismatch:
-            yield mismatch, expected
+        miss = expected.miss(actual)
+        if miss:
+            yield expected.told(miss, actual, trail), expected, miss.hint
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -108,7 +109,7 @@ def _differences(
     elif isinstance(expected, list) and isinstance(actual, list):
         yield from _in_arrays(expected, actual, trail, partial)
     elif json_type(expected) != json_type(actual) or expected != actual:
-        yield _difference(expected, actual, trail), expected
+        yield _difference(expected, actual, trail)
 
 
 # Objects and arrays
@@ -124,22 +125,27 @@ def _in_objects(
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), partial)
         elif not _accepts_absence(wanted, partial):
-            yield _missing(wanted, (trail, key), actual, expected), wanted
+            yield _missing(wanted, (trail, key), actual, expected), wanted, None
     if not partial and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
-                yield _surplus(surplus, (trail, key)), ABSENT
+                yield _surplus(surplus, (trail, key)), ABSENT, None
 
 
 def _in_arrays(
     expected: list[object], actual: list[object], trail: Trail, partial: bool
 ) -> Iterator[Difference]:
-    is_first = True
-    for mismatch, wanted in _by_position(expected, actual, trail, partial):
+    found = _by_position(expected, actual, trail, partial)
+    first = next(found, None)
+    if first:
+        mismatch, wanted, look = first
+
         # What is wrong with the array as a whole is said once.
-        hint = _array_hint(expected, actual, trail, partial) if is_first else ""
-        is_first = False
-        yield (mismatch.but(hint=hint) if hint else mismatch), wanted
+        def look_at_all() -> str:
+            return _array_hint(expected, actual, trail, partial) or (look() if look else "")
+
+        yield mismatch, wanted, look_at_all
+        yield from found
 
 
 def _by_position(
@@ -149,10 +155,10 @@ def _by_position(
         if index < len(actual):
             yield from _differences(wanted, actual[index], (trail, index), partial)
         else:
-            yield _missing(wanted, (trail, index)), ABSENT
+            yield _missing(wanted, (trail, index)), ABSENT, None
     if not partial:
         for index in range(len(expected), len(actual)):
-            yield _surplus(actual[index], (trail, index)), ABSENT
+            yield _surplus(actual[index], (trail, index)), ABSENT, None
 
 
 def _array_hint(expected: list[object], actual: list[object], trail: Trail, partial: bool) -> str:
@@ -175,9 +181,9 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference
 
 
 def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
-    mismatch = relation.mismatch(actual, trail)
-    if mismatch:
-        yield mismatch, ABSENT
+    miss = relation.miss(actual)
+    if miss:
+        yield relation.told(miss, actual, trail), ABSENT, miss.hint
 
 
 def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -191,7 +197,7 @@ def _in_all(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
 
 def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
     if not isinstance(actual, list):
-        yield _no_array("match:arrayElements", check.value, actual, trail), ABSENT
+        yield _no_array("match:arrayElements", check.value, actual, trail), ABSENT, None
         return
     for index, element in enumerate(actual):
         yield from _differences(check.value, element, (trail, index), partial=False)
@@ -200,36 +206,36 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Differen
 def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
     wanted = check.value
     if not isinstance(actual, list):
-        yield _no_array("match:anyElement", wanted, actual, trail), ABSENT
+        yield _no_array("match:anyElement", wanted, actual, trail), ABSENT, None
     elif not any(is_met(wanted, element) for element in actual):
-        nearest = _nearest([(wanted, element) for element in actual[:_MAX_TRIED]])
-        hint = f"[{nearest[0]}] is nearest: {nearest[1]}" if nearest else ""
+        pairs = [(wanted, element) for element in actual[:_MAX_TRIED]]
         message = f"expected an element that matches; {none_of(actual, 'does')}"
-        yield _said(message, wanted, actual, trail, hint), ABSENT
+        found = _said(message, wanted, actual, trail)
+        yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"[{index}]")
 
 
 def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
     if any(is_met(wanted, actual) for wanted in choice.values):
         return
-    nearest = _nearest([(wanted, actual) for wanted in choice.values[:_MAX_TRIED]])
-    hint = f"number {nearest[0] + 1} is nearest: {nearest[1]}" if nearest else ""
+    pairs = [(wanted, actual) for wanted in choice.values[:_MAX_TRIED]]
     count = len(choice.values)
     message = f"expected one of {count} to hold; none does" if count > 1 else "does not hold"
-    yield _said(message, list(choice.values), actual, trail, hint), ABSENT
+    found = _said(message, list(choice.values), actual, trail)
+    yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"number {index + 1}")
 
 
-def _nearest(pairs: Sequence[tuple[object, object]]) -> tuple[int, str] | None:
-    """Which pair differs least, and in what it does first."""
-    best: tuple[int, int, str] | None = None
+def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
+    """Which pair differs least, and in what it does first; "" when there is none."""
+    best = (_MAX_WEIGHED + 1, "")
     for index, (wanted, got) in enumerate(pairs):
         found = list(islice(_differences(wanted, got, None, partial=False), _MAX_WEIGHED))
         first = found[0][0]
         # One that is another thing altogether differs once, and is not near.
         weight = len(found) if first.path else _MAX_WEIGHED
-        if best is None or weight < best[0]:
+        if weight < best[0]:
             where = f"{first.path}: " if first.path else ""
-            best = weight, index, f"{where}{first.message}"
-    return (best[1], best[2]) if best else None
+            best = weight, f"{named(index)} is nearest: {where}{first.message}"
+    return best[1]
 
 
 def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -239,7 +245,7 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
         inner = (inner, step)
     if found is ABSENT:
         message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
-        yield _said(message, extract.value, ABSENT, inner), ABSENT
+        yield _said(message, extract.value, ABSENT, inner), ABSENT, None
     else:
         yield from _differences(extract.value, found, inner, partial=False)
 
@@ -249,10 +255,9 @@ def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> M
     return _said(message, wanted, actual, trail)
 
 
-def _said(message: str, wanted: object, actual: object, trail: Trail, hint: str = "") -> Mismatch:
-    expected = written(wanted)
+def _said(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
     return Mismatch(
-        path=render_trail(trail), expected=expected, actual=actual, message=message, hint=hint
+        path=render_trail(trail), expected=written(wanted), actual=actual, message=message
     )
 
 
@@ -310,11 +315,15 @@ def _surplus(value: object, trail: Trail) -> Mismatch:
     )
 
 
-def _difference(expected: object, actual: object, trail: Trail) -> Mismatch:
-    from mcptest.matching.hints import scalar_hint  # noqa: PLC0415  # as above
-
+def _difference(expected: object, actual: object, trail: Trail) -> Difference:
     shown = written(expected)
     message = "differs"
     if json_type(shown) != json_type(actual):
         message = f"expected {a_type(shown)}, got {a_type(actual)}"
-    return _said(message, expected, actual, trail, scalar_hint(shown, actual))
+    return _said(message, expected, actual, trail), expected, lambda: _scalar_hint(shown, actual)
+
+
+def _scalar_hint(expected: object, actual: object) -> str:
+    from mcptest.matching.hints import scalar_hint  # noqa: PLC0415  # as above
+
+    return scalar_hint(expected, actual)

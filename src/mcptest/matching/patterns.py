@@ -95,39 +95,44 @@ class Pattern(Record):
 
     def is_met(self, actual: object) -> bool:
         """Whether the value meets the pattern."""
-        return (self._check(actual) is None) != self.negated
+        return self.miss(actual) is None
 
-    def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
+    def miss(self, actual: object) -> Miss | None:
         """None when the value meets the pattern, else why it does not."""
-        miss = self._check(actual)
-        if (miss is None) != self.negated:
-            return None
-        wants = self.matcher.wants(self.parameter)
-        if miss is None:
-            wants, miss = f"anything but {wants}", Miss(why="it is just that")
-            if self.accepts_absence:
-                wants, miss = "nothing, or null", Miss(why="it is there")
-        hint = miss.hint() if miss.hint else ""
-        return self._mismatch(actual, trail, f"expected {wants}; {miss.why}", hint)
-
-    def _check(self, actual: object) -> Miss | None:
         try:
-            return self.matcher.check(self.parameter, actual)
+            miss = self.matcher.check(self.parameter, actual)
         except PatternTimeoutError as error:
             raise PatternTimeoutError(error.limit_s, self.source) from None
+        if not self.negated:
+            return miss
+        return (
+            None if miss else Miss(why="it is there" if self.accepts_absence else "it is just that")
+        )
+
+    def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
+        """The same, as a mismatch with its hint."""
+        miss = self.miss(actual)
+        if miss is None:
+            return None
+        found = self.told(miss, actual, trail)
+        return found.but(hint=miss.hint()) if miss.hint else found
+
+    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+        """What was wanted and why the value is not it, without the hint."""
+        return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
 
     def absence(self, trail: Trail) -> Mismatch:
-        wants = self.matcher.wants(self.parameter)
-        lead = "anything but " if self.negated else ""
-        return self._mismatch(ABSENT, trail, f"is missing; expected {lead}{wants}", "")
+        return self._mismatch(ABSENT, trail, f"is missing; expected {self._wants()}")
 
-    def _mismatch(self, actual: object, trail: Trail, message: str, hint: str) -> Mismatch:
+    def _wants(self) -> str:
+        if self.accepts_absence:
+            return "nothing, or null"
+        wants = self.matcher.wants(self.parameter)
+        return f"anything but {wants}" if self.negated else wants
+
+    def _mismatch(self, actual: object, trail: Trail, message: str) -> Mismatch:
         return Mismatch(
-            path=render_trail(trail),
-            expected=self.source,
-            actual=actual,
-            message=message,
-            hint=hint,
+            path=render_trail(trail), expected=self.source, actual=actual, message=message
         )
 
 

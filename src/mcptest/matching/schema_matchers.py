@@ -36,13 +36,10 @@ def _a_schema(file: str, read_beside: Callable[[str], str] | None) -> _Schema:
         raise BadSchemaError("can only be used in a file: there is nothing to look beside")
     try:
         text = read_beside(file.strip())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise BadSchemaError(
-            f"cannot read {file.strip()}: {reason[:1].lower()}{reason[1:]}"
-        ) from None
-    except ValueError as error:
-        raise BadSchemaError(f"cannot read {file.strip()}: {error}") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
+        reason = reason[:1].lower() + reason[1:]
+        raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
     return _Schema(file=file.strip(), validator=_validator(file.strip(), text))
 
 

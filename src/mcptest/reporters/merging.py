@@ -6,18 +6,18 @@ for they ran side by side; what tests took is untouched.
 
 from __future__ import annotations
 
-from mcptest.core.coverage import CoveredOffer, ServerCoverage
+from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import UsageError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult
+from mcptest.core.outcome import CaseResult, merge_findings
 from mcptest.core.visible import visible
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
-    from mcptest.core.outcome import Fault, Finding
+    from mcptest.core.outcome import Fault
 
 __all__ = ["merge_runs"]
 
@@ -47,12 +47,12 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=_merged_findings(finding for end in ends for finding in end.findings),
+        findings=merge_findings(finding for end in ends for finding in end.findings),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
         interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),
         bailed=any(end.bailed for end in ends),
-        coverage=_merged_coverage(server for end in ends for server in end.coverage),
+        coverage=merge_coverage(end.coverage for end in ends),
         missed_gates=tuple(dict.fromkeys(gate for end in ends for gate in end.missed_gates)),
     )
     return merged
@@ -90,32 +90,3 @@ def _as_suite(name: str, run: Collected) -> tuple[SuiteStarted, list[CaseResult]
     )
     suite = SuiteStarted(name=name, file=name, format=REPORT_FORMAT, server="", total=1)
     return suite, [result]
-
-
-def _merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    merged: dict[Finding, int] = {}
-    for finding in findings:
-        alike = finding.but(count=0)
-        merged[alike] = merged.get(alike, 0) + finding.count
-    return tuple(finding.but(count=count) for finding, count in merged.items())
-
-
-def _merged_coverage(coverage: Iterable[ServerCoverage]) -> tuple[ServerCoverage, ...]:
-    servers: dict[str, dict[tuple[str, str], CoveredOffer]] = {}
-    for server in coverage:
-        offers = servers.setdefault(server.server, {})
-        for offer in server.offers:
-            key = (offer.kind, offer.name)
-            offers[key] = _added(offers[key], offer) if key in offers else offer
-    return tuple(
-        ServerCoverage(server=name, offers=tuple(offers.values()))
-        for name, offers in servers.items()
-    )
-
-
-def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
-    properties = {part.name: part for part in one.properties}
-    for part in other.properties:
-        known = properties.get(part.name)
-        properties[part.name] = part.but(calls=part.calls + known.calls) if known else part
-    return one.but(calls=one.calls + other.calls, properties=tuple(properties.values()))

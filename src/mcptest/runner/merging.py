@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from mcptest.core.coverage import merge_coverage
 from mcptest.core.events import RunFinished
-from mcptest.core.outcome import Summary
+from mcptest.core.outcome import Summary, merge_findings
 from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from mcptest.core.capture import SessionCapture
-    from mcptest.core.outcome import Finding
 
 __all__ = ["Ending", "merge_endings"]
 
@@ -37,17 +36,8 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
             flaky=sum(each.flaky for each in summaries),
         ),
         duration_s=0.0,
-        findings=_merged_findings(finding for each in finished for finding in each.findings),
+        findings=merge_findings(finding for each in finished for finding in each.findings),
         fault=next((each.fault for each in finished if each.fault), None),
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
         coverage=merge_coverage(each.coverage for each in finished),
     )
-
-
-def _merged_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    merged: dict[tuple[str, str, str], Finding] = {}
-    for finding in findings:
-        key = (finding.server, finding.kind, finding.message)
-        known = merged.get(key)
-        merged[key] = known.but(count=known.count + finding.count) if known else finding
-    return tuple(merged.values())

@@ -173,6 +173,13 @@ def test_a_step_is_filled_with_what_was_captured() -> None:
     assert json.loads(step.line)["params"]["arguments"] == {"id": 5, "t": "u5"}
 
 
+def test_what_a_prompt_is_given_stays_text() -> None:
+    _, case = cases(CAPTURES, {"prompt": "b", "arguments": {"id": "${user}"}, "expect": EXPECT})
+    template = case.steps[0].template
+    assert template is not None
+    assert json.loads(template.fill({"user": 5}).line)["params"]["arguments"] == {"id": "5"}
+
+
 def test_a_pattern_is_checked_before_and_after_it_is_filled() -> None:
     wanted = {"response": {"result": {"n": "match:lenght:${user}"}}}
     assert mistakes(CAPTURES, {"tool": "b", "expect": wanted})[0][0] == "F012"

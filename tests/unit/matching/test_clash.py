@@ -34,10 +34,10 @@ def why_not_both(left: object, right: object) -> str:
 @pytest.mark.parametrize(
     ("left", "right", "why"),
     [
-        ("match:type:string", "match:type:array", "one wants string, the other array"),
-        ("match:type:string", "match:arrayLength:1", "one wants string, the other array"),
+        ("match:type:string", "match:type:array", "one wants array, the other string"),
+        ("match:type:string", "match:arrayLength:1", "one wants array, the other string"),
         ("match:type:boolean|null", "match:between:1:2", None),
-        ("match:uuid", 5, "one wants string, the other number"),
+        ("match:uuid", 5, "one wants number, the other string"),
         ("match:exists", None, None),
         (1, 2, "they are two values"),
         ("match:equals:a", "match:equals:b", "nothing meets both"),
@@ -55,8 +55,8 @@ def why_not_both(left: object, right: object) -> str:
         ("match:stringEmpty", "match:stringNotEmpty", "no length meets both"),
         ("match:stringLength:3", "match:stringLengthGreaterThan:3", "no length meets both"),
         ("match:empty", "match:notEmpty", "no length meets both"),
-        ({"match:arrayElements": 1}, "match:type:object", "one wants array, the other object"),
-        ({"match:anyElement": 1}, {"match:partial": {"a": 1}}, "one wants array, the other object"),
+        ({"match:arrayElements": 1}, "match:type:object", "one wants object, the other array"),
+        ({"match:anyElement": 1}, {"match:partial": {"a": 1}}, "one wants object, the other array"),
     ],
 )
 def test_two_that_cannot_both_hold(left: object, right: object, why: str | None) -> None:
@@ -119,7 +119,7 @@ def test_directives_that_want_another_kind_of_value_are_told_by_name() -> None:
     assert clashes({"match:arrayElements": 1, "a": 2}) == [
         (
             (),
-            '{"a": 2} cannot hold beside match:arrayElements: one wants array, the other object',
+            '{"a": 2} cannot hold beside match:arrayElements: one wants object, the other array',
         )
     ]
 
