@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -152,3 +153,19 @@ def test_a_fault_of_ours_is_4_with_a_traceback_and_a_plea(
     assert "This is a fault of mcptest" in err
     assert "Please report it" in err
     assert ('"kind": "internal"' in out) is as_json
+
+
+def test_a_fault_of_ours_does_not_leave_an_old_report_behind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("we cannot count")
+
+    (folder / "report.json").write_text("old")
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("mcptest.runner.run.run_plan", broken)
+    assert main(["run", ".", "--reporter", "json=report.json"]) == 4
+    report = json.loads((folder / "report.json").read_text())
+    assert report["error"]["kind"] == "internal"
+    assert "we cannot count" in report["error"]["message"]
+    assert "ZeroDivisionError" in capfd.readouterr().err

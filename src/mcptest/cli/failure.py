@@ -9,6 +9,7 @@ from mcptest.core.errors import (
     InterruptedRunError,
     McptestError,
     NothingSelectedError,
+    OwnFaultError,
     UsageError,
 )
 from mcptest.core.exit_codes import ExitCode
@@ -26,6 +27,7 @@ _KINDS = (
     (UsageError, "usage", ExitCode.BAD_INPUT),
     (NothingSelectedError, "nothing_selected", ExitCode.NOTHING_SELECTED),
     (InterruptedRunError, "interrupted", ExitCode.INTERRUPTED),
+    (OwnFaultError, "internal", ExitCode.OUR_FAULT),
 )
 
 
@@ -46,7 +48,7 @@ def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
 
 def status_of_kind(kind: str) -> ExitCode | None:
     """The exit status that goes with such a word in a saved report; None for kinds of servers."""
-    statuses = {known: status for _, known, status in _KINDS} | {"internal": ExitCode.OUR_FAULT}
+    statuses = {known: status for _, known, status in _KINDS}
     return statuses.get(kind)
 
 

@@ -11,7 +11,7 @@ from mcptest.cli.output import complain
 from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
-from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.verdict import exit_code_of
 from mcptest.runner.loading import load_plan
@@ -53,15 +53,31 @@ def run(arguments: Arguments) -> int:
     gc.disable()
     try:
         plan = load_plan(asked, os.environ)
+        collectors = _collectors(arguments)
     except McptestError as error:
         reports.write_failure(error, _now())
         raise
     gc.freeze()
     gc.enable()
-    collectors = _collectors(arguments)
     if collectors:
         plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
     reports.open(plan.secrets)
+    try:
+        finished = _run_and_report(plan, limits, arguments, reports)
+    except McptestError:
+        raise
+    except Exception as error:
+        # What lies there from an earlier run must not be taken for the result of this one.
+        reports.write_failure(OwnFaultError(f"a fault of mcptest itself: {error!r}"), _now())
+        raise
+    if collectors:
+        complain(collectors.outcome() + "\n")
+    return exit_code_of(finished)
+
+
+def _run_and_report(
+    plan: Plan, limits: Limits, arguments: Arguments, reports: Reports
+) -> RunFinished:
     # What opens processes is imported once the files have turned out to be right.
     from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
 
@@ -72,9 +88,7 @@ def run(arguments: Arguments) -> int:
         if arguments.has("--capture"):
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
-    if collectors:
-        complain(collectors.outcome() + "\n")
-    return exit_code_of(finished)
+    return finished
 
 
 def _limits(arguments: Arguments) -> Limits:

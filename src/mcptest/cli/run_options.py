@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.cli.options import Option
+from mcptest.cli.report_names import REPORTERS
 
 __all__ = ["OPTIONS"]
 
@@ -68,8 +69,8 @@ _REPORTS = (
         names=("--reporter",),
         value="NAME[=FILE]",
         repeatable=True,
-        help="terminal, minimal, json, ndjson, junit, tap, github, markdown, sarif, html or "
-        "agent; to standard output or, but for terminal, to FILE; may be repeated",
+        help=f"{', '.join(REPORTERS)}; to standard output or, but for terminal, to FILE; "
+        "may be repeated",
     ),
     Option(
         names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"

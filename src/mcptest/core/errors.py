@@ -7,6 +7,7 @@
   - InterruptedRunError    a signal asked us to stop
   - PatternTimeoutError    a pattern took too long to match
   - ServerError            the server under test could not be driven; has a `kind`
+  - OwnFaultError          what a report says of a fault of ours; never raised
 
 A failed expectation is not here: it is data (`mcptest.core.outcome.Mismatch`).
 Anything else that is raised is a fault of ours and reaches the top of the CLI.
@@ -27,6 +28,7 @@ __all__ = [
     "InterruptedRunError",
     "McptestError",
     "NothingSelectedError",
+    "OwnFaultError",
     "PatternTimeoutError",
     "ServerError",
     "UsageError",
@@ -61,6 +63,10 @@ class NothingSelectedError(McptestError):
 
 class InterruptedRunError(McptestError):
     """A signal asked the run to stop."""
+
+
+class OwnFaultError(McptestError):
+    """Stands in reports for an exception that nobody meant to raise."""
 
 
 class PatternTimeoutError(McptestError):

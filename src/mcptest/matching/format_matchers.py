@@ -86,11 +86,7 @@ def _is_url(text: str) -> bool:
 
 
 def _is_json(text: str) -> bool:
-    try:
-        parse_json(text)
-    except NotJsonError:
-        return False
-    return True
+    return not _json_hint(text)
 
 
 def _is_base64(text: str) -> bool:
@@ -151,6 +147,7 @@ def _url_hint(text: str) -> str:
 
 
 def _json_hint(text: str) -> str:
+    """What is wrong with it, "" when it is JSON."""
     try:
         parse_json(text)
     except NotJsonError as error:

@@ -111,6 +111,8 @@ def test_a_contradiction_deep_inside_is_told_once() -> None:
     inner = {"match:all": ["match:type:string", "match:type:array"]}
     assert len(clashes({"match:all": [inner, "match:exists"]})) == 1
     assert len(clashes({"match:partial": {"a": inner}, "b": 1})) == 1
+    apart = {"match:all": [{"match:all": ["match:exists", 1]}, {"match:all": [2, "match:integer"]}]}
+    assert len(clashes(apart)) == 1
 
 
 def test_directives_that_want_another_kind_of_value_are_told_by_name() -> None:

@@ -221,6 +221,12 @@ def complaints(expected: object) -> list[tuple[str, tuple[str | int, ...], str]]
             '"arrayElements" is a directive, and this is compared as a plain key',
         ),
         (
+            {"a": "Match:contains:x"},
+            "F012",
+            ("a",),
+            "a pattern begins with match: in small letters",
+        ),
+        (
             ["contains:x"],
             "F018",
             (0,),

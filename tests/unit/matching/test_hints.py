@@ -89,6 +89,10 @@ def test_only_the_first_mismatches_are_looked_into() -> None:
     assert found == [(f"key{index:03}", "this is at label") for index in range(50)]
 
 
+def test_texts_that_nobody_compares_by_eye_get_no_hint() -> None:
+    assert hints({"a": "x" * 30_000}, {"a": "X" * 30_000}) == []
+
+
 # Arrays
 
 

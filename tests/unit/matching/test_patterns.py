@@ -179,6 +179,13 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
         ("match:not:", "F013", "a pattern needs something after match:", "match:not:"),
         ("match:not:not:x", "F013", "a pattern can be negated once", "not:"),
         (
+            "match:NOT:contains:x",
+            "F012",
+            '"match:not:" is written in small letters, and a pattern follows it',
+            "NOT",
+        ),
+        ("match: contains:x", "F012", 'there is a space before the matcher "contains"', " "),
+        (
             "match:contains",
             "F013",
             'the matcher "contains" takes 1 parameter, and none is given',

@@ -126,6 +126,7 @@ def test_an_expression_in_a_schema_that_never_ends_is_stopped() -> None:
         ),
         ('{"minimum": "x"}', "reads schemas/s.json, which is no schema: minimum: "),
         ('{"pattern": "("}', "reads schemas/s.json, which is no schema: pattern: "),
+        ('{"const": "\\ud800"}', "reads schemas/s.json, which is no schema: "),
         ('{"$ref": "#/$defs/x"}', "reads schemas/s.json, which is no schema: "),
         *(
             (
