@@ -38,6 +38,7 @@ class StepReader:
 
     def __init__(self, registry: Registry, read_beside: ReadBeside, *, has_captures: bool) -> None:
         compiler = Compiler(registry, read_beside)
+        self._compiler = compiler
         self._registry = registry
         self._read_beside = read_beside
         self._expect = ExpectReader(compiler)
@@ -51,7 +52,10 @@ class StepReader:
         needs = self._needs(fields) if self._has_captures else ()
         if not needs and not self._has_captures:
             return self._read(fields, id)
+        # What a sample says cannot contradict anything: it is no value anybody will see.
+        self._compiler.is_sample = bool(needs)
         sample = self._read(self._filled(fields, dict.fromkeys(needs, _SAMPLE)), id)
+        self._compiler.is_sample = False
         captures = self._captures(fields, sample)
         self._captured += [capture.name for capture in captures]
         if sample is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.visible import visible
-from mcptest.matching.compare import compare
+from mcptest.matching.compare import compare, is_met
 from mcptest.matching.expectation import written
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iter
 
 def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
     for place in range(start, len(got)):
-        if next(compare(wanted, got[place]), None) is None:
+        if is_met(wanted, got[place]):
             return place
     return None
 

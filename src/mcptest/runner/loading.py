@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec, Suite
@@ -84,7 +85,7 @@ def _load_all(
     mistakes: list[Diagnostic],
     warnings: list[Diagnostic],
 ) -> list[Suite]:
-    registry = builtin_registry()
+    registry = builtin_registry(time.time)
     suites = []
     for file in files:
         try:
