@@ -148,7 +148,7 @@ def test_the_conductor_command_finds_the_config_in_the_folder(folder: Path) -> N
     ("words", "complaint"),
     [
         ((), "conductor needs a glob of test files"),
-        (("discover", "x"), "conductor discover is not supported by this version of mcptest"),
+        (("discover", "x"), "mcptest discover takes no 'x'"),
         (("x", "--nope"), "conductor has no option --nope"),
     ],
 )

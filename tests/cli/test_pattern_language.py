@@ -93,7 +93,7 @@ def test_a_failure_says_where_the_value_is_instead(folder: Path) -> None:
     ended = mcptest(folder, "run")
     assert ended.code == 1
     for hint in (
-        "this is at result.city",
+        "what is expected stands at result.city",
         "result.days has the same elements in another order",
         "the same, but a number instead of text",
     ):

@@ -25,6 +25,7 @@ from mcptest.runner.run import RunOptions, run_plan
 from mcptest.runner.server import Launcher
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
+from mcptest.wire.orphans import list_strangers
 from mcptest.wire.stopping import Grace
 from mcptest.wire.sweep import list_marked
 
@@ -144,7 +145,7 @@ class Report:
 @contextlib.contextmanager
 def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
     """What servers are started with; afterwards nothing of them may be left."""
-    before = open_descriptors()
+    before, children = open_descriptors(), set(list_strangers(set()))
     with Interrupts() as interrupts:
         guardian = new_guardian()
         interrupts.on_second = guardian.kill_all
@@ -154,7 +155,7 @@ def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
             left = list_marked(guardian.mark)
             guardian.dismiss()
     assert left == {}, "processes of the run are still alive"
-    assert not has_children(), "a child or a zombie is left"
+    assert list_strangers(children) == [], "a child or a zombie is left"
     assert open_descriptors() == before, "a descriptor is left"
 
 
@@ -179,8 +180,5 @@ def open_descriptors() -> int:
 
 
 def has_children() -> bool:
-    try:
-        os.waitpid(-1, os.WNOHANG)
-    except ChildProcessError:
-        return False
-    return True
+    """Whether this process has a child of any kind; only for those who have none of their own."""
+    return bool(list_strangers(set()))

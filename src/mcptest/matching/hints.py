@@ -73,7 +73,7 @@ class Elsewhere:
             # A text is meant, and not an array that has it somewhere.
             places = [place for place in places if isinstance(place[1], str)]
         found = self._found(mismatch, wanted, places)
-        return f"this is at {found}" if found else ""
+        return f"what is expected stands at {found}" if found else ""
 
     def _found(self, mismatch: Mismatch, wanted: object, places: list[tuple[Trail, object]]) -> str:
         """The first place that has it, and how many others do."""

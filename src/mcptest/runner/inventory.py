@@ -39,11 +39,8 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
 
 def _remember(server: Server, error: ServerError) -> None:
     """What the server did wrong meanwhile is told; that it did not answer us is not."""
-    kind, message = error.fault.kind, error.fault.message
-    if kind == "exited_during_call":
-        kind, message = "unclean_end", "the server ended before it was asked to"
-    if kind in FINDINGS:
-        server.findings.add(kind, message)
+    if error.fault.kind in FINDINGS:
+        server.findings.add(error.fault.kind, error.fault.message)
 
 
 def list_pages(server: Server, method: str, member: str, timeout_s: float) -> list[object]:

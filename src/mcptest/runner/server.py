@@ -324,7 +324,8 @@ class Server:
     def _gone(self, moment: str) -> Fault:
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
-        self._is_end_told = True
+        # Whoever runs tests is told by the test; a question of ours is nobody's test.
+        self._is_end_told = not self._is_asking
         stopped = self.close()
         return faults.gone(
             self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open

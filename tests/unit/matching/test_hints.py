@@ -32,14 +32,26 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         # The key, with something else.
         ({"ok": True}, {"data": {"ok": False}}, [("ok", 'there is a "ok" at data.ok')]),
         # The value, under another key.
-        ({"title": "Weather"}, {"label": "Weather"}, [("title", "this is at label")]),
+        (
+            {"title": "Weather"},
+            {"label": "Weather"},
+            [("title", "what is expected stands at label")],
+        ),
         (
             {"text": "match:contains:sunny"},
             {"text": "rain", "more": ["a sunny day"]},
-            [("text", "this is at more[0]")],
+            [("text", "what is expected stands at more[0]")],
         ),
-        ({"a": {"b": [1, 2]}}, {"a": {"b": None, "c": [1, 2]}}, [("a.b", "this is at a.c")]),
-        ({"code": 404}, {"code": 200, "status": 404}, [("code", "this is at status")]),
+        (
+            {"a": {"b": [1, 2]}},
+            {"a": {"b": None, "c": [1, 2]}},
+            [("a.b", "what is expected stands at a.c")],
+        ),
+        (
+            {"code": 404},
+            {"code": 200, "status": 404},
+            [("code", "what is expected stands at status")],
+        ),
         # Several places.
         (
             {"name": "read"},
@@ -49,7 +61,7 @@ def hints(expected: object, actual: object) -> list[tuple[str, str]]:
         (
             {"match:extractField": "a", "value": "Weather"},
             {"a": "Climate", "b": "Weather"},
-            [("a", "this is at b")],
+            [("a", "what is expected stands at b")],
         ),
     ],
 )
@@ -86,7 +98,7 @@ def test_a_huge_answer_is_looked_through_in_part_and_a_huge_text_not_at_all() ->
 def test_only_the_first_mismatches_are_looked_into() -> None:
     expected = {f"key{index:03}": "Weather" for index in range(100)}
     found = hints({"match:partial": expected}, {"label": "Weather"})
-    assert found == [(f"key{index:03}", "this is at label") for index in range(50)]
+    assert found == [(f"key{index:03}", "what is expected stands at label") for index in range(50)]
 
 
 def test_texts_that_nobody_compares_by_eye_get_no_hint() -> None:
@@ -116,7 +128,9 @@ def test_an_array_that_is_nearly_right_says_so_once(
     expected: list[object], actual: list[object], hint: str
 ) -> None:
     found = [hint for path, hint in hints({"list": expected}, {"list": actual})]
-    assert [text for text in found if "this is at" not in text] == ([hint] if hint else [])
+    assert [text for text in found if "what is expected stands at" not in text] == (
+        [hint] if hint else []
+    )
 
 
 def test_below_partial_elements_in_another_order_are_known_by_what_is_written() -> None:
