@@ -48,6 +48,30 @@ class Compiler:
 
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
+        return value if self._is_plain(value) else self._compile(value, trail)
+
+    def _is_plain(self, value: object) -> bool:
+        """Whether nothing here can be a pattern, a directive or a mistake for one.
+
+        Most expectations are just data, and this sees it in a third of the time.
+        """
+        if type(value) is dict:
+            if not self._unprefixed.isdisjoint(value):
+                return False
+            for key, inner in value.items():
+                if ":" in key:
+                    return False
+                if type(inner) is str:
+                    if ":" in inner:
+                        return False
+                elif not self._is_plain(inner):
+                    return False
+            return True
+        if type(value) is list:
+            return all(map(self._is_plain, value))
+        return type(value) is not str or ":" not in value
+
+    def _compile(self, value: object, trail: Trail) -> object:
         if isinstance(value, str):
             return self._text(value, trail)
         if isinstance(value, dict):
@@ -66,13 +90,13 @@ class Compiler:
     def _mapping(self, value: dict[str, object], trail: Trail) -> dict[str, object]:
         changed = {}
         for key, inner in value.items():
-            compiled = self.compile(inner, (trail, key))
+            compiled = self._compile(inner, (trail, key))
             if compiled is not inner:
                 changed[key] = compiled
         return {**value, **changed} if changed else value
 
     def _sequence(self, value: list[object], trail: Trail) -> list[object]:
-        compiled = [self.compile(inner, (trail, index)) for index, inner in enumerate(value)]
+        compiled = [self._compile(inner, (trail, index)) for index, inner in enumerate(value)]
         is_same = all(map(operator.is_, value, compiled))
         return value if is_same else compiled
 
@@ -122,7 +146,7 @@ class Compiler:
                 elif check is not None:
                     checks.append(check)
             elif key != "value" or not extracts:
-                siblings[key] = self.compile(value, inner)
+                siblings[key] = self._compile(value, inner)
         group = Group(source=source, checks=tuple(checks), siblings=siblings or None)
         self._refuse_contradictions(group, trail)
         return group
@@ -132,14 +156,14 @@ class Compiler:
             kind = "object" if value == {} else "array"
             message = f'"match:partial" is empty: every {kind} meets it'
             self._complain("F011", message, trail, f'to ask for no more, write "match:type:{kind}"')
-        return Partial(value=self.compile(value, trail))
+        return Partial(value=self._compile(value, trail))
 
     def _each(self, value: object, trail: Trail, _: dict[str, object]) -> Each:
         self.may_check_nothing = True
-        return Each(value=self.compile(value, trail))
+        return Each(value=self._compile(value, trail))
 
     def _some(self, value: object, trail: Trail, _: dict[str, object]) -> Some:
-        return Some(value=self.compile(value, trail))
+        return Some(value=self._compile(value, trail))
 
     def _extract(self, path: object, trail: Trail, source: dict[str, object]) -> Extract | None:
         parsed = parse_field_path(path) if isinstance(path, str) else None
@@ -151,7 +175,7 @@ class Compiler:
             self._complain("F014", message, trail)
         if parsed is None or "value" not in source or trail is None:
             return None
-        value = self.compile(source["value"], (trail[0], "value"))
+        value = self._compile(source["value"], (trail[0], "value"))
         return Extract(path=str(path), steps=parsed, value=value)
 
     def _relation(self, value: object, trail: Trail, _: dict[str, object]) -> Pattern | None:
@@ -181,7 +205,7 @@ class Compiler:
             return ()
         if not value:
             self._complain(code, when_empty, trail)
-        return tuple(self.compile(inner, (trail, index)) for index, inner in enumerate(value))
+        return tuple(self._compile(inner, (trail, index)) for index, inner in enumerate(value))
 
     # Mistakes
 

@@ -43,6 +43,8 @@ class Keeper:
         if spec is not self._spec and spec != self._spec:
             self.retire()
             self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
+        elif self._server and self._server.has_begun:
+            return self._server, ""
         if self._given_up:
             raise ServerError(self._given_up)
         note = self._reason_to_replace(step)

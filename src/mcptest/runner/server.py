@@ -167,6 +167,11 @@ class Server:
         if _awaits_answer(step) and not (step.expectation.performance or self._inbox.is_broken):
             self._begun = self._begin(step)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the next step is under way already."""
+        return self._begun is not None
+
     def _begin(self, step: Step) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
         self._start_step(keep_notifications=bool(step.expectation.notifications))
