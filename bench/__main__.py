@@ -24,6 +24,7 @@ from bench.suites import (
     python_environment,
     requests_of,
     write_large_suite,
+    write_sleepy_suites,
     write_suite,
 )
 
@@ -34,6 +35,7 @@ MEASURE = ROOT / "bench" / "measure.py"
 
 SIZES = (1, 1000, 5000)
 ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000 tests"
+ALONE, EIGHT = "8 sleepy files, one at a time", "8 sleepy files, --parallel 8"
 RAW_LARGE, LARGE = "raw pipes, 64 MB", "mcptest, 64 MB"
 AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
 PEERS = {
@@ -154,6 +156,7 @@ def report(found: dict[str, tuple[float, float]]) -> None:
     print(f"  {'marginal cost per test over raw pipes':<58} {marginal_us / floor_us:7.2f}")
     print(f"  {'marginal cost per test, µs':<58} {marginal_us:7.0f}")
     print(verdict("64 MB answer, over reading it raw", ms[LARGE] / ms[RAW_LARGE], 1.5))
+    print(verdict("8 files at a time, over one at a time", ms[EIGHT] / ms[ALONE], 1 / 6.4))
     for peer in PEERS:
         if peer + ", 1" in ms:
             report_peer(peer, ms)
@@ -179,6 +182,9 @@ def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tup
     for n, name in zip(SIZES, (ONE, THOUSAND, MANY), strict=True):
         command = [PYTHON, "-m", "mcptest", "run"]
         contestants[name] = partial(timed, command, suites[n])
+    sleepy = write_sleepy_suites(folder)
+    for name, workers in ((ALONE, "1"), (EIGHT, "8")):
+        contestants[name] = partial(timed, [*command, "--parallel", workers], sleepy)
     large = write_large_suite(folder)
     contestants[RAW_LARGE] = partial(raw_large, large)
     contestants[LARGE] = partial(our_large, large)

@@ -9,7 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["LARGE_BYTES", "build_server", "requests_of", "write_large_suite", "write_suite"]
+__all__ = [
+    "LARGE_BYTES",
+    "build_server",
+    "requests_of",
+    "write_large_suite",
+    "write_sleepy_suites",
+    "write_suite",
+]
 
 HERE = Path(__file__).parent
 
@@ -81,6 +88,23 @@ tests:
     expect:
       response: { jsonrpc: "2.0", id: 1, result: "match:type:object" }
 """
+
+
+SLEEPY_FILES = 8
+
+
+def write_sleepy_suites(folder: Path) -> Path:
+    """A folder with eight files of twenty tests, for a server that takes 50 ms a call."""
+    place = folder / "sleepy"
+    place.mkdir()
+    for number in range(SLEEPY_FILES):
+        body = "".join(TEST.format(n=n) for n in range(20))
+        head = f'description: "file {number}"\ntests:\n'
+        (place / f"{number}.test.mcp.yml").write_text(head + body, encoding="utf-8")
+    server = [sys.executable, "-S", "-E", str(HERE / "echo_server.py"), "50"]
+    config = {"name": "sleepy", "command": server[0], "args": server[1:]}
+    (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    return place
 
 
 def requests_of(tests: int) -> list[bytes]:

@@ -345,3 +345,29 @@ def test_a_gate_that_is_not_reached_is_6(tmp_path: Path, percent: str, code: int
 def test_a_failure_counts_more_than_a_gate(tmp_path: Path) -> None:
     wrong = echo("a") | {"expect": said("b")}
     assert run(tmp_path, wrong, words=("--min-coverage", "99")).code == 1
+
+
+# The log of a test
+
+
+def test_a_failure_has_its_messages_in_the_report_and_a_pass_only_when_asked(
+    tmp_path: Path,
+) -> None:
+    tests = (echo("fine"), notified(LATE), echo("x") | {"expect": said("y")})
+    plain = results(run(tmp_path, *tests))
+    assert "log" not in plain[0]
+    assert [line["direction"] for line in plain[1]["log"]] == [
+        "sent",
+        "received",
+        "received",
+        "received",
+    ]
+    assert json.loads(plain[2]["log"][1]["text"])["result"]["content"][0]["text"] == "x"
+    verbose = results(run(tmp_path, *tests, words=("-v",)))
+    assert [line["direction"] for line in verbose[0]["log"]] == ["sent", "received"]
+
+
+def test_a_log_is_cut_where_nobody_would_read_on(tmp_path: Path) -> None:
+    ended = run(tmp_path, echo("x" * 100_000, it="long") | {"expect": said("y")})
+    (test,) = results(ended)
+    assert [len(line["text"]) < 5000 for line in test["log"]] == [True, True]

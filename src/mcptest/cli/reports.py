@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcptest.cli.report_stream import ReportStream
     from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
+    from mcptest.core.outcome import LogWish
     from mcptest.reporters.terminal import TerminalReporter
 
     class Rendering(Protocol):
@@ -92,9 +93,12 @@ class Reports:
         )
 
     @property
-    def wants_log(self) -> bool:
-        """Whether some report shows what was said during a test."""
-        return any(load_reporter(name).wants_log for name in self._targets)
+    def wants_log(self) -> LogWish:
+        """Of which tests the messages must be kept for these reports."""
+        wishes = {load_reporter(name).wants_log for name in self._targets}
+        if "all" in wishes or (self._all_logs and "failures" in wishes):
+            return "all"
+        return "failures" if "failures" in wishes else ""
 
     def open(self, secrets: Sequence[str]) -> None:
         """Make the reporters; only those that are wanted are imported."""

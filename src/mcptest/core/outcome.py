@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     Status = Literal["passed", "failed", "error", "skipped"]
     Effect = Literal["definite", "indefinite"]
     Direction = Literal["sent", "received", "stderr", "noise"]
+    # Whose log is wanted: nobody's, that of tests that did not just pass, everybody's.
+    LogWish = Literal["", "failures", "all"]
 
 __all__ = [
     "ABSENT",

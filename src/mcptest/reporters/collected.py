@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult
+    from mcptest.core.outcome import CaseResult, LogWish
 
 __all__ = ["REPORT_FORMAT", "Collected", "failed_run", "summary_of"]
 
@@ -32,7 +32,7 @@ REPORT_FORMAT = "report"
 class Collected:
     """A listener that keeps everything a run said."""
 
-    wants_log = False
+    wants_log: LogWish = ""
 
     def __init__(self) -> None:
         self.started = RunStarted(started_at="", server="", suites=0, total=0)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult, Status
+    from mcptest.core.outcome import CaseResult, LogWish, Status
 
 __all__ = ["HtmlReporter", "render_failure"]
 
@@ -49,7 +49,7 @@ MAX_OPEN_TESTS = 300
 class HtmlReporter:
     """A listener that keeps each test as the markup it will be."""
 
-    wants_log = True
+    wants_log: LogWish = "all"
 
     def __init__(self, tool_version: str) -> None:
         self._tool_version = tool_version

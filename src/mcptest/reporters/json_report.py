@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import Status
+    from mcptest.core.outcome import LogWish, Status
 
     Members = dict[str, object]
 
@@ -41,7 +41,7 @@ REPORT_VERSION = 1
 class JsonReporter:
     """A listener that keeps what the report needs, and no more."""
 
-    wants_log = True
+    wants_log: LogWish = "failures"
 
     def __init__(self, tool_version: str, *, all_logs: bool = False) -> None:
         self._tool_version = tool_version

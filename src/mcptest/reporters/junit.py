@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.events import Event
+    from mcptest.core.outcome import LogWish
 
 __all__ = ["JunitReporter"]
 
@@ -34,7 +35,7 @@ COLUMNS = 300
 class JunitReporter:
     """A listener that keeps each case as the element it will be."""
 
-    wants_log = False
+    wants_log: LogWish = ""
 
     def __init__(self) -> None:
         self._started = RunStarted(started_at="", server="", suites=0, total=0)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcptest.core.events import Event
+    from mcptest.core.outcome import LogWish
 
     Members = dict[str, object]
 
@@ -40,7 +41,7 @@ __all__ = ["NdjsonReporter"]
 class NdjsonReporter:
     """A listener that gives each event to `write` as one line of text."""
 
-    wants_log = True
+    wants_log: LogWish = "failures"
 
     def __init__(
         self, write: Callable[[str], None], tool_version: str, *, all_logs: bool = False

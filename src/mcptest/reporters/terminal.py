@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult
+    from mcptest.core.outcome import CaseResult, LogWish
     from mcptest.matching.diff import DiffLine
     from mcptest.reporters.marks import TextSink
 
@@ -54,7 +54,7 @@ MAX_NAME_CHARS = 80
 class TerminalReporter:
     """A listener that writes each event of a run to `stream` as text."""
 
-    wants_log = False
+    wants_log: LogWish = ""
 
     def __init__(
         self,

@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.coverage import CoveredOffer
-    from mcptest.core.outcome import Finding, LogLine
+    from mcptest.core.outcome import Finding, LogLine, LogWish
     from mcptest.core.plan import ServerSpec, Step
     from mcptest.runner.server import Launcher
 
@@ -74,7 +74,7 @@ class Keeper:
                 self.inventories[spec.name] = offers
 
     @property
-    def keeps_log(self) -> bool:
+    def keeps_log(self) -> LogWish:
         return self._launcher.keeps_log
 
     def log(self) -> tuple[LogLine, ...]:

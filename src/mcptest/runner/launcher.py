@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from mcptest.core.outcome import LogWish
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
 
@@ -23,7 +24,7 @@ class Launcher(Record):
     interrupts: Interrupts
     grace: Grace = Grace()
     keeps_traffic: bool = False
-    keeps_log: bool = False
+    keeps_log: LogWish = ""
     while_waiting: Callable[[], None] | None = None
 
 

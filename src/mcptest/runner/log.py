@@ -1,4 +1,7 @@
-"""What was said during one step, kept for those who want to read it. Bounded."""
+"""What was said during one step, kept for those who want to read it. Bounded.
+
+Most logs are never read, so nothing is rendered until somebody asks.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,23 @@ import time
 from mcptest.core.framing import Frame
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mcptest.core.framing import Noise, Overlong
-    from mcptest.core.outcome import Direction
+
+    Item = Frame | Noise | Overlong
 
 __all__ = ["MessageLog"]
 
 _MAX_LINES = 200
 _MAX_CHARS = 4000
+
+# Above this an answer is not written out whole, only to be cut.
+_LARGE_BYTES = 64 * 1024
 
 
 class MessageLog:
@@ -24,34 +34,51 @@ class MessageLog:
 
     def __init__(self) -> None:
         self._began = time.monotonic()
-        self._lines: list[LogLine] = []
+        self._kept: list[tuple[float, bytes | Item]] = []
         self._left_out = 0
 
     def sent(self, line: bytes) -> None:
-        self._add("sent", line.decode("utf-8", "replace").rstrip("\n"))
+        self._keep(line)
 
-    def received(self, item: Frame | Noise | Overlong) -> None:
-        if isinstance(item, Frame):
-            self._add("received", dump_json(item.value))
+    def received(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self._keep(item)
+
+    def _keep(self, what: bytes | Item) -> None:
+        if len(self._kept) < _MAX_LINES:
+            self._kept.append((time.monotonic() - self._began, what))
         else:
-            self._add("noise", item.raw.decode("utf-8", "backslashreplace"))
-
-    def with_stderr(self, text: str) -> tuple[LogLine, ...]:
-        """The whole log; when each line of stderr was written is not known."""
-        for line in text.splitlines():
-            self._add("stderr", line)
-        if self._left_out:
-            note = f"[{self._left_out:,} more lines are not kept]"
-            return (*self._lines, self._line("noise", note))
-        return tuple(self._lines)
-
-    def _add(self, direction: Direction, text: str) -> None:
-        if len(self._lines) >= _MAX_LINES:
             self._left_out += 1
-            return
-        if len(text) > _MAX_CHARS:
-            text = f"{text[:_MAX_CHARS]}… [{len(text) - _MAX_CHARS:,} more characters]"
-        self._lines.append(self._line(direction, text))
 
-    def _line(self, direction: Direction, text: str) -> LogLine:
-        return LogLine(at_s=time.monotonic() - self._began, direction=direction, text=text)
+    def lines(self, stderr: str, size: int) -> tuple[LogLine, ...]:
+        """The log of a step whose stdout had so many bytes.
+
+        When each line of stderr was written is not known: they come last.
+        """
+        return tuple(self._rendered(stderr, is_large=size > _LARGE_BYTES))
+
+    def _rendered(self, stderr: str, *, is_large: bool) -> Iterator[LogLine]:
+        for at_s, what in self._kept:
+            if isinstance(what, bytes):
+                text = what.decode("utf-8", "replace").rstrip("\n")
+                yield LogLine(at_s=at_s, direction="sent", text=_cut(text))
+            elif isinstance(what, Frame):
+                text = shown(what.value, _MAX_CHARS) if is_large else dump_json(what.value)
+                yield LogLine(at_s=at_s, direction="received", text=_cut(text))
+            else:
+                text = what.raw.decode("utf-8", "backslashreplace")
+                yield LogLine(at_s=at_s, direction="noise", text=_cut(text))
+        at_s = time.monotonic() - self._began
+        lines = stderr.splitlines()
+        for line in lines[:_MAX_LINES]:
+            yield LogLine(at_s=at_s, direction="stderr", text=_cut(line))
+        left_out = self._left_out + max(0, len(lines) - _MAX_LINES)
+        if left_out:
+            note = f"[{left_out:,} more lines are not kept]"
+            yield LogLine(at_s=at_s, direction="noise", text=note)
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MAX_CHARS:
+        return text
+    return f"{text[:_MAX_CHARS]}… [{len(text) - _MAX_CHARS:,} more characters]"

@@ -71,8 +71,10 @@ class Performer:
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {_reason(result)}")
             result = self._attempt(case, spec)
-        if self._keeper.keeps_log and result.status != "error":
-            result = result.but(log=self._keeper.log())
+        wish = self._keeper.keeps_log
+        if wish == "all" or (wish and (earlier or result.status == "failed")):
+            # What broke the server has its log already: it was taken before the server went.
+            result = result if result.status == "error" else result.but(log=self._keeper.log())
         if earlier:
             notes = (*result.notes, *earlier)
             result = result.but(attempts=len(earlier) + 1, notes=notes)

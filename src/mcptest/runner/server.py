@@ -223,7 +223,10 @@ class Server:
 
     def log(self) -> tuple[LogLine, ...]:
         """What has been said since the step began, when a log is kept."""
-        return self._log.with_stderr(self.stderr_since(self._log_mark)) if self._log else ()
+        if self._log is None:
+            return ()
+        size = self._wire.stdout_tail.total - self._bytes_before
+        return self._log.lines(self.stderr_since(self._log_mark), size)
 
     @property
     def capabilities(self) -> object:
@@ -298,8 +301,7 @@ class Server:
 
     def _take(self, items: list[Frame | Noise | Overlong]) -> None:
         if self._log:
-            for item in items:
-                self._log.received(item)
+            self._log.received(items)
         for reply in self._inbox.take(items):
             line = encode_line(reply)
             if self._log:
