@@ -143,7 +143,7 @@ def render_help(command: Command) -> str:
     """The help page of a command: usage, options, examples."""
     lines = [command.summary, "", f"usage: {command.usage}"]
     if command.details:
-        lines += ["", command.details]
+        lines += ["", *_wrapped(command.details, 80)]
     lines += ["", "options:"]
     for option in (*command.options, HELP):
         lines += _option_lines(option)
@@ -157,14 +157,19 @@ _HELP_COLUMN = 30
 
 def _option_lines(option: Option) -> list[str]:
     head = "  " + ", ".join(option.names) + (f" {option.value}" if option.value else "")
-    words = option.help.split()
-    lines = [""]
-    for word in words:
-        if len(lines[-1]) + len(word) >= 80 - _HELP_COLUMN:
-            lines.append("")
-        lines[-1] += f" {word}" if lines[-1] else word
+    lines = _wrapped(option.help, 80 - _HELP_COLUMN)
     indent = " " * _HELP_COLUMN
     body = [indent + line for line in lines]
     if len(head) < _HELP_COLUMN - 1:
         return [head.ljust(_HELP_COLUMN) + lines[0], *body[1:]]
     return [head, *body]
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """The words of a text in lines that are shorter than this."""
+    lines = [""]
+    for word in text.split():
+        if lines[-1] and len(lines[-1]) + len(word) >= width:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return lines

@@ -122,10 +122,9 @@ class ExpectReader:
         if not response:
             fields.complain("response", "F017", "no answer is an empty object")
         inner = Fields(response, (*fields.steps, "response"), self.complaints)
-        for key in EXPECT_KEYS:
-            if key in response:
-                message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
-                inner.complain(key, "F017", message)
+        for key in _ALL_EXPECT_KEYS & response.keys():
+            message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
+            inner.complain(key, "F017", message)
         if response.get("jsonrpc", "2.0") != "2.0" and not _is_pattern(response["jsonrpc"]):
             message = 'every answer says jsonrpc: "2.0", in quotes'
             inner.complain("jsonrpc", "F017", message, on_key=False)

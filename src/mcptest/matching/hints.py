@@ -123,9 +123,10 @@ def _is_telling(wanted: object) -> bool:
         return False
     if isinstance(wanted, (int, float)):
         return abs(wanted) >= 10
-    return isinstance(wanted, (str, dict, list)) and len(wanted) > (
-        2 if isinstance(wanted, str) else 0
-    )
+    if isinstance(wanted, dict):
+        # {"type": "string"} is everywhere and says nothing.
+        return len(wanted) > 1
+    return isinstance(wanted, (str, list)) and len(wanted) > (2 if isinstance(wanted, str) else 0)
 
 
 def array_hint(expected: list[object], actual: list[object], trail: Trail, meets: Meets) -> str:
