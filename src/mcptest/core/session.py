@@ -27,7 +27,7 @@ from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, Revision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any, Literal
 
     Message = dict[str, Any]
@@ -156,12 +156,11 @@ class ClientSession:
 
     # Receiving
 
-    def receive(self, value: object) -> Iterator[SessionEvent]:
+    def receive(self, value: object) -> Iterable[SessionEvent]:
         """What a value from the server means; a batch means several things."""
-        if isinstance(value, list):
-            yield from self._receive_batch(value)
-        else:
-            yield self._receive_one(value)
+        return (
+            self._receive_batch(value) if isinstance(value, list) else (self._receive_one(value),)
+        )
 
     def _receive_batch(self, values: list[object]) -> Iterator[SessionEvent]:
         if not values:

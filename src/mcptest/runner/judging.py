@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mcptest.runner.server import Reply
 
 __all__ = [
+    "is_plainly_met",
     "judge",
     "notifications_may_still_come",
     "server_words",
@@ -23,11 +24,22 @@ __all__ = [
 ]
 
 
+def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
+    """Whether there is nothing to look at but an answer, and it is right to the letter.
+
+    So is most of what tests expect; False only means that it must be looked at closely.
+    """
+    if expectation.exit_code is not None or expectation.performance or expectation.notifications:
+        return False
+    if expectation.stderr is not ABSENT and (expectation.stderr != "" or reply.stderr):
+        return False
+    return expectation.response is not ABSENT and is_same(expectation.response, reply.message)
+
+
 def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
     """Every expectation that was not met; all are looked at."""
-    wanted = expectation.response
-    if wanted is not ABSENT and not is_same(wanted, reply.message):
-        yield from compare(wanted, reply.message)
+    if expectation.response is not ABSENT:
+        yield from compare(expectation.response, reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:

@@ -17,6 +17,7 @@ from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.judging import (
+    is_plainly_met,
     judge,
     notifications_may_still_come,
     server_words,
@@ -64,23 +65,26 @@ class Performer:
         """What was captured belongs to the file it was captured in."""
         self._values = {}
 
-    def perform(self, case: Case, spec: ServerSpec, retries: int) -> CaseResult:
-        """The verdict on a case, after as many further tries as it needs and may have."""
-        result = self._attempt(case, spec)
+    def perform(
+        self, case: Case, spec: ServerSpec, retries: int, following: Step | None
+    ) -> CaseResult:
+        """The verdict on a case, after as many further tries as it needs and may have.
+
+        `following` is sent the moment the case has passed, if nothing speaks against it.
+        """
+        result = self._attempt(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {_reason(result)}")
-            result = self._attempt(case, spec)
-        wish = self._keeper.keeps_log
-        if wish == "all" or (wish and (earlier or result.status == "failed")):
-            # What broke the server has its log already: it was taken before the server went.
-            result = result if result.status == "error" else result.but(log=self._keeper.log())
+            result = self._attempt(case, spec, None)
+        if self._keeper.keeps_log and (result.status == "failed" or earlier) and not result.fault:
+            result = result.but(log=self._keeper.log())
         if earlier:
             notes = (*result.notes, *earlier)
             result = result.but(attempts=len(earlier) + 1, notes=notes)
         return result.but(tags=case.tags) if case.tags else result
 
-    def _attempt(self, case: Case, spec: ServerSpec) -> CaseResult:
+    def _attempt(self, case: Case, spec: ServerSpec, following: Step | None) -> CaseResult:
         began = time.monotonic()
         notes: tuple[str, ...] = ()
         reply: Reply | None = None
@@ -108,13 +112,19 @@ class Performer:
             return self._broken(case, error.fault, time.monotonic() - began, notes)
         except PatternTimeoutError as error:
             return self._broken(case, faults.slow_pattern(error), time.monotonic() - began, notes)
+        duration_s = time.monotonic() - began
         self._keeper.passed()
+        # A log is taken, here as where something broke, before anything else is said.
+        log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
+        if following:
+            self._keeper.send_ahead(following)
         return CaseResult(
             name=case.name,
             status="passed",
             line=case.line,
-            duration_s=time.monotonic() - began,
+            duration_s=duration_s,
             notes=notes,
+            log=log,
         )
 
     # Values from earlier tests
@@ -175,6 +185,8 @@ def _reason(result: CaseResult) -> str:
 def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The reply with all that came a little late, and every expectation it does not meet."""
     expectation = step.expectation
+    if is_plainly_met(expectation, reply):
+        return reply, ()
     if not expectation.has_regex:
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply))

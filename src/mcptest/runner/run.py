@@ -151,16 +151,12 @@ class _Run:
             )
         else:
             retries = self._options.retries if case.retries is None else case.retries
-            result = self._performer.perform(case, spec, retries)
-        if result.status == "passed" and following and following.skip is None:
-            self._send_ahead(following, spec)
+            may_follow = following and following.skip is None and spec.isolation != "test"
+            step = following.steps[0] if following and may_follow else None
+            result = self._performer.perform(case, spec, retries, step)
         self._current = ""
         self._tally.add(result)
         self._tell(CaseFinished(result=result))
-
-    def _send_ahead(self, case: Case, spec: ServerSpec) -> None:
-        if spec.isolation != "test":
-            self.keeper.send_ahead(case.steps[0])
 
 
 class Tally:

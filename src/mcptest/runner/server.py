@@ -200,6 +200,8 @@ class Server:
             raise ServerError(faults.deaf(step.method, self._wire))
 
     def stderr_since(self, mark: int) -> str:
+        if self._wire.stderr.total == mark:
+            return ""
         kept, lost = self._wire.stderr.since(mark)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
@@ -245,7 +247,9 @@ class Server:
     def look_around(self) -> None:
         """Take, without waiting, whatever has arrived or happened since the last look."""
         if not self._wire.is_closed:
-            self._take(self._wire.receive(0.0))
+            items = self._wire.receive(0.0)
+            if items:
+                self._take(items)
 
     def _wait_for_exit(self, deadline: float) -> int | None:
         while not self._wire.has_exited and time.monotonic() < deadline:

@@ -8,7 +8,12 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.plan import Expectation, Performance
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.patterns import parse_pattern
-from mcptest.runner.judging import judge, server_words, stderr_may_still_come
+from mcptest.runner.judging import (
+    is_plainly_met,
+    judge,
+    server_words,
+    stderr_may_still_come,
+)
 from mcptest.runner.server import Reply
 
 REGISTRY = builtin_registry()
@@ -162,3 +167,32 @@ def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
     text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
     answer = {"result": {"isError": True, "content": [{"text": "b"}]}}
     assert list(server_words(answer, (text,))) == []
+
+
+PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")
+
+
+@pytest.mark.parametrize(
+    ("expectation", "came", "is_plain"),
+    [
+        (PLAIN, reply({"id": 1, "ok": True}), True),
+        (PLAIN.but(stderr=ABSENT), reply({"id": 1, "ok": True}, stderr="noise"), True),
+        (PLAIN, reply({"id": 1, "ok": 1}), False),
+        (PLAIN, reply({"id": 1, "ok": True}, stderr="noise"), False),
+        (PLAIN, reply({"id": 1, "ok": True}, stderr="\n"), False),
+        (PLAIN.but(stderr="log"), reply({"id": 1, "ok": True}, stderr="log"), False),
+        (PLAIN.but(exit_code=0), reply({"id": 1, "ok": True}, exit_code=1), False),
+        (PLAIN.but(notifications=("x",)), reply({"id": 1, "ok": True}), False),
+        (
+            PLAIN.but(performance=Performance(max_response_s=0.01)),
+            reply({"id": 1, "ok": True}),
+            False,
+        ),
+        (Expectation(stderr=""), reply({"id": 1}), False),
+    ],
+)
+def test_what_is_plainly_met_needs_no_closer_look(
+    expectation: Expectation, came: Reply, is_plain: bool
+) -> None:
+    assert is_plainly_met(expectation, came) is is_plain
+    assert not (is_plain and judged(expectation, came))
