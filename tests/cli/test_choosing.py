@@ -40,7 +40,6 @@ def folder(tmp_path: Path) -> Path:
         (("-k", "swim"), ["swims"]),
         (("-kswim",), ["swims"]),
         (("--filter=BIRDS",), ["sings", "flies"]),
-        (("--", "deep"), ["swims", "sleeps"]),
     ],
 )
 def test_paths_and_the_filter_choose_the_tests(

@@ -237,7 +237,8 @@ def test_a_notification_that_does_not_come_is_a_mismatch(tmp_path: Path) -> None
     ended = run(tmp_path, notified(SECOND, FIRST), notified("notifications/progress"))
     first, second = (test["mismatches"][0] for test in results(ended))
     assert first["path"] == "notifications[1]"
-    assert first["hint"] == "it came before the one that is wanted before it"
+    assert first["hint"] == "one came sooner; the order counts"
+    assert second["expected"] == "notifications/progress"
     assert second["path"] == "notifications[0]"
     assert "2 came: notifications/message" in second["message"]
 
@@ -371,3 +372,27 @@ def test_a_log_is_cut_where_nobody_would_read_on(tmp_path: Path) -> None:
     ended = run(tmp_path, echo("x" * 100_000, it="long") | {"expect": said("y")})
     (test,) = results(ended)
     assert [len(line["text"]) < 5000 for line in test["log"]] == [True, True]
+
+
+# What a server that ends leaves
+
+
+def test_a_server_that_is_to_end_is_asked_before_what_it_offers(tmp_path: Path) -> None:
+    """The feature server ends with status 1 when it is asked for what it does not know."""
+    end = {
+        "it": "ends",
+        "request": {"jsonrpc": "2.0", "id": 1, "method": "no/such"},
+        "expect": {"exitCode": 1},
+    }
+    ended = run(tmp_path, echo("a"), end)
+    assert statuses(ended) == ["passed", "passed"]
+    assert ended.report()["coverage"]["percent"] > 0
+
+
+def test_words_after_two_dashes_start_the_server(tmp_path: Path) -> None:
+    write_suite(tmp_path / "a.test.mcp.yml", echo("a"))
+    command = (features()["command"], *features()["args"])
+    assert mcptest(tmp_path, "run", "a.test.mcp.yml", "--", *command).code == 0
+    both = mcptest(tmp_path, "run", ".", "--server-command", "x", "--", *command)
+    assert both.code == 2
+    assert "--server-command and the words after -- both name a server" in both.err

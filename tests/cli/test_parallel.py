@@ -181,3 +181,22 @@ def test_a_shard_without_a_file_is_7(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "run", ".", "--shard", "5/5")
     assert ended.code == 7
     assert "shard 5 of 5 has no file: there are 4 in all" in ended.err
+
+
+def test_coverage_does_not_depend_on_which_file_could_be_asked(tmp_path: Path) -> None:
+    """The server of the second file is gone before anybody could ask it what it offers."""
+    write_suite(tmp_path / "a.test.mcp.yml", echo("a"), server=features())
+    gone = {"it": "dies", "tool": "flaky", "arguments": {}, "expect": said("ok")}
+    loud = {"it": "loud", "tool": "echo", "arguments": {"loud": 1}, "expect": said("")}
+    write_suite(tmp_path / "b.test.mcp.yml", loud, gone, server=features())
+    found = [mcptest(tmp_path, "run", ".", "--json", *words) for words in ((), ("-j", "2"))]
+    one, two = (ended.report()["coverage"]["servers"][0]["tools"][0] for ended in found)
+    assert (
+        one
+        == two
+        == {
+            "name": "echo",
+            "calls": 2,
+            "properties": [{"name": "text", "calls": 1}, {"name": "loud", "calls": 1}],
+        }
+    )

@@ -104,3 +104,14 @@ def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
     assert touched([a], paths) == (a,)
     assert touched([a, str(tmp_path / "server.py")], paths) == paths
     assert touched([str(tmp_path / "gone.test.mcp.yml")], paths) == paths
+
+
+def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_path: Path) -> None:
+    watching.wait_for("Ctrl-C ends it")
+    before = len(watching.text)
+    (tmp_path / "server.log").write_text("x")
+    (tmp_path / "data.json").write_text("{}")
+    write_suite(tmp_path / "b.test.mcp.yml", echo("b"), echo("c"), server=features())
+    watching.wait_for("2 tests: 2 passed")
+    assert watching.text[before:].count("passed") == 1
+    assert watching.end() in ENDS

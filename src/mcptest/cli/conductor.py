@@ -29,4 +29,5 @@ COMMAND = Command(
     options=OPTIONS,
     examples=('conductor "./examples/**/*.test.mcp.yml" --config conductor.config.json',),
     run=_run,
+    takes_command=True,
 )

@@ -8,6 +8,7 @@ what does not pass a second time is skipped in it, with the reason.
 from __future__ import annotations
 
 import os
+import sys
 
 from mcptest.cli.exploring import note, visiting
 from mcptest.cli.options import Command, Option
@@ -190,9 +191,15 @@ def _why(result: CaseResult) -> str:
 
 
 def _tell(target: str, probes: list[Probe]) -> None:
-    skipped = sum(1 for probe in probes if probe.skip)
+    skipped = [probe.skip for probe in probes if probe.skip]
     where = f"wrote {visible(target)}: " if target else ""
-    complain(f"{where}{counted(len(probes), 'test')}, {skipped} of them skipped with a reason\n")
+    # Over the line that says how long we have been waiting.
+    start = "\r\x1b[K" if sys.stderr.isatty() else ""
+    told = f"{counted(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
+    complain(f"{start}{where}{told}\n")
+    deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
+    if deaths:
+        complain(f"{counted(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
         complain(f"run them: mcptest run {visible(target)}\n")
 

@@ -207,7 +207,12 @@ class Reports:
 
 def _repeated_options(arguments: Arguments) -> list[str]:
     given = [name for name in _REPEATED if arguments.has(name)]
-    return [word for name in given for word in (name, arguments.last(name))]
+    words = [word for name in given for word in (name, arguments.last(name))]
+    if arguments.command:
+        import shlex  # noqa: PLC0415  # only for those who give a command
+
+        words += ["--server-command", shlex.join(arguments.command)]
+    return words
 
 
 def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:

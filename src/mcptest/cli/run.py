@@ -162,8 +162,9 @@ def _render_captures(captures: list[SessionCapture]) -> str:
 COMMAND = Command(
     name="mcptest run",
     summary="Run test files against an MCP server, and say what differs.",
-    usage="mcptest run [PATH…] [options]",
-    details="PATH is a file, a folder or a quoted glob; without one, this folder.",
+    usage="mcptest run [PATH…] [options] [-- COMMAND…]",
+    details="PATH is a file, a folder or a quoted glob; without one, this folder. COMMAND starts "
+    "the server, as --server-command does.",
     options=OPTIONS,
     examples=(
         "mcptest run tests/ --config conductor.config.json",
@@ -171,4 +172,5 @@ COMMAND = Command(
         'mcptest run "tests/**/*.test.mcp.yml" -k read_file --json',
     ),
     run=run,
+    takes_command=True,
 )

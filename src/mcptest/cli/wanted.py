@@ -87,6 +87,11 @@ def _shard(arguments: Arguments) -> Shard | None:
 
 def server_command(arguments: Arguments) -> tuple[str, ...]:
     """The words of `--server-command`; none when it is not given."""
+    if arguments.command:
+        for name in ("--server-command", "--config"):
+            if arguments.has(name):
+                raise UsageError(f"{name} and the words after -- both name a server; give one")
+        return arguments.command
     if not arguments.has("--server-command"):
         return ()
     import shlex  # noqa: PLC0415  # only for those who use the option

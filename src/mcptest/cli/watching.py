@@ -12,13 +12,13 @@ from mcptest.cli.output import complain
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.visible import visible
-from mcptest.runner.discovery import CONFIG_NAMES, find_suites
+from mcptest.runner.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
 from mcptest.runner.loading import load_plan
 from mcptest.wire.again import run_again
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any
 
     from mcptest.cli.options import Arguments
@@ -26,6 +26,14 @@ if TYPE_CHECKING:
 __all__ = ["touched", "watch"]
 
 _TICK_MS = 100
+
+# Endings of the files that servers are made of, and names without one.
+_SOURCES = (
+    *(".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".go", ".rs", ".java"),
+    *(".kt", ".cs", ".rb", ".php", ".c", ".cc", ".cpp", ".h", ".hpp", ".swift", ".scala", ".ex"),
+    *(".sh", ".lua", ".pl", ".yml", ".yaml", ".toml"),
+)
+_NAMES = ("package.json", "tsconfig.json", ".env")
 _WRITTEN = ("--junit", "--capture", "--server-coverage")
 
 
@@ -36,9 +44,10 @@ def watch(arguments: Arguments) -> int:
     roots, ours = _roots(arguments), _ours(arguments)
     quiet = [] if _has_own_stdout(arguments) else ["--reporter=minimal"]
     status, is_over = 0, False
+    command = ["--", *arguments.command] if arguments.command else []
     rounds = files.watch(
         *roots,
-        watch_filter=files.DefaultFilter(ignore_paths=ours),
+        watch_filter=_filter(files, ours),
         # The first round starts once the folders are watched: a change meanwhile is not lost.
         yield_on_timeout=True,
         rust_timeout=_TICK_MS,
@@ -47,12 +56,12 @@ def watch(arguments: Arguments) -> int:
     try:
         for number, changes in enumerate(rounds):
             if number == 0:
-                status, is_over = run_again(["run", *words, *arguments.paths])
+                status, is_over = run_again(["run", *words, *arguments.paths, *command])
                 noun = "folder" if len(roots) == 1 else "folders"
                 complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
             elif changes:
                 paths = touched([path for _, path in changes], arguments.paths)
-                status, is_over = run_again(["run", *words, *quiet, *paths])
+                status, is_over = run_again(["run", *words, *quiet, *paths, *command])
             if is_over:
                 break
     except KeyboardInterrupt:
@@ -66,6 +75,22 @@ def _import_watchfiles() -> Any:
     except ImportError:
         raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
     return watchfiles
+
+
+def _filter(files: Any, ours: tuple[str, ...]) -> Callable[[Any, str], bool]:
+    """What is a reason to run again: what people write, not what programs leave behind.
+
+    A server that writes a log or a database into its own folder would otherwise be run for
+    ever.
+    """
+    usual = files.DefaultFilter(ignore_paths=ours)
+
+    def is_wanted(change: Any, path: str) -> bool:
+        name = os.path.basename(path)
+        is_source = name.endswith((*SUITE_ENDINGS, *_SOURCES)) or name in (*CONFIG_NAMES, *_NAMES)
+        return is_source and bool(usual(change, path))
+
+    return is_wanted
 
 
 def touched(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:

@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any, Literal
+    from typing import Any
 
-    OfferKind = Literal["tool", "resource", "resourceTemplate", "prompt"]
+    from mcptest.core.offer_kinds import OfferKind
+
     # What a request exercises: the kind of offer, its name, and the inputs that are given.
     Use = tuple[OfferKind, str, tuple[str, ...]]
 
 __all__ = [
-    "LISTS",
     "CoveredOffer",
     "CoveredProperty",
     "ServerCoverage",
@@ -29,14 +30,6 @@ __all__ = [
     "offers_in",
     "percent_of",
 ]
-
-# What a server is asked for its offers with: kind, capability, method, member of the answer.
-LISTS: tuple[tuple[OfferKind, str, str, str], ...] = (
-    ("tool", "tools", "tools/list", "tools"),
-    ("resource", "resources", "resources/list", "resources"),
-    ("resourceTemplate", "resources", "resources/templates/list", "resourceTemplates"),
-    ("prompt", "prompts", "prompts/list", "prompts"),
-)
 
 
 class CoveredProperty(Record):
@@ -81,7 +74,7 @@ def offers_in(kind: OfferKind, entries: object) -> Iterator[CoveredOffer]:
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict):
             continue
-        name = entry.get(_NAMES.get(kind, "name"))
+        name = entry.get(_NAMES[kind])
         if isinstance(name, str):
             properties = tuple(
                 CoveredProperty(name=property, calls=0) for property in _properties(kind, entry)
@@ -89,7 +82,7 @@ def offers_in(kind: OfferKind, entries: object) -> Iterator[CoveredOffer]:
             yield CoveredOffer(kind=kind, name=name, calls=0, properties=properties)
 
 
-_NAMES = {"resource": "uri", "resourceTemplate": "uriTemplate"}
+_NAMES = {kind.unit: kind.key for kind in KINDS.values()}
 
 
 def _properties(kind: OfferKind, entry: dict[str, Any]) -> Iterator[str]:

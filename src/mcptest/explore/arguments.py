@@ -101,8 +101,17 @@ class _Builder:
             holder = holder[step]
         path = f"{path}.{last}" if path else last
         self._refuse_owned(path, any(other.startswith(f"{path}.") for other in self._owned))
-        holder[last] = _value(word, self._part(last, schema, path), self._root)
+        holder[last] = self._value(word, self._part(last, schema, path))
         self._owned.add(path)
+
+    def _value(self, word: Word, schema: Schema) -> object:
+        try:
+            return _value(word, schema, self._root)
+        except UsageError:
+            # Whoever wants no check wants to see what the server makes of it.
+            if self._is_checked or word.is_json:
+                raise
+            return word.value
 
     def _steps(self, key: str) -> list[str]:
         """Where a key leads; a property that is really called `a.b` is meant before a path."""

@@ -7,6 +7,7 @@ server that may be broken. What is wrong with them is told as a sentence, never 
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND
+from mcptest.core.offer_kinds import KINDS, Kind
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import shorten, visible
@@ -24,39 +25,6 @@ __all__ = ["KINDS", "Kind", "Listing", "error_sentence", "is_declared", "list_of
 # A server that never stops giving cursors is not followed for ever.
 MAX_PAGES = 200
 MAX_OFFERS = 10_000
-
-
-class Kind(Record):
-    """One kind of offer: how it is asked for, and by what its members are known."""
-
-    name: str
-    noun: str
-    method: str
-    capability: str
-    key: str = "name"
-
-
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(name="tools", noun="tool", method="tools/list", capability="tools"),
-        Kind(
-            name="resources",
-            noun="resource",
-            method="resources/list",
-            capability="resources",
-            key="uri",
-        ),
-        Kind(
-            name="resourceTemplates",
-            noun="resource template",
-            method="resources/templates/list",
-            capability="resources",
-            key="uriTemplate",
-        ),
-        Kind(name="prompts", noun="prompt", method="prompts/list", capability="prompts"),
-    )
-}
 
 
 class Listing(Record):

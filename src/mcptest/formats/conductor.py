@@ -89,8 +89,7 @@ class _Loader:
         if "config" in value:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
-        known = (*_FILE_KEYS, "config")
-        fields.refuse_unknown(known, (), "a test file")
+        fields.refuse_unknown(_FILE_KEYS, (), "a test file", accepted=("config",))
         fields.require(("description", "tests"), "a test file")
         return Suite(
             name=fields.text("description"),
@@ -124,7 +123,7 @@ class _Loader:
     def _case(self, fields: Fields, line: int, index: int) -> Case:
         test = fields.mapping
         if not test.keys() <= _ALL_TEST_KEYS:
-            fields.refuse_unknown((*_TEST_KEYS, *SLIPPED_KEYS), (), "a test")
+            fields.refuse_unknown(_TEST_KEYS, (), "a test", accepted=SLIPPED_KEYS)
         if not test.keys() >= _REQUIRED_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")

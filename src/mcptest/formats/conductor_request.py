@@ -9,6 +9,7 @@ A raw request goes out as it is written. A short form gets its envelope and its 
 
 from __future__ import annotations
 
+from mcptest.core.offer_kinds import KINDS
 from mcptest.formats.fields import kind_of
 
 TYPE_CHECKING = False
@@ -18,17 +19,10 @@ if TYPE_CHECKING:
 
     Message = dict[str, object]
 
-__all__ = ["FORMS", "LISTS", "read_request", "use_of"]
+__all__ = ["FORMS", "read_request", "use_of"]
 
 # The keys of which a test has exactly one.
 FORMS = ("request", "tool", "resource", "prompt", "list")
-
-LISTS = {
-    "tools": "tools/list",
-    "resources": "resources/list",
-    "resourceTemplates": "resources/templates/list",
-    "prompts": "prompts/list",
-}
 
 
 def read_request(fields: Fields, id: str) -> Message | None:
@@ -61,7 +55,7 @@ def _raw(fields: Fields) -> Message | None:
 
 def _short(fields: Fields, form: str) -> tuple[str, Message]:
     if form == "list":
-        return LISTS[fields.choice("list", tuple(LISTS), "tools")], {}
+        return KINDS[fields.choice("list", tuple(KINDS), "tools")].method, {}
     name = fields.text(form)
     if not name and fields.mapping[form] == "":
         fields.complain(form, "F009", f'"{form}" is empty', on_key=False)

@@ -80,10 +80,19 @@ class Fields:
         """Whether a complaint about another key has named this one as the right one."""
         return key in self._misspelt
 
-    def refuse_unknown(self, known: Sequence[str], planned: Sequence[str], where: str) -> None:
-        """An error for every key that is not known; a warning for one that is empty."""
+    def refuse_unknown(
+        self,
+        known: Sequence[str],
+        planned: Sequence[str],
+        where: str,
+        accepted: Sequence[str] = (),
+    ) -> None:
+        """An error for every key that is not known; a warning for one that is empty.
+
+        What is `accepted` is let pass, and not recommended to anybody.
+        """
         for key, value in self.mapping.items():
-            if key in known:
+            if key in known or key in accepted:
                 continue
             if key in planned:
                 message = f'"{key}" is not supported by this version of mcptest'

@@ -68,9 +68,26 @@ HABITS = {
     "isNotEmpty": "notEmpty",
     "minLength": "stringLengthGreaterThanOrEqual",
     "maxLength": "stringLengthLessThanOrEqual",
+    "ge": "greaterThanOrEqual",
+    "le": "lessThanOrEqual",
+    "greater": "greaterThan",
+    "less": "lessThan",
+    "atLeast": "greaterThanOrEqual",
+    "atMost": "lessThanOrEqual",
+    "lengthGreaterThan": "stringLengthGreaterThan",
+    "lengthLessThan": "stringLengthLessThan",
+    "isString": "type",
+    "isNumber": "type",
+    "isBoolean": "type",
+    "isObject": "type",
+    "isArray": "type",
+    "isNull": "type",
+    "isInteger": "integer",
 }
+_BY_HABIT = {name.lower(): meant for name, meant in HABITS.items()}
 
-_WORD = r"[A-Za-z][A-Za-z0-9]*"
+# Also as other tools spell it: greater_than, array-length.
+_WORD = r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 
 
 class PatternError(ValueError):
@@ -260,16 +277,17 @@ _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"
 
 def near_miss(name: str, known: tuple[str, ...]) -> str:
     """The matcher a word was meant to be, or "" when it is just text."""
-    if name in HABITS:
-        return HABITS[name]
+    word = name.replace("_", "").replace("-", "").lower()
+    if word in _BY_HABIT:
+        return _BY_HABIT[word]
     near = [
-        (edit_distance(name.lower(), candidate.lower()), candidate)
+        (edit_distance(word, candidate.lower()), candidate)
         for candidate in sorted(known)
-        if candidate[0].lower() == name[0].lower() and abs(len(candidate) - len(name)) <= 2
+        if candidate[0].lower() == word[0] and abs(len(candidate) - len(word)) <= 2
     ]
     distance, best = min(near, default=(3, ""))
     # Two slips in a word of four letters are another word: "text" is not "type".
-    return best if distance <= (2 if len(name) > 4 else 1) else ""
+    return best if distance <= (2 if len(word) > 4 else 1) else ""
 
 
 def _error(code: str, message: str, offset: int, width: int, help: str) -> PatternError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.coverage import LISTS
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.outcome import ABSENT
 from mcptest.core.visible import printable_json, shorten
 from mcptest.reporters.coverage_text import percent_shown
@@ -43,7 +43,7 @@ MAX_TAIL_CHARS = 4_000
 MAX_LOG_LINES = 500
 
 # What each kind of offer is listed under.
-OFFER_LISTS = {kind: member for kind, _, _, member in LISTS}
+OFFER_LISTS = {kind.unit: kind.name for kind in KINDS.values()}
 
 
 def dumped(value: object) -> str:

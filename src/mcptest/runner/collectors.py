@@ -43,7 +43,12 @@ class Collectors:
         if os.path.exists(path):
             os.remove(path)
         # sigterm: a server that has to be stopped that way writes its file all the same.
-        lines = ["[run]", f"data_file = {self.folder}/.coverage", "parallel = true"]
+        lines = [
+            "[run]",
+            f"data_file = {self.folder}/.coverage",
+            "parallel = true",
+            f"omit = {_STARTUP}/*",
+        ]
         with open(os.path.join(self.folder, _SETTINGS), "w", encoding="utf-8") as file:
             file.write("\n".join([*lines, "sigterm = true", ""]))
 

@@ -35,18 +35,26 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
 
 
 def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    hint = ""
+    hint, message = "", f"no such notification came; {_arrived(got)}"
     if _find(wanted, got[:start], 0) is not None:
-        hint = "it came before the one that is wanted before it"
+        message = "no such notification came after the one that is wanted before it"
+        hint = "one came sooner; the order counts"
     elif nearest := _nearest(wanted, got[start:]):
         hint = f"one with this method came, but {nearest.path}: {nearest.message}"
     return Mismatch(
         path=f"notifications[{index}]",
-        expected=written(wanted),
+        expected=_as_written(wanted),
         actual=ABSENT,
-        message=f"no such notification came; {_arrived(got)}",
+        message=message,
         hint=hint,
     )
+
+
+def _as_written(wanted: object) -> object:
+    """A method alone is read as part of a message, and shown as what it was."""
+    source = written(wanted)
+    inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
+    return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
 
 
 def _nearest(wanted: object, got: Sequence[object]) -> Mismatch | None:

@@ -108,12 +108,14 @@ def _judge_performance(wanted: Performance, elapsed_s: float) -> Iterator[Mismat
             path="performance.maxResponseTime",
             expected=round(wanted.max_response_s * 1000, 3),
             actual=took_ms,
-            message="the answer took longer (ms)",
+            message=f"the answer took {took_ms:g} ms; at most "
+            f"{wanted.max_response_s * 1000:g} ms are allowed",
         )
     if wanted.min_response_s is not None and elapsed_s < wanted.min_response_s:
         yield Mismatch(
             path="performance.minResponseTime",
             expected=round(wanted.min_response_s * 1000, 3),
             actual=took_ms,
-            message="the answer came sooner (ms)",
+            message=f"the answer took {took_ms:g} ms; at least "
+            f"{wanted.min_response_s * 1000:g} ms are wanted",
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.coverage import merge_coverage
+from mcptest.core.coverage import measure
 from mcptest.core.events import RunFinished
 from mcptest.core.outcome import Summary, merge_findings
 from mcptest.core.record import Record
@@ -12,8 +12,16 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.capture import SessionCapture
+    from mcptest.core.coverage import CoveredOffer, ServerCoverage, Use
 
-__all__ = ["Ending", "merge_endings"]
+__all__ = ["Counted", "Ending", "merge_endings"]
+
+
+class Counted(Record):
+    """What each server offers, as far as it could say so, and what was used of it."""
+
+    offers: dict[str, tuple[CoveredOffer, ...]] = {}  # noqa: RUF012  # nothing of a record changes
+    uses: dict[str, dict[Use, int]] = {}  # noqa: RUF012  # as above
 
 
 class Ending(Record):
@@ -21,6 +29,20 @@ class Ending(Record):
 
     finished: RunFinished
     captures: tuple[SessionCapture, ...] = ()
+    coverage: Counted = Counted()
+
+
+def _measured(parts: Sequence[Counted]) -> tuple[ServerCoverage, ...]:
+    """What was used in one file may be known to be offered from another one alone."""
+    uses: dict[str, dict[Use, int]] = {}
+    offers: dict[str, tuple[CoveredOffer, ...]] = {}
+    for part in parts:
+        offers = part.offers | offers
+        for server, used in part.uses.items():
+            known = uses.setdefault(server, {})
+            for use, count in used.items():
+                known[use] = known.get(use, 0) + count
+    return tuple(measure(server, offers[server], uses.get(server, {})) for server in offers)
 
 
 def merge_endings(endings: Sequence[Ending]) -> RunFinished:
@@ -39,5 +61,5 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
         findings=merge_findings(finding for each in finished for finding in each.findings),
         fault=next((each.fault for each in finished if each.fault), None),
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
-        coverage=merge_coverage(each.coverage for each in finished),
+        coverage=_measured([ending.coverage for ending in endings]),
     )

@@ -14,8 +14,8 @@ from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFin
 from mcptest.core.outcome import CaseResult
 from mcptest.runner import faults
 from mcptest.runner.loading import Plan
-from mcptest.runner.merging import Ending, merge_endings
-from mcptest.runner.run import RunOptions, Tally, gated, run_plan, run_started, suite_started
+from mcptest.runner.merging import Counted, Ending, merge_endings
+from mcptest.runner.run import Run, RunOptions, Tally, gated, run_started, suite_started
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
 from mcptest.wire.workers import Workers
@@ -123,8 +123,11 @@ class _ParallelRun:
                     options = self._options.but(
                         may_give_up=self._may_give_up(job), min_coverage=None
                     )
-                    finished, captures = run_plan(plan, options, launcher, send)
-                    send(Ending(finished=finished, captures=tuple(captures)))
+                    run = Run(plan, options, launcher, send)
+                    finished = run.run()
+                    coverage = Counted(offers=run.keeper.inventories, uses=run.uses)
+                    captures = tuple(run.keeper.captures)
+                    send(Ending(finished=finished, captures=captures, coverage=coverage))
             finally:
                 guardian.dismiss()
 

@@ -94,10 +94,7 @@ class Performer:
                 server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 began = time.monotonic() if written_step is case.steps[0] else began
-                reply = server.perform(step, case.timeout_s or spec.timeout_s)
-                if step.use:
-                    used = self.uses.setdefault(spec.name, {})
-                    used[step.use] = used.get(step.use, 0) + 1
+                reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
                 reply, mismatches = _judged(server, step, reply)
                 if not mismatches and written_step.captures:
                     mismatches = self._capture(written_step, reply)
@@ -127,6 +124,16 @@ class Performer:
             log=log,
         )
 
+    def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
+        if step.expectation.exit_code is not None:
+            # Whoever is to end cannot be asked afterwards.
+            self._keeper.take_inventory()
+        reply = server.perform(step, timeout_s)
+        if step.use:
+            used = self.uses.setdefault(server.spec.name, {})
+            used[step.use] = used.get(step.use, 0) + 1
+        return reply
+
     # Values from earlier tests
 
     def _filled(self, step: Step) -> Step:
@@ -149,7 +156,9 @@ class Performer:
             if value is ABSENT:
                 message = f"nothing to capture as {capture.name!r} at {capture.path}: {why}"
                 missing.append(
-                    Mismatch(path=capture.path, expected=ABSENT, actual=ABSENT, message=message)
+                    Mismatch(
+                        path=capture.path, expected="match:exists", actual=ABSENT, message=message
+                    )
                 )
             else:
                 self._values[capture.name] = value

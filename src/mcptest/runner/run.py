@@ -18,7 +18,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.outcome import STATUSES, CaseResult, Summary
+from mcptest.core.outcome import STATUSES, CaseResult, Summary, merge_findings
 from mcptest.core.record import Record
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.performing import Performer
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
 
-__all__ = ["RunOptions", "Tally", "gated", "run_plan", "run_started", "suite_started"]
+__all__ = ["Run", "RunOptions", "Tally", "gated", "run_plan", "run_started", "suite_started"]
 
 
 class RunOptions(Record):
@@ -52,18 +52,21 @@ def run_plan(
     plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """Run everything; the last event told is also returned."""
-    run = _Run(plan, options, launcher, tell)
+    run = Run(plan, options, launcher, tell)
     finished = run.run()
     return finished, run.keeper.captures
 
 
-class _Run:
+class Run:
+    """One run of a plan, file by file."""
+
     def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
         self._plan = plan
         self._options = options
         self._tell = tell
         self.keeper = Keeper(launcher)
         self._performer = Performer(self.keeper)
+        self.uses = self._performer.uses
         self._tally = Tally()
         self._current = ""
 
@@ -90,13 +93,13 @@ class _Run:
         finished = RunFinished(
             summary=summary,
             duration_s=duration_s,
-            findings=tuple(self.keeper.findings),
+            findings=merge_findings(self.keeper.findings),
             fault=fault if no_server and not interrupted else None,
             interrupted=interrupted,
             interrupted_in=self._current if interrupted else "",
             bailed=self._is_over() and summary.total < self._plan.total,
             coverage=tuple(
-                measure(server, offers, self._performer.uses.get(server, {}))
+                measure(server, offers, self.uses.get(server, {}))
                 for server, offers in self.keeper.inventories.items()
             ),
         )
@@ -210,6 +213,7 @@ def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     if percent is not None and percent >= wanted:
         return finished
     # Cut, not rounded: what is not reached must not look as if it were.
-    seen = "not known" if percent is None else f"{int(percent * 10) / 10:.1f} %"
+    unknown = "not known (the server could not say what it offers)"
+    seen = unknown if percent is None else f"{int(percent * 10) / 10:.1f} %"
     sentence = f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"
     return finished.but(missed_gates=(*finished.missed_gates, sentence))

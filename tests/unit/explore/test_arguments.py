@@ -169,6 +169,11 @@ def test_nothing_is_refused_when_nothing_is_checked() -> None:
     assert build_arguments(words, schema, {}, is_checked=False) == {"a": 1, "z": {"y": "2"}}
 
 
+def test_without_a_check_what_does_not_fit_its_type_is_sent_as_text() -> None:
+    schema = {"properties": {"a": {"type": "number"}}}
+    assert build_arguments(parse_words(["a=x"]), schema, {}, is_checked=False) == {"a": "x"}
+
+
 def test_a_name_of_a_server_is_never_shown_raw() -> None:
     with pytest.raises(UsageError) as caught:
         built({"properties": {"\x1b[31m": {}}}, "b=1")

@@ -130,6 +130,10 @@ def test_bare_text_can_be_negated() -> None:
         ("stringLenght", "stringLength"),
         ("dateAfte", "dateAfter"),
         ("jsonSchem", "jsonSchema"),
+        ("greater_than", "greaterThan"),
+        ("starts-with", "startsWith"),
+        ("array_lenght", "arrayLength"),
+        ("GTE", "greaterThanOrEqual"),
         *HABITS.items(),
     ],
 )
@@ -139,6 +143,11 @@ def test_a_near_miss_or_a_habit_is_an_error_that_names_the_right_one(word: str, 
     assert refused(f"match:{word}") == expected
     assert refused(f"match:not:{word}:x") == expected
     assert pointed_at(f"match:not:{word}:x") == word
+
+
+@pytest.mark.parametrize("text", ["error_code:5", "file-name: a", "x_y", "re-try"])
+def test_words_with_a_dash_that_are_near_nothing_are_text(text: str) -> None:
+    assert parsed(f"match:{text}").matcher.name == "regex"
 
 
 @pytest.mark.parametrize("word", ["containz", "gte"])

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hypothesis import strategies as st
 
-from mcptest.core.coverage import LISTS, CoveredOffer, CoveredProperty, ServerCoverage
+from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -121,7 +122,7 @@ def results(draw: st.DrawFn) -> CaseResult:
 
 @st.composite
 def coverages(draw: st.DrawFn) -> ServerCoverage:
-    kinds = st.sampled_from([kind for kind, *_ in LISTS])
+    kinds = st.sampled_from([kind.unit for kind in KINDS.values()])
     offers = []
     for kind in draw(st.lists(kinds, max_size=3)):
         names = draw(tuples_of_texts) if kind in ("tool", "prompt") else ()
@@ -129,7 +130,7 @@ def coverages(draw: st.DrawFn) -> ServerCoverage:
         offer = CoveredOffer(kind=kind, name=draw(texts), calls=draw(counts), properties=parts)
         offers.append(offer)
     # The report keeps them by kind.
-    order = [kind for kind, *_ in LISTS]
+    order = [kind.unit for kind in KINDS.values()]
     offers.sort(key=lambda offer: order.index(offer.kind))
     return ServerCoverage(server=draw(texts), offers=tuple(offers))
 

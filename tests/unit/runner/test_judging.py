@@ -55,13 +55,13 @@ def test_every_expectation_is_looked_at_even_when_the_first_failed() -> None:
             path="performance.maxResponseTime",
             expected=50.0,
             actual=100.0,
-            message="the answer took longer (ms)",
+            message="the answer took 100 ms; at most 50 ms are allowed",
         ),
         Mismatch(
             path="performance.minResponseTime",
             expected=200.0,
             actual=100.0,
-            message="the answer came sooner (ms)",
+            message="the answer took 100 ms; at least 200 ms are wanted",
         ),
     ]
 
