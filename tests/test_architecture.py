@@ -65,6 +65,7 @@ MAY_DEFER = {
     "cli/conductor.py",
     "cli/failure.py",
     "cli/main.py",
+    "cli/output.py",
     "cli/report_failure.py",
     "cli/report_target.py",
     "cli/reports.py",

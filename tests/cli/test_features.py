@@ -61,7 +61,7 @@ FORMS: list[tuple[dict[str, Any], Any]] = [
     ({"list": "resources"}, {"resources": [{"uri": "memo://one", "name": "one"}]}),
     ({"list": "prompts"}, {"prompts": "match:arrayLength:1"}),
     ({"list": "resourceTemplates"}, {"resourceTemplates": "match:arrayLength:1"}),
-    ({"list": "tools"}, {"tools": "match:arrayLength:6"}),
+    ({"list": "tools"}, {"tools": "match:arrayLength:7"}),
 ]
 
 
@@ -331,11 +331,11 @@ def test_coverage_counts_what_was_called_and_given(tmp_path: Path) -> None:
     assert [each["calls"] for each in server["resources"]] == [0]
     assert [each["calls"] for each in server["resourceTemplates"]] == [1]
     assert [each["calls"] for each in server["prompts"]] == [0]
-    # 9 offers and 7 properties; echo, its text and the notes were used.
-    assert ended.report()["coverage"]["percent"] == pytest.approx(100 * 3 / 16, abs=0.1)
+    # 10 offers and 8 properties; echo, its text and the notes were used.
+    assert ended.report()["coverage"]["percent"] == pytest.approx(100 * 3 / 18, abs=0.1)
 
 
-@pytest.mark.parametrize(("percent", "code"), [("18.75", 0), ("18.8%", 6)])
+@pytest.mark.parametrize(("percent", "code"), [("16.6", 0), ("16.7%", 6)])
 def test_a_gate_that_is_not_reached_is_6(tmp_path: Path, percent: str, code: int) -> None:
     note = {"it": "note", "resource": "memo://notes/x", "expect": {"response": "match:exists"}}
     ended = run(tmp_path, echo("a"), note, words=("--min-coverage", percent))
@@ -396,3 +396,73 @@ def test_words_after_two_dashes_start_the_server(tmp_path: Path) -> None:
     both = mcptest(tmp_path, "run", ".", "--server-command", "x", "--", *command)
     assert both.code == 2
     assert "--server-command and the words after -- both name a server" in both.err
+
+
+# What comes from a server stays a value
+
+
+@pytest.mark.parametrize(
+    "value", ["match:type:string", "match:contains:", "match:regex:(", "toBeEmpty"]
+)
+def test_a_captured_text_that_looks_like_a_pattern_is_compared_as_text(
+    tmp_path: Path, value: str
+) -> None:
+    keep = echo(value, capture={"v": "result.content[0].text"})
+    keep["expect"] = {"response": {"match:partial": {"result": {"content": "match:notEmpty"}}}}
+    same, other = echo("${v}", it="same"), echo("other") | {"expect": said("${v}")}
+    longer = echo("${v}!", it="longer")
+    _, *rest = results(run(tmp_path, keep, same, longer, other))
+    assert [test["status"] for test in rest] == ["passed", "passed", "failed"]
+    assert rest[-1]["mismatches"][0]["expected"] == value
+
+
+def test_a_captured_object_that_looks_like_a_directive_is_compared_as_it_is(
+    tmp_path: Path,
+) -> None:
+    hostile: dict[str, Any] = {"match:partial": {}}
+    ask = {"it": "keeps", "tool": "echo", "arguments": {"text": json.dumps(hostile)}}
+    ask |= {"expect": {"response": "match:exists"}, "capture": {"v": "result.content[0]"}}
+    use = {"it": "uses", "tool": "echo", "arguments": {"text": "x"}}
+    use |= {"expect": {"response": {"result": {"content": ["${v}"]}}}}
+    assert statuses(run(tmp_path, ask, use)) == ["passed", "failed"]
+
+
+def test_a_captured_value_cannot_choose_the_matcher_or_the_file(tmp_path: Path) -> None:
+    keep = echo("x", capture={"v": "result.content[0].text"})
+    wrong = [echo("x") | {"expect": said(text)} for text in ("match:${v}", "match:not:${v}:x")]
+    wrong.append(echo("x") | {"expect": said("match:jsonSchema:${v}")})
+    ended = run(tmp_path, keep, *wrong)
+    codes = [found["code"] for found in ended.report()["error"]["diagnostics"]]
+    assert (ended.code, codes.count("F013")) == (2, 3)
+
+
+@pytest.mark.parametrize("key", ["text", "match:partial"])
+def test_a_captured_key_that_takes_another_ones_place_is_an_error(tmp_path: Path, key: str) -> None:
+    keep = echo(key, capture={"k": "result.content[0].text"})
+    keep["expect"] = {"response": "match:exists"}
+    use = {"it": "uses", "tool": "echo", "arguments": {"text": "a", "${k}": "b"}}
+    use |= {"expect": {"response": "match:exists"}}
+    _, second = results(run(tmp_path, keep, use))
+    assert second["error"]["kind"] == "unusable_capture"
+
+
+SPLITS = {"properties": {"x": {"$ref": "#/$defs/n"}}}
+ENDLESS_SCHEMA = {
+    "$defs": {"n": {"anyOf": [SPLITS | {"required": ["y"]}, SPLITS | {"required": ["z"]}]}},
+    "$ref": "#/$defs/n",
+}
+
+
+def test_a_schema_that_never_ends_is_stopped(tmp_path: Path) -> None:
+    (tmp_path / "s.json").write_text(json.dumps(ENDLESS_SCHEMA))
+    wanted = {"response": {"result": {"structuredContent": "match:jsonSchema:s.json"}}}
+    deep = {"it": "deep", "tool": "deep", "arguments": {"levels": 60}, "expect": wanted}
+    first, second = results(run(tmp_path, deep, echo("goes on")))
+    assert first["error"]["kind"] == "pattern_too_slow"
+    assert second["status"] == "passed"
+
+
+def test_lists_that_never_end_leave_the_coverage_unknown(tmp_path: Path) -> None:
+    ended = run(tmp_path, echo("a"), words=("--min-coverage", "1"), env={"ENDLESS_LISTS": "1"})
+    assert (ended.code, statuses(ended)) == (6, ["passed"])
+    assert "could not say what it offers" in ended.report()["gates"][0]

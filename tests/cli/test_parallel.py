@@ -200,3 +200,49 @@ def test_coverage_does_not_depend_on_which_file_could_be_asked(tmp_path: Path) -
             "properties": [{"name": "text", "calls": 1}, {"name": "loud", "calls": 1}],
         }
     )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGALRM, signal.SIGKILL])
+def test_no_test_gets_lost_when_a_server_signals_its_worker(tmp_path: Path, number: int) -> None:
+    write_files(tmp_path)
+    hit = {
+        "it": "hits",
+        "tool": "signal_parent",
+        "arguments": {"number": int(number)},
+        "expect": said(""),
+    }
+    write_suite(tmp_path / "f1.test.mcp.yml", echo("a"), hit, echo("b"), server=features())
+    ended = mcptest(tmp_path, "run", ".", "--json", "-j", "1")
+    summary = ended.report()["summary"]
+    assert (ended.code, summary["total"]) == (1, 12)
+    # A request goes out before the verdict on the test before it is told.
+    assert summary["errors"] in (1, 2, 3)
+    kinds = {test["error"]["kind"] for test in results(ended) if test["error"]}
+    assert kinds == {"worker_lost"}
+
+
+@pytest.mark.parametrize("ignored", [signal.SIGINT, signal.SIGTERM])
+def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ignored: int) -> None:
+    """As `nohup` and some schedulers start commands."""
+    write_files(tmp_path, 60_000)
+    previous = signal.signal(ignored, signal.SIG_IGN)
+    try:
+        child = start(tmp_path, "-j", "4", "--json")
+    finally:
+        signal.signal(ignored, previous)
+    wait_for(lambda: len(servers_in(tmp_path)) == 4, "four servers")
+    child.send_signal(signal.SIGTERM if ignored == signal.SIGINT else signal.SIGINT)
+    out, err = child.communicate(timeout=PATIENCE_S)
+    ended = Ended(child.returncode, out.decode(), err.decode())
+    assert (ended.code, ended.report()["interrupted"]) == (130, True)
+    assert servers_in(tmp_path) == []
+
+
+def test_nobody_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
+    write_files(tmp_path, 60_000)
+    child = start(tmp_path, "-j", "2")
+    servers = wait_for(lambda: len(servers_in(tmp_path)) == 2 and servers_in(tmp_path), "servers")
+    os.kill(parent_of(servers[0]), signal.SIGSTOP)
+    child.kill()
+    child.communicate(timeout=PATIENCE_S)
+    wait_for(lambda: not servers_in(tmp_path), "the servers to end")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -202,3 +203,51 @@ def test_a_report_that_cannot_be_read_leaves_no_old_rendering(folder: Path) -> N
     assert ended.code == 2
     assert ended.report()["error"]["kind"] == "bad_file"
     assert "not ok 1 - the tests can be run" in (folder / "out.tap").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", [("cut.json",), ("merge", "cut.json", "other.json")])
+def test_a_report_that_has_lost_tests_is_no_success(folder: Path, words: tuple[str, ...]) -> None:
+    write_suite(folder / "other.test.mcp.yml", case("other"))
+    mcptest(folder, "run", "other.test.mcp.yml", "--reporter", "json=other.json")
+    report = json.loads((folder / "good.json").read_text(encoding="utf-8"))
+    (folder / "cut.json").write_text(json.dumps(report), encoding="utf-8")
+    assert mcptest(folder, "report", *words).code == 0
+    (folder / "cut.json").write_text(json.dumps(report | {"selected": 5}), encoding="utf-8")
+    ended = mcptest(folder, "report", *words, "--format", "terminal", "-o", "out.json")
+    assert ended.code == 1
+    assert "this report has the results of 2 of 5 selected tests" in ended.out
+    assert mcptest(folder, "report", "out.json").code == 1
+
+
+def test_a_merge_with_a_shard_that_never_ran_comes_back_as_it_was(folder: Path) -> None:
+    mcptest(folder, "report", "merge", "bad.json", "none.json", "-o", "all.json")
+    saved = (folder / "all.json").read_text(encoding="utf-8")
+    assert mcptest(folder, "report", "all.json", "--format", "json").out == saved
+
+
+def test_a_pipe_a_device_and_a_file_beyond_all_reports_are_refused(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    for name in ("pipe", "/dev/zero"):
+        ended = mcptest(folder, "report", name)
+        assert (ended.code, ended.out) == (2, "")
+        assert f"cannot read {name}: it is not a regular file" in ended.err
+    with open(folder / "huge.json", "wb") as file:
+        file.truncate(256 * 1024 * 1024 + 1)
+    ended = mcptest(folder, "report", "huge.json")
+    assert ended.code == 2
+    assert "cannot read huge.json: it is larger than 268,435,456 bytes" in ended.err
+
+
+def test_standard_input_without_an_end_is_left_at_some_point(folder: Path) -> None:
+    with open("/dev/zero", "rb") as endless:
+        ended = subprocess.run(
+            [sys.executable, "-m", "mcptest", "report", "-"],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdin=endless,
+            capture_output=True,
+            timeout=PATIENCE_S,
+            check=False,
+        )
+    assert ended.returncode == 2
+    assert b"cannot read standard input: it is larger than 268,435,456 bytes" in ended.stderr

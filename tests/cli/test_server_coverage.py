@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -87,3 +88,38 @@ def test_a_folder_that_cannot_be_made_is_2_before_anything_runs(tmp_path: Path) 
     ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
     assert (ended.code, ended.out) == (2, "")
     assert "--server-coverage cannot use cov: File exists" in ended.err
+
+
+def test_files_of_the_users_in_the_folder_are_left_alone(tmp_path: Path) -> None:
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())
+    (tmp_path / "cov").mkdir()
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "cov" / "coveragerc").symlink_to(tmp_path / "mine")
+    (tmp_path / "cov" / "no-coverage-py").write_text("mine")
+    # The second finds what the first has left.
+    for _ in range(2):
+        assert mcptest(tmp_path, "run", ".", "--server-coverage", "cov").code == 0
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert (tmp_path / "cov" / "no-coverage-py").read_text() == "mine"
+
+
+@pytest.mark.parametrize("name", [".mcptest-coveragerc", ".mcptest-no-coverage-py"])
+@pytest.mark.parametrize("kind", ["link", "file", "pipe"])
+def test_what_has_our_name_and_is_not_ours_is_neither_written_nor_removed(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    write_suite(tmp_path / "a.test.mcp.yml", echo("hi"), server=features())
+    (tmp_path / "mine").write_text("# written by mcptest\nmine")
+    taken = tmp_path / "cov" / name
+    taken.parent.mkdir()
+    if kind == "link":
+        taken.symlink_to(tmp_path / "mine")
+    elif kind == "file":
+        taken.write_text("mine")
+    else:
+        os.mkfifo(taken)
+    ended = mcptest(tmp_path, "run", ".", "--server-coverage", "cov")
+    assert (ended.code, ended.out) == (2, "")
+    assert f"would replace {taken}, which mcptest has not written" in ended.err
+    assert (tmp_path / "mine").read_text() == "# written by mcptest\nmine"
+    assert taken.lstat()

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, write_suite
 from test_features import echo, features, said
+from test_parallel import servers_in, wait_for
 
 from mcptest.cli.watching import touched
 
@@ -115,3 +116,13 @@ def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_
     watching.wait_for("2 tests: 2 passed")
     assert watching.text[before:].count("passed") == 1
     assert watching.end() in ENDS
+
+
+def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
+    slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
+    write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
+    command = Watching(tmp_path)
+    wait_for(lambda: servers_in(tmp_path), "the server")
+    command.process.kill()
+    command.process.wait(PATIENCE_S)
+    wait_for(lambda: not servers_in(tmp_path), "the server to end")

@@ -7,6 +7,7 @@ any process.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ TOOLS = [
     {"name": "notify", "inputSchema": {"type": "object", "properties": {"when": {}}}},
     {"name": "sleep", "inputSchema": {"type": "object", "properties": {"ms": {}}}},
     {"name": "new_id", "inputSchema": {"type": "object"}},
+    {"name": "signal_parent", "inputSchema": {"type": "object", "properties": {"number": {}}}},
 ]
 LISTS: Message = {
     "tools/list": {"tools": TOOLS},
@@ -43,6 +45,10 @@ def say(message: Message) -> None:
 
 def text(words: object) -> Message:
     return {"content": [{"type": "text", "text": words if isinstance(words, str) else str(words)}]}
+
+
+def nested(levels: int) -> Message:
+    return {"x": nested(levels - 1)} if levels else {}
 
 
 def ask(method: str, params: object) -> object:
@@ -69,6 +75,10 @@ def call(name: str, given: Message) -> Message:
         log("second")
     if name == "sleep":
         time.sleep(given["ms"] / 1000)
+    if name == "signal_parent":
+        os.kill(os.getppid(), given["number"])
+    if name == "deep":
+        return {"structuredContent": nested(given["levels"])}
     if name == "new_id":
         return text("id") | {"structuredContent": {"id": 4711, "name": 'it\'s\n"new"'}}
     return text(given.get("text", ""))
@@ -92,6 +102,8 @@ def answer_to(request: Message) -> Message:
         content = {"type": "text", "text": f"Hello {who}"}
         return {"messages": [{"role": "user", "content": content}]}
     result: Message = LISTS[method]
+    if os.environ.get("ENDLESS_LISTS"):
+        return result | {"nextCursor": "again"}
     return result
 
 

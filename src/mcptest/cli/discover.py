@@ -144,7 +144,7 @@ def proven_suite(
         note(each)
     visit.close()
     name = visit.server_info.get("name")
-    description = shorten(name, 100) if isinstance(name, str) and name else visit.spec.name
+    description = _writable(name) if isinstance(name, str) and name else visit.spec.name
     if block is not None and block["name"] == os.path.basename(visit.spec.command[0]):
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
@@ -156,6 +156,11 @@ def proven_suite(
     text = render_suite(description, block, probes)
     _load(text, file, visit.spec)
     return text, probes
+
+
+def _writable(name: str) -> str:
+    """A name that a server gave itself, as it can stand in a file and never mean a variable."""
+    return visible(shorten(name, 100)).replace("${", "{")
 
 
 def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list[CaseResult]:
@@ -185,9 +190,11 @@ def _load(text: str, file: str, spec: ServerSpec) -> Plan:
 def _why(result: CaseResult) -> str:
     """Why a test that was seen to pass did not pass again."""
     if result.fault:
-        return f"a second try ended in {result.fault.kind}: {shorten(result.fault.message, 200)}"
+        said = visible(shorten(result.fault.message, 200))
+        return f"a second try ended in {result.fault.kind}: {said}"
     where = result.mismatches[0]
-    return shorten(f"a second try was answered differently: {where.path} {where.message}", 300)
+    told = f"a second try was answered differently: {where.path} {where.message}"
+    return visible(shorten(told, 300))
 
 
 def _tell(target: str, probes: list[Probe]) -> None:

@@ -27,10 +27,11 @@ __all__ = [
     "silence_stdout",
     "wants_colour",
     "write_file",
+    "write_special",
 ]
 
 
-# How long a report waits for somebody to read the pipe it goes to.
+# How long a report waits for somebody to open the pipe it goes to, and then to read on.
 _READER_PATIENCE_S = 10.0
 
 
@@ -126,8 +127,11 @@ def write_file(path: str, text: str) -> None:
     raw = text.encode("utf-8", "backslashreplace")
     try:
         if is_special(path):
-            with open(open_special(path), "wb") as target:
-                target.write(raw)
+            fd = open_special(path)
+            try:
+                write_special(fd, raw)
+            finally:
+                os.close(fd)
         else:
             _replace(os.path.realpath(path), raw)
     except OSError as error:
@@ -135,7 +139,7 @@ def write_file(path: str, text: str) -> None:
 
 
 def open_special(path: str) -> int:
-    """Open a pipe or device for writing; a pipe that nobody reads is waited for, not for ever."""
+    """Open a pipe or device for `write_special`; a reader is waited for, but not for ever."""
     deadline = time.monotonic() + _READER_PATIENCE_S
     while True:
         try:
@@ -145,8 +149,24 @@ def open_special(path: str) -> int:
                 raise
             time.sleep(0.02)
         else:
-            os.set_blocking(fd, True)
             return fd
+
+
+def write_special(fd: int, raw: bytes) -> None:
+    """Write all of it; a `TimeoutError` when a reader takes nothing for too long."""
+    # Only those who write to a pipe pay for it.
+    import select  # noqa: PLC0415
+
+    rest = memoryview(raw)
+    while rest:
+        try:
+            rest = rest[os.write(fd, rest) :]
+        except BlockingIOError:
+            writable = select.poll()
+            writable.register(fd, select.POLLOUT)
+            if not writable.poll(_READER_PATIENCE_S * 1000):
+                reason = f"its reader has read nothing for {_READER_PATIENCE_S:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, reason) from None
 
 
 def check_writable(path: str) -> None:

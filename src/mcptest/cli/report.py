@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import stat
 import sys
 import time
 
@@ -32,6 +33,10 @@ __all__ = ["COMMAND", "report"]
 
 _MERGE = "merge"
 _STDIN = "-"
+
+# A report is held in memory whole; a file that is larger than this is hardly one.
+_MAX_REPORT_BYTES = 256 * 1024 * 1024
+_TOO_LARGE = f"it is larger than {_MAX_REPORT_BYTES:,} bytes, too large for a report"
 
 
 def report(arguments: Arguments) -> int:
@@ -93,7 +98,7 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
     kept = {
         name: arguments.all(name) for name in ("--no-color", "--verbose") if arguments.has(name)
     }
-    return Reports.of(arguments.but(given={**kept, "--reporter": words}), all_logs=True)
+    return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
 def _read(files: Sequence[str], *, is_merge: bool) -> Collected:
@@ -111,17 +116,35 @@ def _read(files: Sequence[str], *, is_merge: bool) -> Collected:
 
 def _text_of(file: str) -> str:
     try:
-        if file == _STDIN:
-            raw = sys.stdin.buffer.read()
-        else:
-            with open(file, "rb") as source:
-                raw = source.read()
+        raw = _read_stdin() if file == _STDIN else _read_regular(file)
         return raw.decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read {visible(file)}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         message = f"this is not UTF-8: byte {error.start + 1:,} does not belong there"
         raise FormatError([Diagnostic(code="F002", file=file, message=message)]) from None
+
+
+def _read_stdin() -> bytes:
+    raw = sys.stdin.buffer.read(_MAX_REPORT_BYTES + 1)
+    if len(raw) > _MAX_REPORT_BYTES:
+        raise UsageError(f"cannot read standard input: {_TOO_LARGE}")
+    return raw
+
+
+def _read_regular(file: str) -> bytes:
+    """What a file holds. A pipe or device may never end, and nobody may ever write to it."""
+    # Opened before it is looked at, and without waiting: it may be a pipe by then.
+    with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
+        if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
+            raise UsageError(
+                f"cannot read {visible(file)}: it is not a regular file",
+                "what comes through a pipe is read from standard input: mcptest report -",
+            )
+        raw = source.read(_MAX_REPORT_BYTES + 1)
+    if len(raw) > _MAX_REPORT_BYTES:
+        raise UsageError(f"cannot read {visible(file)}: {_TOO_LARGE}")
+    return raw
 
 
 def _status(finished: RunFinished) -> int:

@@ -7,7 +7,7 @@ import contextlib
 import os
 import stat
 
-from mcptest.cli.output import is_special, open_special
+from mcptest.cli.output import is_special, open_special, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
 
@@ -39,10 +39,7 @@ class ReportStream:
         if self._trouble is not None:
             return
         try:
-            with open(self._fd, "wb", buffering=0, closefd=False) as target:
-                rest = memoryview(text.encode("utf-8", "backslashreplace"))
-                while rest:
-                    rest = rest[target.write(rest) :]
+            write_special(self._fd, text.encode("utf-8", "backslashreplace"))
         except OSError as error:
             self._trouble = self._told(error)
 

@@ -11,8 +11,6 @@ from mcptest.cli.report_names import VERSIONED, load_reporter, split_target
 from mcptest.cli.report_target import STDOUT, write_line, write_report
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redact_all, redactor
-from mcptest.core.visible import visible
-from mcptest.runner.discovery import SUITE_ENDINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,7 +69,12 @@ class Reports:
             asked.append(("junit", arguments.last("--junit")))
         if all(file != STDOUT for _, file in asked):
             asked.append(("terminal", STDOUT))
-        _refuse_shared_files([file for _, file in asked], arguments)
+        named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
+        if named:
+            # Most runs write no file.
+            from mcptest.cli.report_clashes import refuse_clashes  # noqa: PLC0415
+
+            refuse_clashes(named, arguments)
         on_stdout = [name for name, file in asked if file == STDOUT]
         if len(set(on_stdout)) > 1:
             names = " and ".join(on_stdout)
@@ -213,19 +216,6 @@ def _repeated_options(arguments: Arguments) -> list[str]:
 
         words += ["--server-command", shlex.join(arguments.command)]
     return words
-
-
-def _refuse_shared_files(files: list[str], arguments: Arguments) -> None:
-    """Two reports in one file would be one of them, or neither."""
-    named = [file for file in (*files, *arguments.all("--capture")) if file != STDOUT]
-    for file in named:
-        if named.count(file) > 1:
-            raise UsageError(f"two reports cannot share the file {visible(file)}")
-        if file.endswith(SUITE_ENDINGS):
-            raise UsageError(f"{visible(file)} is a test file; a report would replace it")
-        if os.path.realpath(file) == os.path.realpath("/dev/stdout") != os.devnull:
-            message = f"{visible(file)} is standard output, which holds one report"
-            raise UsageError(message, "leave the file name out to choose which one")
 
 
 def _columns() -> int:

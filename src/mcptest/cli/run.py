@@ -42,6 +42,10 @@ class Limits(Record):
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
     _check_folder()
+    if "MCPTEST_FOLLOWS" in os.environ:
+        from mcptest.wire.again import follow_watcher  # noqa: PLC0415  # in rounds of a watch only
+
+        follow_watcher()
     if arguments.has("--watch"):
         from mcptest.cli.watching import watch  # noqa: PLC0415  # for those who want it
 

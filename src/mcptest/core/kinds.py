@@ -23,6 +23,7 @@ FAULTS = frozenset(
         "missing_capture",
         "unusable_capture",
         "worker_lost",
+        "incomplete_report",
         "interrupted",
     ]
 )

@@ -82,8 +82,9 @@ class Performance(Record):
 class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
-    `has_regex` says that some regular expression is searched, `may_check_nothing` that `response`
-    can be met by something that is not there.
+    `has_regex` says that some regular expression is searched, `has_foreign_check` that something
+    is computed which no signal to us can end, `may_check_nothing` that `response` can be met by
+    something that is not there.
     """
 
     response: object = ABSENT
@@ -92,6 +93,7 @@ class Expectation(Record):
     performance: Performance | None = None
     notifications: tuple[object, ...] = ()
     has_regex: bool = False
+    has_foreign_check: bool = False
     may_check_nothing: bool = False
 
 

@@ -2,24 +2,45 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["closest", "edit_distance"]
+__all__ = ["MAX_CHARS", "MAX_KNOWN", "closest", "edit_distance"]
 
 
-def edit_distance(left: str, right: str) -> int:
-    """How many letters must be added, dropped, changed or swapped with a neighbour."""
+# Names may come from a server, many of them and long: a longer one is nobody's slip of a
+# finger, and whoever has more of them is not helped by the nearest.
+MAX_KNOWN = 1_000
+MAX_CHARS = 64
+
+
+def edit_distance(left: str, right: str, limit: int | None = None) -> int:
+    """How many letters must be added, dropped, changed or swapped with a neighbour.
+
+    Whatever is farther than `limit` is `limit + 1`, and found out much sooner.
+    """
+    limit = max(len(left), len(right)) if limit is None else limit
+    far = limit + 1
+    if abs(len(left) - len(right)) > limit:
+        return far
     before: list[int] = []
-    row = list(range(len(right) + 1))
+    row = [min(j, far) for j in range(len(right) + 1)]
     for i, a in enumerate(left, 1):
-        older, before, row = before, row, [i]
-        for j, b in enumerate(right, 1):
-            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b))
+        older, before, row = before, row, [far] * (len(right) + 1)
+        row[0] = min(i, far)
+        # Cells farther from the diagonal than the limit are beyond it.
+        for j in range(max(1, i - limit), min(len(right), i + limit) + 1):
+            b = right[j - 1]
+            best = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (a != b), far)
             if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 best = min(best, older[j - 2] + 1)
-            row.append(best)
+            row[j] = best
+        # The next row may still come from this one, or by a swap from the one before it.
+        if min(row) > limit and min(before) >= limit:
+            return far
     return row[-1]
 
 
@@ -28,10 +49,11 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
 
     Case is forgiven; short words must be nearer than long ones.
     """
+    if len(word) > MAX_CHARS:
+        return ""
     folded = word.casefold()
     limit = min(within, max(1, len(word) // 3))
-    # Names may come from a server, and be very long: those cannot be near anyway.
-    near = (name for name in known if abs(len(name.casefold()) - len(folded)) <= limit)
-    scored = [(edit_distance(folded, name.casefold()), name) for name in near]
+    near = (name for name in islice(known, MAX_KNOWN) if len(name) <= MAX_CHARS)
+    scored = [(edit_distance(folded, name.casefold(), limit), name) for name in near]
     distance, best = min(scored, default=(limit + 1, ""))
     return best if distance <= limit else ""

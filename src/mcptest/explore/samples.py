@@ -77,6 +77,8 @@ def is_fit_to_write(value: object) -> bool:
     """Is a value from a server small and plain enough to stand in a test file?"""
     try:
         text = dump_json(value)
+        # Half a surrogate pair cannot be written to any file.
+        text.encode()
     except (RecursionError, ValueError):
         return False
     # `${` would be taken for a value that another test has captured.

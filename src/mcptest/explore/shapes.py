@@ -37,11 +37,18 @@ def answer_shape(answer: dict[str, Any]) -> dict[str, object]:
 def exactly(text: str) -> str:
     """An expectation of this very text, where there is one: `match:` means a pattern."""
     is_pattern = text[: len(PREFIX)].lower() == PREFIX or "${" in text
-    return f"{PREFIX}type:string" if is_pattern or len(text) > _MAX_TEXT else text
+    if is_pattern or len(text) > _MAX_TEXT or _has_half_a_pair(text):
+        return f"{PREFIX}type:string"
+    return text
+
+
+def _has_half_a_pair(text: str) -> bool:
+    """JSON can hold half a surrogate pair, a file cannot."""
+    return any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def _error_member(key: str, value: object) -> object:
-    return value if key == "code" else _type(value)
+    return value if key == "code" and type(value) is int else _type(value)
 
 
 def _result(result: object) -> object:

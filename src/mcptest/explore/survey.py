@@ -188,7 +188,7 @@ class Surveyor:
         usual = _USUAL.get(method, {"result": {}})
         probe = Probe(name=name, method=method, params=params, response=usual, remarks=remarks)
         if isinstance(answer, str):
-            return probe.but(skip=shorten(answer, 300))
+            return probe.but(skip=visible(shorten(answer, 300)))
         probe = probe.but(response=answer_shape(answer))
         if not _is_refusal(probe.response) or not remarks:
             return probe

@@ -12,8 +12,9 @@ from mcptest.core.paths import trail_of
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
-from mcptest.matching.expectation import Compiler
+from mcptest.matching.expectation import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,12 +53,14 @@ class ExpectReader:
         notifications = holders.get("notifications")
         compiler = self._compiler
         compiler.has_seen_regex = compiler.may_check_nothing = False
+        compiler.has_seen_foreign = False
         return Expectation(
             response=self._response(response, request, is_short) if response else ABSENT,
             stderr=self._stderr(stderr) if stderr else ABSENT,
             notifications=self._notifications(notifications) if notifications else (),
             # Said by the compiler, so after everything that is compiled.
             has_regex=compiler.has_seen_regex,
+            has_foreign_check=compiler.has_seen_foreign,
             may_check_nothing=compiler.may_check_nothing,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
             performance=self._performance(performance, request) if performance else None,
@@ -125,15 +128,17 @@ class ExpectReader:
         for key in _ALL_EXPECT_KEYS & response.keys():
             message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
             inner.complain(key, "F017", message)
-        if response.get("jsonrpc", "2.0") != "2.0" and not _is_pattern(response["jsonrpc"]):
+        if _plain(response.get("jsonrpc", "2.0")) != "2.0" and not _is_pattern(response["jsonrpc"]):
             message = 'every answer says jsonrpc: "2.0", in quotes'
             inner.complain("jsonrpc", "F017", message, on_key=False)
-        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
+        if "id" in request and not _may_be_id(_plain(response.get("id")), request["id"]):
             message = f"the request has {describe_id(request['id'])}, and so will the answer"
             inner.complain("id", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
+        if isinstance(value, Literal):
+            return printed(value.value).strip()
         if not isinstance(value, str):
             message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
             fields.complain("stderr", "F008", message, on_key=False)
@@ -175,7 +180,7 @@ class ExpectReader:
 
     def _notification(self, place: Fields, value: object) -> object:
         """A text stands for the method alone, a mapping for the whole message."""
-        if isinstance(value, str):
+        if isinstance(value, (str, Literal)):
             value = {"match:partial": {"method": value}}
         elif not isinstance(value, dict):
             message = f"a notification is a method or a whole message and is {kind_of(value)}"
@@ -183,6 +188,10 @@ class ExpectReader:
         elif not _has_directive(value):
             value = {"jsonrpc": "2.0"} | value
         return self._compiler.compile(value, trail_of(place.steps))
+
+
+def _plain(value: object) -> object:
+    return value.value if isinstance(value, Literal) else value
 
 
 def _has_directive(value: Message) -> bool:

@@ -11,7 +11,7 @@ from mcptest.core.suggest import closest
 from mcptest.formats.conductor_expect import SLIPPED_KEYS, ExpectReader
 from mcptest.formats.conductor_request import FORMS, read_request, use_of
 from mcptest.formats.fields import Fields
-from mcptest.formats.templates import NAME, filled, filled_texts, references
+from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
 from mcptest.matching.expectation import Compiler, parse_field_path
 
 TYPE_CHECKING = False
@@ -27,6 +27,9 @@ __all__ = ["StepReader"]
 
 # The keys of a test that may hold `${name}`.
 _FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
+
+# Those of them that are compiled, and where values from outside must stay values.
+_COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
 
 # What stands for a value that is not known yet, while the file is checked: it is a text, a
 # number and a date.
@@ -52,9 +55,14 @@ class StepReader:
         needs = self._needs(fields) if self._has_captures else ()
         if not needs and not self._has_captures:
             return self._read(fields, id)
+        try:
+            samples = self._filled(fields, dict.fromkeys(needs, _SAMPLE))
+        except ValueError as error:
+            fields.complain("", "F003", str(error))
+            return None
         # What a sample says cannot contradict anything: it is no value anybody will see.
         self._compiler.is_sample = bool(needs)
-        sample = self._read(self._filled(fields, dict.fromkeys(needs, _SAMPLE)), id)
+        sample = self._read(samples, id)
         self._compiler.is_sample = False
         captures = self._captures(fields, sample)
         self._captured += [capture.name for capture in captures]
@@ -87,6 +95,11 @@ class StepReader:
                 if name not in self._captured and name not in needs:
                     self._complain_unknown(fields, name, steps)
                 needs[name] = None
+        for key in _COMPARED_KEYS:
+            for steps in misplaced(fields.mapping.get(key), (key,)):
+                message = "a captured value can be a parameter of a matcher, not choose one"
+                help = "write the name of the matcher, and of a schema's file, in full"
+                fields.at(steps).complain("", "F013", message, help, on_key=False)
         return tuple(needs)
 
     def _complain_unknown(self, fields: Fields, name: str, steps: tuple[str | int, ...]) -> None:
@@ -99,7 +112,11 @@ class StepReader:
 
     def _filled(self, fields: Fields, values: Mapping[str, object]) -> Fields:
         written = fields.mapping
-        inner = {key: filled(written[key], values) for key in _FILLED_KEYS if key in written}
+        inner = {
+            key: filled(written[key], values, literal=key in _COMPARED_KEYS)
+            for key in _FILLED_KEYS
+            if key in written
+        }
         if "prompt" in written and "arguments" in written:
             # What a prompt is given is text, whatever it was captured as.
             inner["arguments"] = filled_texts(written["arguments"], values)

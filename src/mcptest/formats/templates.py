@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.expectation import Literal
+from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["NAME", "filled", "filled_texts", "references"]
+__all__ = ["NAME", "filled", "filled_texts", "misplaced", "references"]
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
@@ -38,14 +40,22 @@ def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
             yield from references(item, (*steps, index))
 
 
-def filled(value: object, values: Mapping[str, object]) -> object:
-    """The value with every reference replaced; all names must be known."""
+def filled(value: object, values: Mapping[str, object], *, literal: bool = False) -> object:
+    """The value with every reference replaced; all names must be known.
+
+    With `literal`, what comes from outside is marked: it is compared as it is, and never read
+    as a pattern or a directive, which only the author of the file may write. ValueError when a
+    key becomes one that is there already, or a directive.
+    """
     if isinstance(value, str):
-        return _filled_text(value, values)
+        return _filled_text(value, values, literal)
     if isinstance(value, dict):
-        return {_as_text(key, values): filled(value[key], values) for key in value}
+        members: dict[str, object] = {}
+        for key, member in value.items():
+            members[_filled_key(key, values, members)] = filled(member, values, literal=literal)
+        return members
     if isinstance(value, list):
-        return [filled(item, values) for item in value]
+        return [filled(item, values, literal=literal) for item in value]
     return value
 
 
@@ -53,19 +63,31 @@ def filled_texts(value: object, values: Mapping[str, object]) -> object:
     """As `filled`, for a mapping of texts that are to stay texts."""
     if not isinstance(value, dict):
         return filled(value, values)
-    return {
-        _as_text(key, values): _as_text(member, values)
-        if isinstance(member, str)
-        else filled(member, values)
-        for key, member in value.items()
-    }
+    members: dict[str, object] = {}
+    for key, member in value.items():
+        text = _as_text(member, values) if isinstance(member, str) else filled(member, values)
+        members[_filled_key(key, values, members)] = text
+    return members
 
 
-def _filled_text(text: str, values: Mapping[str, object]) -> object:
+def _filled_text(text: str, values: Mapping[str, object], literal: bool) -> object:
     whole = _REFERENCE.fullmatch(text)
     if whole and not whole[1]:
-        return values[whole[2]]
-    return _as_text(text, values)
+        value = values[whole[2]]
+        return Literal(value=value) if literal else value
+    put = _as_text(text, values)
+    # What the author did not begin as a pattern is none, whatever was put in.
+    is_marked = literal and put != text and not text.startswith(PREFIX)
+    return Literal(value=put) if is_marked else put
+
+
+def _filled_key(key: str, values: Mapping[str, object], others: Mapping[str, object]) -> str:
+    put = _as_text(key, values)
+    if put in others:
+        raise ValueError(f"the key {dump_json(put)} would stand there twice")
+    if put != key and put.startswith(PREFIX):
+        raise ValueError(f"the key {dump_json(put)} would be a directive")
+    return put
 
 
 def _as_text(text: str, values: Mapping[str, object]) -> str:
@@ -77,3 +99,22 @@ def _replacement(found: re.Match[str], values: Mapping[str, object]) -> str:
         return found[0][1:]
     value = values[found[2]]
     return value if isinstance(value, str) else dump_json(value)
+
+
+# A reference where the name of a matcher or of a file is wanted.
+_MISPLACED = re.compile(
+    PREFIX + r"(?:not:)?(?:[^:]*(?<!\$)\$\{|jsonSchema:.*(?<!\$)\$\{)", re.DOTALL
+)
+
+
+def misplaced(value: object, steps: Steps = ()) -> Iterator[Steps]:
+    """Where a value from outside would choose what is checked, instead of being checked with."""
+    if isinstance(value, str):
+        if _MISPLACED.match(value):
+            yield steps
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from misplaced(member, (*steps, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from misplaced(item, (*steps, index))

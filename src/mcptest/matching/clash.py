@@ -6,7 +6,7 @@ patterns allow is seen from their entries in the registry.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import islice
 
 from mcptest.core.record import Record
 from mcptest.matching.exact import is_less, is_same_number
@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from mcptest.matching.registry import Interval
 
 __all__ = ["contradictions_in"]
+
+# So many pairs of one group are looked at, and so many claims in each of its members. Nobody
+# writes more by hand, and a contradiction that is not looked for shows when the test fails.
+MAX_PAIRS = 2_000
+_MAX_INNER = 100
 
 _ALL_KINDS = frozenset(["string", "number", "boolean", "object", "array", "null"])
 
@@ -49,20 +54,24 @@ def contradictions_in(group: Group, trail: Trail) -> Iterator[tuple[Trail, str]]
             claims.append(_Claim(value=Group(source={}, checks=(check,)), trail=trail))
     if group.siblings:
         claims.append(_Claim(value=group.siblings, trail=trail))
-    return _contradictions(claims)
+    return _contradictions(claims, iter(range(MAX_PAIRS)))
 
 
-def _contradictions(claims: Sequence[_Claim]) -> Iterator[tuple[Trail, str]]:
-    """Where a claim cannot hold beside one before it, and why; the claims are of one value."""
-    flat = [
-        (origin, inner)
-        for origin, claim in enumerate(claims)
-        for inner in _flat(claim.value, claim.trail)
-    ]
-    for (origin, one), (other_origin, other) in combinations(flat, 2):
+def _contradictions(claims: Sequence[_Claim], budget: Iterator[int]) -> Iterator[tuple[Trail, str]]:
+    """Where a claim cannot hold beside one before it, and why; the claims are of one value.
+
+    Every pair that is looked at takes one from the budget, until there is none.
+    """
+    before: list[_Claim] = []
+    for claim in claims:
         # What stands in one claim was compared when that claim was read.
-        if origin != other_origin:
-            yield from _between(one, other)
+        inner = list(islice(_flat(claim.value, claim.trail), _MAX_INNER))
+        for one in before:
+            for other in inner:
+                if next(budget, None) is None:
+                    return
+                yield from _between(one, other, budget)
+        before += inner
 
 
 def _flat(value: object, trail: Trail) -> Iterator[_Claim]:
@@ -89,7 +98,7 @@ class _Elements(Record):
     directive: str
 
 
-def _between(one: _Claim, other: _Claim) -> Iterator[tuple[Trail, str]]:
+def _between(one: _Claim, other: _Claim, budget: Iterator[int]) -> Iterator[tuple[Trail, str]]:
     left, right = one.value, other.value
     why = _clash(left, right)
     if why:
@@ -97,12 +106,14 @@ def _between(one: _Claim, other: _Claim) -> Iterator[tuple[Trail, str]]:
     elif isinstance(left, dict) and isinstance(right, dict):
         for key in left:
             if key in right:
-                inner = _Claim(value=right[key], trail=(other.trail, key))
-                yield from _contradictions([_Claim(value=left[key], trail=(one.trail, key)), inner])
+                first = _Claim(value=left[key], trail=(one.trail, key))
+                second = _Claim(value=right[key], trail=(other.trail, key))
+                yield from _contradictions([first, second], budget)
     elif isinstance(left, list) and isinstance(right, list):
-        for index, (first, second) in enumerate(zip(left, right, strict=False)):
-            inner = _Claim(value=second, trail=(other.trail, index))
-            yield from _contradictions([_Claim(value=first, trail=(one.trail, index)), inner])
+        for index, (mine, theirs) in enumerate(zip(left, right, strict=False)):
+            first = _Claim(value=mine, trail=(one.trail, index))
+            second = _Claim(value=theirs, trail=(other.trail, index))
+            yield from _contradictions([first, second], budget)
 
 
 def _named(value: object) -> str:

@@ -6,6 +6,7 @@ array the same length. Below `match:partial` only what is written is checked.
 
 from __future__ import annotations
 
+from functools import partial as bound
 from itertools import islice
 
 from mcptest.core.outcome import ABSENT, Mismatch
@@ -125,7 +126,8 @@ def _in_objects(
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), partial)
         elif not _accepts_absence(wanted, partial):
-            yield _missing(wanted, (trail, key), actual, expected), wanted, None
+            look = bound(_near_key, key, actual, expected)
+            yield _missing(wanted, (trail, key)), wanted, look
     if not partial and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
@@ -291,22 +293,15 @@ def _check_accepts_absence(check: object, partial: bool) -> bool:
     )
 
 
-def _missing(
-    wanted: object,
-    trail: Trail,
-    actual: dict[str, object] | None = None,
-    expected: dict[str, object] | None = None,
-) -> Mismatch:
+def _missing(wanted: object, trail: Trail) -> Mismatch:
     if isinstance(wanted, Pattern):
-        mismatch = wanted.absence(trail)
-    else:
-        mismatch = _said("is missing", wanted, ABSENT, trail)
-    if actual and expected and trail:
-        unclaimed = [key for key in actual if key not in expected]
-        near = closest(str(trail[1]), unclaimed)
-        if near:
-            return mismatch.but(hint=f'there is "{near}"')
-    return mismatch
+        return wanted.absence(trail)
+    return _said("is missing", wanted, ABSENT, trail)
+
+
+def _near_key(key: str, actual: dict[str, object], expected: dict[str, object]) -> str:
+    near = closest(key, (each for each in actual if each not in expected))
+    return f'there is "{near}"' if near else ""
 
 
 def _surplus(value: object, trail: Trail) -> Mismatch:

@@ -10,6 +10,7 @@ import operator
 
 from mcptest.core.diagnostics import Complaint
 from mcptest.core.paths import steps_of
+from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.matching.field_path import parse_field_path
 from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
     from mcptest.core.paths import Trail
     from mcptest.matching.registry import Registry
 
-__all__ = ["Compiler", "parse_field_path", "written"]
+__all__ = ["Compiler", "Literal", "parse_field_path", "written"]
+
+
+class Literal(Record):
+    """A value that is what it is, even where it looks like a pattern or a directive."""
+
+    value: object
 
 
 class Compiler:
@@ -41,6 +48,8 @@ class Compiler:
         self.complaints: list[Complaint] = []
         # Whether a check was seen that must be bounded in time.
         self.has_seen_regex = False
+        # Whether a library outside Python computes: it looks for no signals.
+        self.has_seen_foreign = False
         self.may_check_nothing = False
         # Set while samples stand for values that are not known yet: what cannot hold of a
         # sample may well hold of the value.
@@ -69,7 +78,7 @@ class Compiler:
             return True
         if type(value) is list:
             return all(map(self._is_plain, value))
-        return type(value) is not str or ":" not in value
+        return type(value) is not Literal and (type(value) is not str or ":" not in value)
 
     def _compile(self, value: object, trail: Trail) -> object:
         if isinstance(value, str):
@@ -83,7 +92,7 @@ class Compiler:
             return self._mapping(value, trail)
         if isinstance(value, list):
             return self._sequence(value, trail)
-        return value
+        return value.value if isinstance(value, Literal) else value
 
     # Most of any expectation is plain data: it is copied only where something changes.
 
@@ -128,6 +137,7 @@ class Compiler:
             self._patterns[source] = known
         self.may_check_nothing |= known.negated
         self.has_seen_regex |= known.matcher.is_slow
+        self.has_seen_foreign |= known.matcher.reads_file
         return known
 
     # Directives

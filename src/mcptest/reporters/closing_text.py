@@ -24,14 +24,16 @@ MAX_MESSAGE_CHARS = 1_000
 MAX_QUOTE_CHARS = 300
 
 
-def closing_lines(started: RunStarted, finished: RunFinished, paint: Paint) -> list[str]:
+def closing_lines(
+    started: RunStarted, finished: RunFinished, paint: Paint, *, verbose: bool
+) -> list[str]:
     """Everything that follows the last case."""
     lines: list[str] = []
     for finding in finished.findings:
         lines += [*_finding_lines(finding, started.server, paint), ""]
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
-    coverage = coverage_lines(finished.coverage)
+    coverage = coverage_lines(finished.coverage, whole=verbose)
     if coverage:
         lines += [*coverage, ""]
     lines.append(totals(finished.summary, finished.duration_s, paint))

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 __all__ = ["coverage_lines", "never_exercised", "percent_shown", "percent_text"]
 
 MAX_NAME_CHARS = 60
-# What is left of 80 columns beside the label and the count of the rest.
+# What is left of 80 columns beside the label, and beside the count of the rest as well.
+LINE_CHARS = 56
 LIST_CHARS = 42
 
 _NEVER = {
@@ -40,20 +41,23 @@ def percent_text(coverage: Iterable[ServerCoverage]) -> str:
     return "nothing is offered" if percent is None else f"{percent:g} %"
 
 
-def coverage_lines(coverage: Sequence[ServerCoverage]) -> list[str]:
+def coverage_lines(coverage: Sequence[ServerCoverage], *, whole: bool = False) -> list[str]:
     """One line a server that offers something, and below it what was never exercised.
 
-    All of it is safe to print.
+    With `whole` every name is there, on as many lines as it takes. All of it is safe to print.
     """
     lines: list[str] = []
     for server in coverage:
-        hit, whole = server.points
-        if not whole:
+        hit, total = server.points
+        if not total:
             continue
         name = visible(shorten(server.server, MAX_NAME_CHARS)) or "the server"
-        lines.append(f"coverage of {name}: {percent_text([server])} ({hit:,} of {whole:,})")
+        lines.append(f"coverage of {name}: {percent_text([server])} ({hit:,} of {total:,})")
         for label, names in never_exercised(server):
-            lines.append(f"  {label:<20}  {_listed(names)}")
+            texts = [visible(shorten(name, MAX_NAME_CHARS)) for name in names]
+            for part in _wrapped(texts) if whole else [_listed(texts)]:
+                lines.append(f"  {label:<20}  {part}")
+                label = ""  # it stands before the first line alone
     return lines
 
 
@@ -70,15 +74,29 @@ def never_exercised(server: ServerCoverage) -> list[tuple[str, list[str]]]:
     return [(label, never[label]) for label in (*_NEVER.values(), _NEVER_GIVEN) if label in never]
 
 
+def _wrapped(names: Sequence[str]) -> list[str]:
+    """All names, on as many lines as they need."""
+    lines = [""]
+    for number, name in enumerate(names, 1):
+        text = name if number == len(names) else f"{name},"
+        if lines[-1] and len(lines[-1]) + 1 + len(text) > LINE_CHARS:
+            lines.append("")
+        lines[-1] += f" {text}" if lines[-1] else text
+    return lines
+
+
 def _listed(names: Sequence[str]) -> str:
     """As many names as fit in a line beside the label, and how many more there are."""
+    everything = ", ".join(names)
+    # The count of the rest must not take the room of the rest.
+    if len(everything) <= LINE_CHARS:
+        return everything
     shown: list[str] = []
     room = LIST_CHARS
     for name in names:
-        text = visible(shorten(name, MAX_NAME_CHARS))
-        room -= len(text) + 2
+        room -= len(name) + 2
         if shown and room < 0:
             break
-        shown.append(text)
+        shown.append(name)
     hidden = len(names) - len(shown)
     return ", ".join(shown) + (f", … and {hidden:,} more" if hidden else "")

@@ -29,6 +29,9 @@ __all__ = [
 ]
 
 MAX_MISMATCHES = 20
+# A screen holds fewer, but there whoever wants more can ask for all that were looked for.
+MAX_ON_TERMINAL = 10
+MAX_VERBOSE_MISMATCHES = 1_000
 MAX_MESSAGE_CHARS = 1_000
 MAX_TAIL_LINES = 20
 MAX_VERBOSE_CHARS = 4_000
@@ -37,7 +40,9 @@ MAX_TAIL_CHARS = 240
 _BLANK = DiffLine(sign=" ", text="")
 
 
-def render_result(result: CaseResult, *, columns: int, verbose: bool) -> list[DiffLine]:
+def render_result(
+    result: CaseResult, *, columns: int, verbose: bool, is_on_terminal: bool = False
+) -> list[DiffLine]:
     """Everything there is to say about a case that failed or broke, save where it stands."""
     lines: list[DiffLine] = []
     if result.reason:
@@ -47,7 +52,12 @@ def render_result(result: CaseResult, *, columns: int, verbose: bool) -> list[Di
         lines.append(DiffLine(sign="+", text=fault_headline(result.fault)))
         lines += fault_details(result.fault, verbose=verbose)
     if result.mismatches:
-        lines += [_BLANK, *_mismatch_lines(result.mismatches, columns), *_context_lines(result)]
+        most, advice = MAX_MISMATCHES, ""
+        if is_on_terminal:
+            most = MAX_VERBOSE_MISMATCHES if verbose else MAX_ON_TERMINAL
+            advice = "" if verbose else "; -v shows them"
+        told = _mismatch_lines(result.mismatches, columns, most, advice)
+        lines += [_BLANK, *told, *_context_lines(result)]
     if verbose:
         lines += _conversation(result)
     if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
@@ -126,15 +136,17 @@ def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
         label = ""
 
 
-def _mismatch_lines(mismatches: tuple[Mismatch, ...], columns: int) -> list[DiffLine]:
+def _mismatch_lines(
+    mismatches: tuple[Mismatch, ...], columns: int, most: int, advice: str
+) -> list[DiffLine]:
     lines: list[DiffLine] = []
-    for mismatch in mismatches[:MAX_MISMATCHES]:
+    for mismatch in mismatches[:most]:
         lines += [_BLANK] if lines else []
         lines += render_mismatch(mismatch, columns=columns)
-    hidden = len(mismatches) - MAX_MISMATCHES
+    hidden = len(mismatches) - most
     if hidden > 0:
         more = "mismatch" if hidden == 1 else "mismatches"
-        lines += [_BLANK, DiffLine(sign="…", text=f"… and {hidden:,} more {more}")]
+        lines += [_BLANK, DiffLine(sign="…", text=f"… and {hidden:,} more {more}{advice}")]
     return lines
 
 

@@ -41,7 +41,9 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
         started_at=min(run.started.started_at for _, run in runs),
         server=", ".join(dict.fromkeys(servers)),
         suites=len(merged.all_suites),
-        total=max(summary.total, sum(run.started.total for _, run in runs)),
+        total=max(
+            summary.total, sum(run.started.total for _, run in runs if not _has_trouble(run))
+        ),
         warnings=tuple(dict.fromkeys(each for _, run in runs for each in run.started.warnings)),
     )
     merged.last = RunFinished(

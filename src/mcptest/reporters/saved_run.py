@@ -22,8 +22,8 @@ from mcptest.core.outcome import (
     Mismatch,
 )
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.shown import shown
-from mcptest.reporters.collected import Collected, summary_of
+from mcptest.matching.shown import counted, shown
+from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 from mcptest.reporters.json_report import REPORT_VERSION
 from mcptest.reporters.members import OFFER_LISTS, summary_members
 from mcptest.reporters.saved_part import SavedPart, SavedPartError
@@ -46,7 +46,7 @@ def read_saved_run(text: str, file: str) -> Collected:
     """The run that the report in `text` tells of; `file` is whom to blame."""
     try:
         value = parse_json(text, MAX_DEPTH)
-        return _run(SavedPart(value))
+        return _whole(_run(SavedPart(value)), file)
     except NotJsonError as error:
         before = text[: max(0, error.column - 1)]
         line = before.count("\n") + 1 if error.column else 0
@@ -86,6 +86,32 @@ def _run(report: SavedPart) -> Collected:
         coverage=_coverage(report),
         missed_gates=report.texts("gates"),
     )
+    return run
+
+
+def _whole(run: Collected, file: str) -> Collected:
+    """The run, with an error in the place of tests that it selected and does not have.
+
+    A run that was stopped says so itself. Any other that lacks tests has lost them, failures
+    perhaps, and must not count as a success.
+    """
+    finished, selected = run.finished, run.started.total
+    has_all = selected <= finished.summary.total
+    if has_all or finished.interrupted or finished.bailed or finished.fault:
+        return run
+    there = f"{finished.summary.total:,} of {counted(selected, 'selected test')}"
+    fault = Fault(
+        kind="incomplete_report",
+        message=f"this report has the results of {there}, and does not say why",
+        hint="run the tests again; the report has been cut or changed",
+    )
+    lost = CaseResult(name="the report is whole", status="error", line=0, fault=fault)
+    suite = SuiteStarted(name=file, file=file, format=REPORT_FORMAT, server="", total=1)
+    run.all_suites.append((suite, [lost]))
+    summary = summary_of(result for _, results in run.all_suites for result in results)
+    # What is rendered from here on tells of the loss, and is whole in itself.
+    run.started = run.started.but(suites=len(run.all_suites), total=summary.total)
+    run.last = finished.but(summary=summary)
     return run
 
 

@@ -169,11 +169,15 @@ class TerminalReporter:
         if result.status in ("failed", "error"):
             place = place_line(self._suite.file, result.line)
             columns = self._width - VALUE_COLUMN
-            return [place, *render_result(result, columns=columns, verbose=self._verbose)]
+            lines = render_result(
+                result, columns=columns, verbose=self._verbose, is_on_terminal=True
+            )
+            return [place, *lines]
         return note_lines(result) + (stderr_lines(result.stderr) if self._verbose else [])
 
     def _run_finished(self, event: RunFinished) -> None:
-        self._write([*self._gap(), *closing_lines(self._run, event, self._paint)])
+        lines = closing_lines(self._run, event, self._paint, verbose=self._verbose)
+        self._write([*self._gap(), *lines])
         self._stream.flush()
 
     def _gap(self) -> list[str]:

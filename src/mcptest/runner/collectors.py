@@ -7,6 +7,7 @@ find out what the server is written in.
 from __future__ import annotations
 
 import os
+import stat
 
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["Collectors"]
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")
-_SETTINGS = "coveragerc"
-_NOTE = "no-coverage-py"
+# The folder is the user's: all that is ours in it begins like this.
+_OURS = ".mcptest-"
+_SETTINGS = f"{_OURS}coveragerc"
+# child/sitecustomize.py, which runs without us, writes this one under the same name.
+_NOTE = f"{_OURS}no-coverage-py"
+_MARK = "# written by mcptest\n"
+_MAX_NOTE_BYTES = 4096
 
 
 class Collectors:
@@ -39,9 +45,8 @@ class Collectors:
             ) from None
 
     def _write_settings(self) -> None:
-        path = os.path.join(self.folder, _NOTE)
-        if os.path.exists(path):
-            os.remove(path)
+        for name in (_SETTINGS, _NOTE):
+            self._remove_old(os.path.join(self.folder, name))
         # sigterm: a server that has to be stopped that way writes its file all the same.
         lines = [
             "[run]",
@@ -49,8 +54,22 @@ class Collectors:
             "parallel = true",
             f"omit = {_STARTUP}/*",
         ]
-        with open(os.path.join(self.folder, _SETTINGS), "w", encoding="utf-8") as file:
-            file.write("\n".join([*lines, "sigterm = true", ""]))
+        # Whatever has come there in the meantime is not ours to write to.
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+        fd = os.open(os.path.join(self.folder, _SETTINGS), flags, 0o666)
+        with open(fd, "w", encoding="utf-8") as file:
+            file.write(_MARK + "\n".join([*lines, "sigterm = true", ""]))
+
+    def _remove_old(self, path: str) -> None:
+        """Take away what an earlier run left; what somebody else has put there stays."""
+        if not os.path.lexists(path):
+            return
+        if not _beginning(path).startswith(_MARK):
+            raise UsageError(
+                f"--server-coverage would replace {visible(path)}, which mcptest has not written",
+                "move it away, or give another folder",
+            )
+        os.remove(path)
 
     def with_collector(self, spec: ServerSpec, environment: Mapping[str, str]) -> ServerSpec:
         """The server with the variables that switch its collector on."""
@@ -69,9 +88,8 @@ class Collectors:
         if fresh:
             return f"server coverage: {fresh} file{'s' if fresh != 1 else ''} in {self.folder}"
         note = os.path.join(self.folder, _NOTE)
-        if os.path.exists(note):
-            with open(note, encoding="utf-8") as file:
-                python = visible(file.read().strip())
+        if os.path.lexists(note):
+            python = visible(_beginning(note).removeprefix(_MARK).strip())
             return f"server coverage: none; {python} has no coverage.py (pip install coverage)"
         return (
             "server coverage: none; the server wrote no file. It must be Python or Node, must not "
@@ -79,4 +97,12 @@ class Collectors:
         )
 
     def _files(self) -> set[str]:
-        return set(os.listdir(self.folder)) - {_SETTINGS, _NOTE}
+        return {name for name in os.listdir(self.folder) if not name.startswith(_OURS)}
+
+
+def _beginning(path: str) -> str:
+    """How a regular file begins; "" for a link, a pipe and whatever else is none."""
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        return ""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        return file.read(_MAX_NOTE_BYTES).decode("utf-8", "replace")

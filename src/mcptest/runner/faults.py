@@ -272,11 +272,11 @@ def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
     )
 
 
-def lost_worker(number: int) -> Fault:
+def lost_worker(how: str) -> Fault:
     return Fault(
         kind="worker_lost",
-        message="not known: the process of mcptest that ran this file was killed by signal "
-        f"{number} before the test was over",
+        message=f"not known: the process of mcptest that ran this file {how} before the test "
+        "was over",
         hint="for lack of memory, perhaps; try a lower --parallel",
         effect="indefinite",
     )

@@ -6,6 +6,8 @@ coverage of that server stays unknown.
 
 from __future__ import annotations
 
+import time
+
 from mcptest.core.coverage import offers_in
 from mcptest.core.errors import ServerError
 from mcptest.core.kinds import FINDINGS
@@ -13,30 +15,45 @@ from mcptest.core.offer_kinds import KINDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from mcptest.core.coverage import CoveredOffer
     from mcptest.core.offer_kinds import Kind
     from mcptest.runner.server import Server
 
 __all__ = ["take_inventory"]
 
-# How long one list may take, and how many pages of it are asked for.
-_PATIENCE_S = 2.0
+# How long all lists together may take, and how much of them is looked at.
+_PATIENCE_S = 5.0
 _MAX_PAGES = 100
+_MAX_OFFERS = 20_000
 
 
 def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
-    """Everything the server offers; None when it could not be found out."""
-    offers: list[CoveredOffer] = []
+    """Everything the server offers; None when it could not be found out to the end."""
+    offers: dict[tuple[str, str], CoveredOffer] = {}
     declared = server.capabilities
+    deadline = time.monotonic() + _PATIENCE_S
     try:
         for kind in KINDS.values():
             if isinstance(declared, dict) and kind.capability in declared:
-                for entries in _pages(server, kind, _PATIENCE_S):
-                    offers += offers_in(kind.unit, entries)
+                for entries in _pages(server, kind, deadline):
+                    # What is listed twice is offered once.
+                    offers |= {
+                        (kind.unit, each.name): each for each in offers_in(kind.unit, entries)
+                    }
+                    if len(offers) > _MAX_OFFERS:
+                        return None
     except ServerError as error:
         _remember(server, error)
         return None
-    return tuple(offers)
+    except _EndlessError:
+        return None
+    return tuple(offers.values())
+
+
+class _EndlessError(Exception):
+    """A list that does not end in time."""
 
 
 def _remember(server: Server, error: ServerError) -> None:
@@ -45,20 +62,19 @@ def _remember(server: Server, error: ServerError) -> None:
         server.findings.add(error.fault.kind, error.fault.message)
 
 
-def _pages(server: Server, kind: Kind, timeout_s: float) -> list[object]:
+def _pages(server: Server, kind: Kind, deadline: float) -> Iterator[object]:
     """What each page of a list holds. A server that does not know the list has none."""
-    pages: list[object] = []
     params: dict[str, object] = {}
-    seen = set()
-    while len(pages) < _MAX_PAGES:
-        answer = server.ask(kind.method, params, timeout_s)
-        result = answer.get("result")
+    for _ in range(_MAX_PAGES):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            raise _EndlessError
+        result = server.ask(kind.method, params, left_s).get("result")
         if not isinstance(result, dict):
-            break
-        pages.append(result.get(kind.name))
+            return
+        yield result.get(kind.name)
         cursor = result.get("nextCursor")
-        if not isinstance(cursor, str) or cursor in seen:
-            break
-        seen.add(cursor)
+        if not isinstance(cursor, str):
+            return
         params = {"cursor": cursor}
-    return pages
+    raise _EndlessError

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Event, Listener
+    from mcptest.core.outcome import Fault
     from mcptest.core.plan import ServerSpec, Suite
     from mcptest.runner.launcher import Launcher
     from mcptest.wire.workers import Worker
@@ -33,6 +34,12 @@ if TYPE_CHECKING:
 __all__ = ["run_parallel"]
 
 _TICK_S = 0.1
+
+# What stopping a server, judging and being slow take at most.
+_MARGIN_S = 60.0
+
+# The exit status of a worker that a third signal, or its own patience, made leave.
+_LEFT = 130
 
 
 def _worker_count(wanted: int, files: int) -> int:
@@ -60,7 +67,7 @@ class _Lane:
     def __init__(self, suite: Suite, spec: ServerSpec) -> None:
         self.suite = suite
         self.spec = spec
-        self.has_started = False
+        self.has_started = self.has_finished = False
         self.waiting: list[Event] = []
         self.tally = Tally()
         self.ending: Ending | None = None
@@ -68,8 +75,17 @@ class _Lane:
     def take(self, event: Event) -> None:
         self.waiting.append(event)
         self.has_started |= isinstance(event, SuiteStarted)
+        self.has_finished |= isinstance(event, SuiteFinished)
         if isinstance(event, CaseFinished):
             self.tally.add(event.result)
+
+    def patience_s(self, retries: int) -> float:
+        """Longer than any one test of this file can take, with all that comes before and after."""
+        longest_s = max((case.timeout_s or 0.0 for case in self.suite.cases), default=0.0)
+        most = max((case.retries or 0 for case in self.suite.cases), default=0)
+        tries = 1 + max(retries, most)
+        per_try_s = max(longest_s, self.spec.timeout_s) + self.spec.startup_timeout_s
+        return tries * (per_try_s + _MARGIN_S)
 
 
 class _ParallelRun:
@@ -91,8 +107,7 @@ class _ParallelRun:
         workers = Workers(self._work, self._launcher.interrupts.fd)
         self._launcher.interrupts.on_second = workers.kill
         try:
-            for _ in range(count):
-                self._employ(workers.start())
+            self._hire(workers, count)
             self._listen(workers)
         finally:
             workers.stop()
@@ -103,6 +118,8 @@ class _ParallelRun:
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
         finished = gated(finished, self._options)
+        if not (finished.interrupted or finished.bailed or finished.fault):
+            assert finished.summary.total == self._plan.total, "tests got lost between workers"
         self._tell(finished)
         captures = [capture for ending in self._endings for capture in ending.captures]
         return finished, captures
@@ -111,6 +128,7 @@ class _ParallelRun:
 
     def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
         """Run files in this process, which is a copy of the one that made the plan."""
+        self._launcher.guardian.let_go()
         with Interrupts() as interrupts:
             guardian = Guardian(adopts_orphans=True)
             interrupts.on_second = guardian.kill_all
@@ -138,6 +156,19 @@ class _ParallelRun:
 
     # What we do
 
+    def _hire(self, workers: Workers, count: int) -> None:
+        """So many workers, or as many as there are descriptors for."""
+        for _ in range(count):
+            try:
+                worker = workers.start()
+            except OSError:
+                if not workers.alive:
+                    raise
+                return
+            # Should we be killed, our guardian ends it, whatever it is busy with.
+            self._launcher.guardian.watch(worker.pid)
+            self._employ(worker)
+
     def _employ(self, worker: Worker) -> None:
         worker.job = None
         if self._next_job < len(self._lanes):
@@ -155,12 +186,26 @@ class _ParallelRun:
                 for value in values:
                     self._take(worker, value)
                 if worker.has_ended:
-                    self._lose(worker, workers.bury(worker))
+                    self._lose(worker, self._buried(workers, worker))
                     if self._next_job < len(self._lanes):
-                        self._employ(workers.start())
+                        self._hire(workers, 1)
+            self._end_the_silent(workers)
             self._tell_on()
             if tick:
                 tick()
+
+    def _buried(self, workers: Workers, worker: Worker) -> int:
+        status = workers.bury(worker)
+        self._launcher.guardian.release(worker.pid)
+        return status
+
+    def _end_the_silent(self, workers: Workers) -> None:
+        """A worker is always heard of in time, unless it is stopped or stuck."""
+        for worker in workers.alive:
+            if worker.job is not None:
+                silent_s = time.monotonic() - worker.heard_at
+                if silent_s > self._lanes[worker.job].patience_s(self._options.retries):
+                    worker.kill()
 
     def _pass_interrupt_on(self, workers: Workers) -> None:
         if self._launcher.interrupts.count and not self._is_interrupted:
@@ -173,7 +218,12 @@ class _ParallelRun:
     def _take(self, worker: Worker, value: object) -> None:
         assert worker.job is not None
         lane = self._lanes[worker.job]
-        if isinstance(value, Ending):
+        if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
+            # Somebody told the worker to stop, and it was not us: it is of no use any more.
+            self._give_up(lane, faults.lost_worker("was told to stop by a signal"))
+            worker.job = None
+            worker.dismiss()
+        elif isinstance(value, Ending):
             lane.ending = value
             self._employ(worker)
         elif isinstance(value, SuiteStarted | SuiteFinished | CaseStarted | CaseFinished):
@@ -184,20 +234,22 @@ class _ParallelRun:
         lane = self._lanes[worker.job] if worker.job is not None else None
         if lane is None or lane.ending or self._is_interrupted:
             return
-        if os.WIFEXITED(status):
+        if os.WIFEXITED(status) and os.WEXITSTATUS(status) != _LEFT:
             raise RuntimeError(f"a worker failed over {lane.suite.file}; its own words are above")
-        fault = faults.lost_worker(os.WTERMSIG(status))
+        how = f"was killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "left"
+        self._give_up(lane, faults.lost_worker(how))
+
+    def _give_up(self, lane: _Lane, fault: Fault) -> None:
+        """Make errors of the tests whose end nobody has told."""
         if not lane.has_started:
             lane.take(suite_started(lane.suite, lane.spec))
         for case in lane.suite.cases[lane.tally.summary.total :]:
-            lane.take(
-                CaseFinished(
-                    result=CaseResult(
-                        name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
-                    )
-                )
+            result = CaseResult(
+                name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
             )
-        lane.take(SuiteFinished(name=lane.suite.name, file=lane.suite.file))
+            lane.take(CaseFinished(result=result))
+        if not lane.has_finished:
+            lane.take(SuiteFinished(name=lane.suite.name, file=lane.suite.file))
         finished = RunFinished(summary=lane.tally.summary, duration_s=0.0)
         lane.ending = Ending(finished=finished)
 

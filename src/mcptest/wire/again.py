@@ -8,12 +8,18 @@ import signal
 import subprocess
 import sys
 
+from mcptest.core.errors import InterruptedRunError
+from mcptest.wire.orphans import follow_parent
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["run_again"]
+__all__ = ["follow_watcher", "run_again"]
+
+# Names the process whose end is ours as well.
+FOLLOWS = "MCPTEST_FOLLOWS"
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -40,6 +46,15 @@ class _PassedOn:
             signal.signal(number, handler)
 
 
+def follow_watcher() -> None:
+    """In a round of a watch: when the watch is killed, this is a signal to us."""
+    watcher = os.environ.pop(FOLLOWS, "")
+    if watcher:
+        follow_parent()
+        if str(os.getppid()) != watcher:
+            raise InterruptedRunError("whoever was watching has ended")
+
+
 def run_again(words: Sequence[str]) -> tuple[int, bool]:
     """The exit status of `mcptest` with these words, and whether we were told to stop.
 
@@ -47,7 +62,11 @@ def run_again(words: Sequence[str]) -> tuple[int, bool]:
     """
     signals = _PassedOn()
     try:
-        child = subprocess.Popen([sys.executable, "-m", "mcptest", *words], process_group=0)
+        child = subprocess.Popen(
+            [sys.executable, "-m", "mcptest", *words],
+            env=os.environ | {FOLLOWS: str(os.getpid())},
+            process_group=0,
+        )
         signals.pid = child.pid
         # One may have come before there was anybody to pass it on to.
         signals.pass_on()

@@ -70,6 +70,10 @@ class Guardian:
         self.groups.discard(group)
         self._tell(f"-{group}\n".encode())
 
+    def let_go(self) -> None:
+        """In a copy of this process: the guardian is the original's, and must see it end."""
+        os.close(self._writer)
+
     def kill_all(self) -> None:
         """Kill every group now; the ladder is for those who have time."""
         for group in tuple(self.groups):

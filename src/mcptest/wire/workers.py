@@ -42,11 +42,13 @@ class Worker:
         self.reader = reader
         self.job: int | None = None
         self.has_ended = False
+        self.heard_at = time.monotonic()
         self._writer = writer
         self._pending = bytearray()
 
     def give(self, job: int) -> None:
         self.job = job
+        self.heard_at = time.monotonic()
         with contextlib.suppress(BrokenPipeError):
             os.write(self._writer, _LENGTH.pack(job))
 
@@ -58,6 +60,7 @@ class Worker:
             return []
         if not chunk:
             self.has_ended = True
+        self.heard_at = time.monotonic()
         self._pending += chunk
         values = []
         while len(self._pending) >= _LENGTH.size:
@@ -74,6 +77,11 @@ class Worker:
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGINT)
 
+    def kill(self) -> None:
+        """End it at once; its own guardian ends what it has started."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+
     def dismiss(self) -> None:
         """No more jobs: it leaves when the one at hand is done."""
         if self._writer >= 0:
@@ -89,8 +97,7 @@ class Worker:
             if pid:
                 return status
             time.sleep(0.005)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, signal.SIGKILL)
+        self.kill()
         return os.waitpid(self.pid, 0)[1]
 
 
@@ -163,6 +170,9 @@ def _labour(work: Work, jobs: int, send: int) -> NoReturn:
     """The whole life of a worker. It shares our memory image, so it never returns into it."""
     status = 1
     try:
+        # Whatever our parent was told to ignore, we must hear it when it wants us to stop.
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, signal.SIG_DFL)
         _leave_terminal_and_follow_parent()
         with open(jobs, "rb", buffering=0) as reader, open(send, "wb") as writer:
 

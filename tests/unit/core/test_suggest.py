@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.suggest import closest, edit_distance
+from mcptest.core import suggest
+from mcptest.core.suggest import MAX_CHARS, MAX_KNOWN, closest, edit_distance
 
 KNOWN = ("name", "command", "args", "startupTimeout", "readyPattern")
 
@@ -66,3 +67,31 @@ def test_nothing_is_near_when_nothing_is_known() -> None:
 
 def test_a_key_of_a_megabyte_from_a_server_costs_nothing() -> None:
     assert closest("name", ["n" * 5_000_000, "nane"]) == "nane"
+
+
+@given(st.text("abc", max_size=8), st.text("abc", max_size=8), st.integers(0, 4))
+def test_with_a_limit_the_distance_is_the_same_as_far_as_it_goes(
+    left: str, right: str, limit: int
+) -> None:
+    assert edit_distance(left, right, limit) == min(edit_distance(left, right), limit + 1)
+
+
+def test_only_the_first_of_very_many_names_are_looked_at() -> None:
+    names = iter([*("x" * 8 for _ in range(MAX_KNOWN - 1)), "command", "comman", "comand"])
+    assert closest("comand", names) == "command"
+    assert next(names) == "comman"
+
+
+def test_names_that_are_very_long_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[str] = []
+
+    def remembering(left: str, right: str, limit: int) -> int:
+        compared.append(right)
+        return edit_distance(left, right, limit)
+
+    monkeypatch.setattr(suggest, "edit_distance", remembering)
+    most = "n" * MAX_CHARS
+    assert closest(most, [f"{most}n", most]) == most
+    assert compared == [most]
+    assert closest(f"{most}n", [f"{most}n", most]) == ""
+    assert compared == [most]

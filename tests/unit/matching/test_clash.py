@@ -6,8 +6,10 @@ from itertools import combinations
 
 import pytest
 
+from mcptest.matching import clash
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.group import Group
 from mcptest.matching.patterns import parse_pattern
 
 REGISTRY = builtin_registry()
@@ -146,3 +148,41 @@ def test_what_some_value_meets_is_never_called_a_contradiction() -> None:
     apart = [pair for pair in pairs if clashes({"match:all": list(pair)})]
     assert [pair for pair in apart if met[pair[0]] & met[pair[1]]] == []
     assert 0 < len(apart) < len(pairs)
+
+
+# Very many
+
+
+def nested(depth: int, leaf: object) -> object:
+    return {"match:all": [nested(depth - 1, leaf)] * 2} if depth else leaf
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"match:all": [nested(8, "match:type:string"), nested(8, "match:uuid")]},
+        {"match:all": ["match:type:string"] * 500},
+        {"match:all": [{"a": [{"match:all": ["match:uuid"] * 90}] * 90}] * 90},
+    ],
+)
+def test_only_so_many_pairs_of_one_group_are_looked_at(
+    expected: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked = 0
+
+    def counting(left: object, right: object) -> str:
+        nonlocal looked
+        looked += 1
+        return ""
+
+    group = Compiler(REGISTRY).compile(expected, None)
+    assert isinstance(group, Group)
+    monkeypatch.setattr(clash, "_clash", counting)
+    assert list(clash.contradictions_in(group, None)) == []
+    assert looked == clash.MAX_PAIRS
+
+
+def test_a_contradiction_deep_in_nested_groups_is_found_all_the_same() -> None:
+    deep = {"match:all": [nested(4, "match:type:string"), nested(1, "match:type:array")]}
+    assert why_not_both("match:uuid", {"match:all": [5]}) == "one wants number, the other string"
+    assert len(clashes(deep)) == 2

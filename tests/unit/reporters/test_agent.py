@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sample_run import BROKEN, FAILED, PASSED, bad_file_run, full_run, rendered, run_of
 
+from mcptest.core.outcome import Fault
 from mcptest.reporters.agent import AgentReporter
 
 
@@ -102,6 +103,13 @@ def test_of_a_name_that_cannot_be_typed_the_longest_part_is_used(
     name: str, words: list[str]
 ) -> None:
     assert shlex.split(repeated(name)) == ["mcptest", "run", "a.yml", *words]
+
+
+@pytest.mark.parametrize("kind", ["missing_capture", "unusable_capture"])
+def test_a_test_that_lacked_a_captured_value_is_repeated_with_those_before_it(kind: str) -> None:
+    fault = Fault(kind=kind, message="not sent")
+    text = rendered(AgentReporter(), run_of(BROKEN.but(fault=fault), file="a.yml").replay())
+    assert text.endswith("   repeat: mcptest run a.yml\n")
 
 
 def test_a_file_that_looks_like_an_option_is_still_a_file() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from sample_run import COVERAGE
 
 from mcptest.core.coverage import CoveredOffer, ServerCoverage
@@ -41,6 +43,25 @@ def test_a_name_that_is_longer_than_the_line_is_still_named() -> None:
     (_, line) = coverage_lines([ServerCoverage(server="Files", offers=(long, long))])
     assert " xxxx" in line
     assert line.endswith(", … and 1 more")
+
+
+def test_the_count_of_the_rest_never_stands_where_the_rest_would_fit() -> None:
+    names = ["a" * 20, "b" * 20, "c" * 12]
+    offers = tuple(CoveredOffer(kind="tool", name=name, calls=0) for name in names)
+    (_, line) = coverage_lines([ServerCoverage(server="Files", offers=offers)])
+    assert line == f"  tools never called    {', '.join(names)}"
+    assert len(line) <= 80
+
+
+@given(st.lists(st.text("abc_", min_size=1, max_size=50), min_size=1, max_size=30))
+def test_a_whole_list_has_every_name_and_no_line_that_is_too_long(names: list[str]) -> None:
+    offers = tuple(CoveredOffer(kind="tool", name=name, calls=0) for name in names)
+    server = ServerCoverage(server="Files", offers=offers)
+    first, *more = coverage_lines([server], whole=True)[1:]
+    assert first.startswith("  tools never called    ")
+    assert all(line.startswith(" " * 24) for line in more)
+    assert all(len(line) <= 80 for line in (first, *more))
+    assert " ".join(line[24:] for line in (first, *more)).split(", ") == names
 
 
 @pytest.mark.parametrize(

@@ -174,3 +174,25 @@ def test_a_member_that_every_test_has_may_not_be_missing(name: str) -> None:
         "F007",
         f'suites[0].tests[0] needs the key "{name}"',
     )
+
+
+def test_a_report_that_lacks_tests_without_a_reason_is_an_error() -> None:
+    report = json.loads(saved(run_of(PASSED))) | {"selected": 3}
+    run = read_saved_run(json.dumps(report), "run.json")
+    assert (run.finished.summary.passed, run.finished.summary.errors) == (1, 1)
+    suite, (lost,) = run.all_suites[-1]
+    assert (suite.file, lost.name) == ("run.json", "the report is whole")
+    assert lost.fault is not None
+    assert lost.fault.kind == "incomplete_report"
+    assert "the results of 1 of 3 selected tests" in lost.fault.message
+    # Rendered again it stays what it is.
+    again = read_saved_run(saved(run), "again.json")
+    assert list(again.replay()) == list(run.replay())
+
+
+@pytest.mark.parametrize("reason", ["interrupted", "bailed"])
+def test_a_run_that_was_stopped_lacks_tests_for_a_reason(reason: str) -> None:
+    report = json.loads(saved(run_of(PASSED))) | {"selected": 3, reason: True}
+    run = read_saved_run(json.dumps(report), "run.json")
+    assert run.finished.summary == Summary(passed=1)
+    assert run.started.total == 3

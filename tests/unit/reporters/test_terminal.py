@@ -324,11 +324,29 @@ def test_a_verdict_without_mismatch_or_fault_gives_its_reason() -> None:
     assert printed(SUITE, failed).endswith("      a.test.mcp.yml:4\n      it was not to happen\n\n")
 
 
-def test_only_the_first_twenty_mismatches_are_shown() -> None:
+def test_only_the_first_ten_mismatches_are_shown_unless_more_is_asked_for() -> None:
     wrong = tuple(WRONG.but(path=f"n{number}") for number in range(22))
     text = printed(SUITE, case(status="failed", mismatches=wrong))
-    assert text.count(": differs") == 20
-    assert text.endswith("\n      … and 2 more mismatches\n\n")
+    assert text.count(": differs") == 10
+    assert text.endswith("\n      … and 12 more mismatches; -v shows them\n\n")
+    whole = printed(SUITE, case(status="failed", mismatches=wrong), verbose=True)
+    assert whole.count(": differs") == 22
+    assert " more mismatch" not in whole
+
+
+def test_ten_mismatches_are_all_there_is_to_say() -> None:
+    wrong = tuple(WRONG.but(path=f"n{number}") for number in range(10))
+    text = printed(SUITE, case(status="failed", mismatches=wrong))
+    assert text.count(": differs") == 10
+    assert " more mismatch" not in text
+
+
+def test_what_no_test_has_exercised_is_named_to_the_last_when_more_is_asked_for() -> None:
+    offers = tuple(CoveredOffer(kind="tool", name=f"tool_{n}", calls=0) for n in range(40))
+    coverage = (ServerCoverage(server="Files", offers=offers),)
+    end = RunFinished(summary=Summary(), duration_s=0.1, coverage=coverage)
+    assert "… and 35 more" in printed(SUITE, end)
+    assert "tool_39\n" in printed(SUITE, end, verbose=True)
 
 
 def test_only_the_last_twenty_lines_of_an_output_are_shown() -> None:

@@ -18,9 +18,14 @@ def _start() -> None:
         import coverage  # noqa: PLC0415  # it may not be there
     except ImportError:
         # Standard error belongs to the server, so the news goes where the files would be.
-        note = os.path.join(os.environ["MCPTEST_SERVER_COVERAGE"], "no-coverage-py")
-        with open(note, "w", encoding="utf-8") as file:
-            file.write(sys.executable + "\n")
+        # The names and the first line are those of runner/collectors.py.
+        note = os.path.join(os.environ["MCPTEST_SERVER_COVERAGE"], ".mcptest-no-coverage-py")
+        try:
+            with open(note, "x", encoding="utf-8") as file:
+                file.write(f"# written by mcptest\n{sys.executable}\n")
+        except FileExistsError:
+            # Another server of this run has said so.
+            pass
     else:
         coverage.process_startup()
 
