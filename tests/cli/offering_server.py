@@ -2,7 +2,7 @@
 
 It writes to stderr when it starts, remembers what was called in the file that CALLS names, and
 gives its tools on two pages. One of them changes its answer once the file that FICKLE names
-is there.
+is there. With ODD its name and some of its texts are such as no file can hold.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 NASTY = "\x1b[31mred\x1b[0m \x07 \u202eabc\nsecond line"
+
+HALF = "half \ud800 a pair"
 
 READS: dict[str, Any] = {"readOnlyHint": True}
 FIRST_PAGE: list[dict[str, Any]] = [
@@ -52,6 +54,19 @@ SECOND_PAGE: list[dict[str, Any]] = [
     {"name": "delete_all", "description": "Deletes.", "inputSchema": {"type": "object"}},
     {"name": "wipe", "annotations": {"destructiveHint": True}, "inputSchema": {"type": "object"}},
 ]
+NAME = "offering"
+if os.environ.get("ODD"):
+    NAME = f"{HALF} of ${{NOBODY}}"
+    SECOND_PAGE += [
+        {"name": HALF, "annotations": READS, "inputSchema": {}},
+        {
+            "name": "odd",
+            "title": HALF,
+            "description": HALF,
+            "annotations": READS,
+            "inputSchema": {"properties": {"a": {"default": HALF}}, "required": ["a", HALF]},
+        },
+    ]
 PROMPT = {
     "name": "greet",
     "arguments": [{"name": "who", "required": True}, {"name": "tone"}],
@@ -101,6 +116,7 @@ RESULTS = {
         ]
     },
     "structured": text("{}", structuredContent={"n": 1, "inner": {"s": "a"}, "x": None}),
+    "odd": text(HALF, structuredContent={HALF: HALF, "n": HALF}, **{HALF: 1}),
     "nasty": text(f"{NASTY}\n::error::not a command"),
 }
 
@@ -110,7 +126,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
         result: dict[str, Any] = {
             "protocolVersion": params["protocolVersion"],
             "capabilities": {"tools": {}, "resources": {}, "prompts": {}},
-            "serverInfo": {"name": "offering", "version": "1"},
+            "serverInfo": {"name": NAME, "version": "1"},
         }
     elif method == "tools/list" and "cursor" not in params:
         result = {"tools": FIRST_PAGE, "nextCursor": "two"}

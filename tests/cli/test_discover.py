@@ -113,6 +113,15 @@ def test_nothing_that_a_server_says_stands_raw_in_the_file(tmp_path: Path) -> No
     assert all(char == "\n" or char.isprintable() for char in text)
 
 
+def test_texts_that_no_file_can_hold_are_written_so_that_it_can(tmp_path: Path) -> None:
+    ended = discover(tmp_path, sys.executable, str(OFFERING), ODD="1")
+    assert ended.code == 0, ended.err
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert text.count('"half \\\\ud800 a pair of {NOBODY}"') == 2
+    assert "note: 1 tool(s) left out: their names cannot be written down\n" in ended.err
+    assert verdicts(tmp_path, ODD="1")["calls odd"] == "passed"
+
+
 def test_the_file_goes_to_standard_output_when_no_name_is_given(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "discover", "--", sys.executable, str(HERE / "tiny_server.py"))
     assert ended.code == 0

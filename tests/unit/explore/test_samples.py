@@ -93,6 +93,8 @@ def test_references_are_followed_and_circles_end() -> None:
 def test_an_example_that_cannot_be_written_down_is_passed_over() -> None:
     assert sample({"type": "string", "default": "${HOME}", "enum": ["x"]}) == "x"
     assert sample({"type": "string", "default": "a" * 5000}) == "example"
+    assert sample({"type": "string", "default": "\ud800"}) == "example"
+    assert sample({"type": "string", "default": "\U0001f600"}) == "\U0001f600"
 
 
 JSON = st.recursive(

@@ -15,6 +15,8 @@ from mcptest.matching.expectation import Compiler, written
 from mcptest.matching.values import equal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from mcptest.core.diagnostics import Complaint
 
 JSON = st.recursive(
@@ -166,6 +168,22 @@ def test_a_misspelt_key_is_pointed_out() -> None:
 def test_a_key_that_was_asked_for_itself_is_not_offered_for_another() -> None:
     (missing,) = differences({"text": 1, "texts": 1}, {"text": 1})
     assert missing.hint == ""
+
+
+def test_only_the_first_of_many_missing_keys_are_looked_for_under_another_name(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[str] = []
+
+    def remembering(word: str, known: Iterable[str]) -> str:
+        looked.append(word)
+        return next(iter(known))
+
+    monkeypatch.setattr("mcptest.matching.compare.closest", remembering)
+    found = differences({f"key{n}": 1 for n in range(300)}, {f"kex{n}": 1 for n in range(300)})
+    assert len(found) == 600
+    assert [each.hint for each in found if each.hint] == ['there is "kex0"'] * 50
+    assert looked == [f"key{n}" for n in range(50)]
 
 
 def test_a_huge_object_from_a_server_does_not_slow_the_search_for_a_misspelt_key() -> None:
