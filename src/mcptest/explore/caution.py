@@ -83,7 +83,7 @@ _NAME_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 _SAFE_NAME = r"[A-Za-z0-9_\-./]+"
 
 # The first word of a sentence says what is done, unless it names an argument: "start: a date".
-_OPENING = r"(?:\A|[.!?]\s)\W*(?:[A-Za-z]+ly\s+)?([A-Za-z]+)(?!\s*[:(])\b"
+_OPENING = r"(?:\A|[.!?]\s)\W{0,9}(?:[A-Za-z]{1,20}ly\s{1,9})?([A-Za-z]+)(?!\s{0,9}[:(])\b"
 _MAX_DESCRIPTION = 20_000
 
 
