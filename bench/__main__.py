@@ -23,6 +23,7 @@ from bench.suites import (
     build_server,
     python_environment,
     requests_of,
+    write_cases,
     write_large_suite,
     write_sleepy_suites,
     write_suite,
@@ -38,6 +39,7 @@ ONE, THOUSAND, MANY = "mcptest, 1 test", "mcptest, 1,000 tests", "mcptest, 5,000
 ALONE, EIGHT = "8 sleepy files, one at a time", "8 sleepy files, --parallel 8"
 RAW_LARGE, LARGE = "raw pipes, 64 MB", "mcptest, 64 MB"
 AEGIS = ROOT / ".venv" / "node" / "node_modules" / "mcp-aegis" / "bin" / "aegis.js"
+AUTOTEST = "@strowk/mcp-autotest-*/bin/mcp-autotest"
 PEERS = {
     "mcp-aegis": [
         shutil.which("node") or "node",
@@ -157,7 +159,7 @@ def report(found: dict[str, tuple[float, float]]) -> None:
     print(f"  {'marginal cost per test, µs':<58} {marginal_us:7.0f}")
     print(verdict("64 MB answer, over reading it raw", ms[LARGE] / ms[RAW_LARGE], 1.5))
     print(verdict("8 files at a time, over one at a time", ms[EIGHT] / ms[ALONE], 1 / 6.4))
-    for peer in PEERS:
+    for peer in (*PEERS, "mcp-autotest"):
         if peer + ", 1" in ms:
             report_peer(peer, ms)
 
@@ -166,7 +168,8 @@ def report_peer(peer: str, ms: dict[str, float]) -> None:
     """The same suites under another tool, measured in the same rounds."""
     one, thousand, many = (ms[f"{peer}, {n:,}"] for n in (1, 1000, 5000))
     marginal = (ms[MANY] - ms[ONE]) / (many - one)
-    print(verdict(f"start-up against {peer}", ms[ONE] / one, 0.35))
+    if peer == "mcp-aegis":
+        print(verdict(f"start-up against {peer}", ms[ONE] / one, 0.35))
     print(verdict(f"1,000 tests against {peer}", ms[THOUSAND] / thousand, 1))
     print(verdict(f"marginal cost per test against {peer}", marginal, 0.8))
 
@@ -192,14 +195,33 @@ def contestants_of(folder: Path, with_peers: bool) -> dict[str, Callable[[], tup
         for peer, command in PEERS.items():
             for n in SIZES:
                 contestants[f"{peer}, {n:,}"] = partial(timed, command, suites[n])
+        contestants |= autotest(folder, server)
     return contestants
+
+
+def autotest(folder: Path, server: list[str]) -> dict[str, Callable[[], tuple[float, float]]]:
+    """mcp-autotest on the same tests in its own format, where npm has it for this machine."""
+    found = next((ROOT / ".venv" / "node" / "node_modules").glob(AUTOTEST), None)
+    if found is None:
+        return {}
+    # It is packed without the right to be run.
+    binary = Path(shutil.copy(found, folder / "mcp-autotest"))
+    binary.chmod(0o755)
+    return {
+        f"mcp-autotest, {n:,}": partial(
+            timed, [str(binary), "run", str(write_cases(folder, n)), "--", *server]
+        )
+        for n in SIZES
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured")
     parser.add_argument(
-        "--peers", action="store_true", help="also measure mcp-aegis, as ./check installed it"
+        "--peers",
+        action="store_true",
+        help="also measure mcp-aegis and mcp-autotest, as ./check installed them",
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -13,6 +13,7 @@ __all__ = [
     "LARGE_BYTES",
     "build_server",
     "requests_of",
+    "write_cases",
     "write_large_suite",
     "write_sleepy_suites",
     "write_suite",
@@ -88,6 +89,25 @@ tests:
     expect:
       response: { jsonrpc: "2.0", id: 1, result: "match:type:object" }
 """
+
+
+CASE = """\
+---
+case: case {n} echoes
+in: {{"jsonrpc": "2.0", "id": "t-{n}", "method": "tools/call",
+  "params": {{"name": "echo", "arguments": {{"text": "hello {n}"}}}}}}
+out: {{"jsonrpc": "2.0", "id": "t-{n}",
+  "result": {{"content": [{{"type": "text", "text": "hello {n}"}}], "isError": false}}}}
+"""
+
+
+def write_cases(folder: Path, tests: int) -> Path:
+    """The same tests as `write_suite` has, in the format of mcp-autotest."""
+    place = folder / f"cases-{tests}"
+    place.mkdir()
+    body = "".join(CASE.format(n=n) for n in range(tests))
+    (place / "echo_test.yaml").write_text(body, encoding="utf-8")
+    return place
 
 
 SLEEPY_FILES = 8

@@ -18,6 +18,7 @@ NODE_PACKAGES = (
     "@modelcontextprotocol/server-everything",
     "@modelcontextprotocol/server-filesystem",
     "mcp-aegis",  # for its example suites and servers: the same format by other hands
+    "mcp-autotest",  # for the benchmark: the quickest tool with a format of its own
 )
 NODE_FOLDER = VENV / "node"
 

@@ -127,6 +127,8 @@ class _Loader:
         if not test.keys() >= _REQUIRED_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
+        if len(test) == len(_REQUIRED_TEST_KEYS):
+            return Case(name=fields.text("it"), line=line, steps=(step,) if step else ())
         return Case(
             name=fields.text("it"),
             line=line,
