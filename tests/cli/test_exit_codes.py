@@ -161,11 +161,11 @@ def test_a_fault_of_ours_does_not_leave_an_old_report_behind(
     def broken(*_: object) -> None:
         raise ZeroDivisionError("we cannot count")
 
-    (folder / "report.json").write_text("old")
+    (folder / "report.json").write_text("old", encoding="utf-8")
     monkeypatch.chdir(folder)
     monkeypatch.setattr("mcptest.runner.run.run_plan", broken)
     assert main(["run", ".", "--reporter", "json=report.json"]) == 4
-    report = json.loads((folder / "report.json").read_text())
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert report["error"]["kind"] == "internal"
     assert "we cannot count" in report["error"]["message"]
     assert "ZeroDivisionError" in capfd.readouterr().err

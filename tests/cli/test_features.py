@@ -305,13 +305,13 @@ def test_a_test_that_never_passes_fails_after_its_last_try(tmp_path: Path) -> No
     ended = run(tmp_path, flaky(9, retries=1), words=("--retries", "7"))
     (test,) = results(ended)
     assert (ended.code, test["status"], test["attempts"]) == (1, "failed", 2)
-    assert (tmp_path / "tally").read_text() == "xx"
+    assert (tmp_path / "tally").read_text(encoding="utf-8") == "xx"
     assert ended.report()["summary"]["flaky"] == 0
 
 
 def test_without_retries_a_test_is_tried_once(tmp_path: Path) -> None:
     assert run(tmp_path, flaky(2)).code == 1
-    assert (tmp_path / "tally").read_text() == "x"
+    assert (tmp_path / "tally").read_text(encoding="utf-8") == "x"
 
 
 # Coverage
@@ -454,7 +454,7 @@ ENDLESS_SCHEMA = {
 
 
 def test_a_schema_that_never_ends_is_stopped(tmp_path: Path) -> None:
-    (tmp_path / "s.json").write_text(json.dumps(ENDLESS_SCHEMA))
+    (tmp_path / "s.json").write_text(json.dumps(ENDLESS_SCHEMA), encoding="utf-8")
     wanted = {"response": {"result": {"structuredContent": "match:jsonSchema:s.json"}}}
     deep = {"it": "deep", "tool": "deep", "arguments": {"levels": 60}, "expect": wanted}
     first, second = results(run(tmp_path, deep, echo("goes on")))

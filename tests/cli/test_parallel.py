@@ -72,7 +72,7 @@ def test_every_file_has_its_own_server(tmp_path: Path) -> None:
         write_suite(tmp_path / f"f{number}.test.mcp.yml", test, test, server=features())
     ended = mcptest(tmp_path, "run", ".", "-j", "2", "--capture", "c.json")
     assert ended.code == 0
-    assert len(json.loads((tmp_path / "c.json").read_text())) == 3
+    assert len(json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))) == 3
 
 
 def test_a_server_that_never_starts_is_3_and_nothing_else(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_a_change_runs_the_file_it_touches_and_nothing_else(
 
 def test_a_mistake_does_not_end_the_watch(watching: Watching, tmp_path: Path) -> None:
     watching.wait_for("Ctrl-C ends it")
-    (tmp_path / "a.test.mcp.yml").write_text("description: 1\n")
+    (tmp_path / "a.test.mcp.yml").write_text("description: 1\n", encoding="utf-8")
     watching.wait_for("F007")
     assert watching.end() in (2, 130)
 
@@ -110,8 +110,8 @@ def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
 def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_path: Path) -> None:
     watching.wait_for("Ctrl-C ends it")
     before = len(watching.text)
-    (tmp_path / "server.log").write_text("x")
-    (tmp_path / "data.json").write_text("{}")
+    (tmp_path / "server.log").write_text("x", encoding="utf-8")
+    (tmp_path / "data.json").write_text("{}", encoding="utf-8")
     write_suite(tmp_path / "b.test.mcp.yml", echo("b"), echo("c"), server=features())
     watching.wait_for("2 tests: 2 passed")
     assert watching.text[before:].count("passed") == 1

@@ -46,12 +46,17 @@ class Watch:
             self.told.append(("started", event.name))
         if isinstance(event, CaseFinished):
             self.told.append((event.result.status, event.result.name))
-            self.asked_by.append(self._diary.read_text() if self.asked_by else self._second())
+            self.asked_by.append(
+                self._diary.read_text(encoding="utf-8") if self.asked_by else self._second()
+            )
 
     def _second(self) -> str:
         """What was asked once the second request is there, or when patience has ended."""
         deadline = time.monotonic() + self._patience_s
-        while "2;" not in (asked := self._diary.read_text()) and time.monotonic() < deadline:
+        while (
+            "2;" not in (asked := self._diary.read_text(encoding="utf-8"))
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.005)
         return asked
 
