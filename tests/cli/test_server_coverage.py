@@ -36,6 +36,7 @@ def test_a_server_in_python_leaves_what_coverage_can_read(tmp_path: Path) -> Non
     subprocess.run([*command, "combine", "-q", "cov"], cwd=tmp_path, check=True)
     subprocess.run([*command, "json", "-q", "-o", "c.json"], cwd=tmp_path, check=True)
     files = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["files"]
+    assert not any("sitecustomize" in name for name in files), "what we put there is not theirs"
     (covered,) = [figures for name, figures in files.items() if "feature_server" in name]
     assert covered["summary"]["covered_lines"] > 20
 
