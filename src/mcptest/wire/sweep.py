@@ -57,8 +57,9 @@ def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
         found = list_marked(mark, but)
         if not found:
             break
-        killed |= found
-        for pid in found:
+        for pid, command in found.items():
+            # Whoever is just ending has no command line any more; its name was read before.
+            killed[pid] = killed.get(pid) or command
             _kill(pid)
     return killed
 
