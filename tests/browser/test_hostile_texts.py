@@ -108,6 +108,16 @@ def shown(tab: Tab, path: Path, page: str) -> None:
     tab.show(path)
 
 
+def is_noticed(tab: Tab, path: Path, page: str) -> bool:
+    """Whether a page does something that it should not."""
+    try:
+        shown(tab, path, page)
+        return bool(tab.deeds or tab.value("window.canary !== undefined"))
+    except RuntimeError as error:
+        # It went elsewhere while we were looking, which is a deed as well.
+        return "navigated" in str(error)
+
+
 def use_everything(tab: Tab) -> None:
     """Open, press and follow all there is, and search for what is there."""
     tab.value(
@@ -148,12 +158,7 @@ def test_each_of_these_would_be_noticed_in_a_page_that_does_not_escape(
     text: str, tab: Tab, home: Home, tmp_path: Path
 ) -> None:
     raw = f"<!doctype html><title></title><style></style><body>{aimed(text, home)}"
-    try:
-        shown(tab, tmp_path / "raw.html", raw)
-        assert tab.deeds or tab.value("window.canary !== undefined")
-    except RuntimeError as error:
-        # It went elsewhere while we were looking, which is a deed as well.
-        assert "navigated" in str(error)
+    assert is_noticed(tab, tmp_path / "raw.html", raw)
 
 
 def test_a_page_that_calls_is_caught_by_the_one_it_calls(
