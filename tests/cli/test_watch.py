@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from test_parallel import servers_in, wait_for
 from mcptest.cli.watching import touched
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 # Its last line has been seen, but the round may be just over, or not quite.
@@ -49,15 +50,27 @@ class Watching:
             while line := stream.readline():
                 self.text += line
 
-    def wait_for(self, words: str) -> None:
+    def wait_for(self, words: str, save: Callable[[], object] | None = None) -> None:
+        """Wait for these words; what is saved is saved again now and then, as people do."""
         deadline = time.monotonic() + PATIENCE_S
+        saved_at = 0.0
         while words not in self.text:
-            assert time.monotonic() < deadline, f"waited too long for {words!r} in {self.text!r}"
+            now = time.monotonic()
+            assert now < deadline, f"waited too long for {words!r} in {self.text!r}"
+            if save and now > saved_at + 5:
+                save()
+                saved_at = now
             time.sleep(0.02)
 
     def end(self) -> int:
-        self.process.send_signal(signal.SIGINT)
-        status = self.process.wait(PATIENCE_S)
+        status = None
+        for _ in range(12):
+            # Pressed again now and then, as people do.
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self.process.wait(PATIENCE_S / 12)
+                break
+        assert status is not None, self.text
         self._reader.join(PATIENCE_S)
         return status
 
@@ -82,18 +95,17 @@ def test_a_change_runs_the_file_it_touches_and_nothing_else(
     assert "3 tests: 3 passed" in watching.text
     before = len(watching.text)
     wrong = echo("in a") | {"expect": said("not in a")}
-    write_suite(tmp_path / "a.test.mcp.yml", wrong, server=features())
-    watching.wait_for("1 failed")
+    a = tmp_path / "a.test.mcp.yml"
+    watching.wait_for("1 failed", lambda: write_suite(a, wrong, server=features()))
     assert "in b" not in watching.text[before:]
-    write_suite(tmp_path / "a.test.mcp.yml", echo("in a"), server=features())
-    watching.wait_for("1 passed")
+    watching.wait_for("1 passed", lambda: write_suite(a, echo("in a"), server=features()))
     assert watching.end() in ENDS
 
 
 def test_a_mistake_does_not_end_the_watch(watching: Watching, tmp_path: Path) -> None:
     watching.wait_for("Ctrl-C ends it")
-    (tmp_path / "a.test.mcp.yml").write_text("description: 1\n", encoding="utf-8")
-    watching.wait_for("F007")
+    a = tmp_path / "a.test.mcp.yml"
+    watching.wait_for("F007", lambda: a.write_text("description: 1\n", encoding="utf-8"))
     assert watching.end() in (2, 130)
 
 
@@ -112,8 +124,9 @@ def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_
     before = len(watching.text)
     (tmp_path / "server.log").write_text("x", encoding="utf-8")
     (tmp_path / "data.json").write_text("{}", encoding="utf-8")
-    write_suite(tmp_path / "b.test.mcp.yml", echo("b"), echo("c"), server=features())
-    watching.wait_for("2 tests: 2 passed")
+    b = tmp_path / "b.test.mcp.yml"
+    saved = (echo("b"), echo("c"))
+    watching.wait_for("2 tests: 2 passed", lambda: write_suite(b, *saved, server=features()))
     assert watching.text[before:].count("passed") == 1
     assert watching.end() in ENDS
 

@@ -9,7 +9,7 @@ import time
 from mcptest.cli.options import Command
 from mcptest.cli.output import complain
 from mcptest.cli.reports import Reports
-from mcptest.cli.run_options import OPTIONS
+from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.record import Record
@@ -42,10 +42,10 @@ class Limits(Record):
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
     _check_folder()
-    if "MCPTEST_FOLLOWS" in os.environ:
-        from mcptest.wire.again import follow_watcher  # noqa: PLC0415  # in rounds of a watch only
+    if FOLLOWS in os.environ:
+        from mcptest.wire.again import follow  # noqa: PLC0415  # in rounds of a watch only
 
-        follow_watcher()
+        follow(os.environ.pop(FOLLOWS))
     if arguments.has("--watch"):
         from mcptest.cli.watching import watch  # noqa: PLC0415  # for those who want it
 

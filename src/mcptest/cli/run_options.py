@@ -5,7 +5,10 @@ from __future__ import annotations
 from mcptest.cli.options import Option
 from mcptest.cli.report_names import REPORTERS
 
-__all__ = ["OPTIONS"]
+__all__ = ["FOLLOWS", "OPTIONS"]
+
+# Set for a round of a watch: names the process whose end is the round's end as well.
+FOLLOWS = "MCPTEST_FOLLOWS"
 
 _SERVER = (
     Option(

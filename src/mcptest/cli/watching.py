@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from mcptest.cli.output import complain
+from mcptest.cli.run_options import FOLLOWS
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.visible import visible
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["touched", "watch"]
 
-_TICK_MS = 100
+# The library forgets what changes in the very moment of a tick, so there are few of them.
+_TICK_MS = 400
 
 # Endings of the files that servers are made of, and names without one.
 _SOURCES = (
@@ -56,12 +58,12 @@ def watch(arguments: Arguments) -> int:
     try:
         for number, changes in enumerate(rounds):
             if number == 0:
-                status, is_over = run_again(["run", *words, *arguments.paths, *command])
+                status, is_over = run_again(["run", *words, *arguments.paths, *command], FOLLOWS)
                 noun = "folder" if len(roots) == 1 else "folders"
                 complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
             elif changes:
                 paths = touched([path for _, path in changes], arguments.paths)
-                status, is_over = run_again(["run", *words, *quiet, *paths, *command])
+                status, is_over = run_again(["run", *words, *quiet, *paths, *command], FOLLOWS)
             if is_over:
                 break
     except KeyboardInterrupt:

@@ -87,7 +87,6 @@ class Performer:
     def _attempt(self, case: Case, spec: ServerSpec, following: Step | None) -> CaseResult:
         began = time.monotonic()
         notes: tuple[str, ...] = ()
-        reply: Reply | None = None
         try:
             for written_step in case.steps:
                 step = self._filled(written_step)

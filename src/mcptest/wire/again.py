@@ -16,10 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import FrameType
 
-__all__ = ["follow_watcher", "run_again"]
-
-# Names the process whose end is ours as well.
-FOLLOWS = "MCPTEST_FOLLOWS"
+__all__ = ["follow", "run_again"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -46,31 +43,31 @@ class _PassedOn:
             signal.signal(number, handler)
 
 
-def follow_watcher() -> None:
-    """In a round of a watch: when the watch is killed, this is a signal to us."""
-    watcher = os.environ.pop(FOLLOWS, "")
-    if watcher:
-        follow_parent()
-        if str(os.getppid()) != watcher:
-            raise InterruptedRunError("whoever was watching has ended")
+def follow(watcher: str) -> None:
+    """From now on, the end of the process with this id is a signal to us."""
+    follow_parent()
+    if str(os.getppid()) != watcher:
+        raise InterruptedRunError("whoever was watching has ended")
 
 
-def run_again(words: Sequence[str]) -> tuple[int, bool]:
+def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
     """The exit status of `mcptest` with these words, and whether we were told to stop.
 
+    The variable `follows` tells the child whom to follow.
     The child is in a process group of its own, so that each Ctrl-C reaches it once: by us.
     """
     signals = _PassedOn()
     try:
         child = subprocess.Popen(
             [sys.executable, "-m", "mcptest", *words],
-            env=os.environ | {FOLLOWS: str(os.getpid())},
+            env=os.environ | {follows: str(os.getpid())},
             process_group=0,
         )
         signals.pid = child.pid
         # One may have come before there was anybody to pass it on to.
         signals.pass_on()
         status = child.wait()
-        return (status if status >= 0 else 128 - status), bool(signals.last)
     finally:
         signals.restore()
+    # Only now: a signal that came while the child was ending counts as well.
+    return (status if status >= 0 else 128 - status), bool(signals.last)
