@@ -13,8 +13,13 @@ from mcptest.core.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import Literal
 
     from mcptest.core.coverage import Use
+    from mcptest.core.dialogue import Dialogue
+
+    # What may be there that is not written: nothing, keys of objects, items of arrays as well.
+    Leniency = Literal["", "objects", "all"]
 
 __all__ = [
     "Capture",
@@ -84,7 +89,7 @@ class Expectation(Record):
 
     `has_regex` says that some regular expression is searched, `has_foreign_check` that something
     is computed which no signal to us can end, `may_check_nothing` that `response` can be met by
-    something that is not there.
+    something that is not there. `leniency` says what else may be in the answer.
     """
 
     response: object = ABSENT
@@ -95,6 +100,7 @@ class Expectation(Record):
     has_regex: bool = False
     has_foreign_check: bool = False
     may_check_nothing: bool = False
+    leniency: Leniency = ""
 
 
 class Capture(Record):
@@ -129,11 +135,15 @@ class Step(Record):
 
 
 class Case(Record):
-    """One named test. `skip` is the reason for leaving it out, None when it is run."""
+    """One named test. `skip` is the reason for leaving it out, None when it is run.
+
+    What it does is either its steps, each a request and its answer, or a dialogue.
+    """
 
     name: str
     line: int
-    steps: tuple[Step, ...]
+    steps: tuple[Step, ...] = ()
+    dialogue: Dialogue | None = None
     timeout_s: float | None = None
     skip: str | None = None
     only: bool = False

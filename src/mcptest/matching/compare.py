@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.paths import Trail
+    from mcptest.core.plan import Leniency
     from mcptest.matching.hints import Elsewhere
 
     # A mismatch, what to look for elsewhere (ABSENT when that would not help), and what
@@ -40,11 +41,11 @@ _MAX_WEIGHED = 50
 
 
 def compare(
-    expected: object, actual: object, trail: Trail = None, *, partial: bool = False
+    expected: object, actual: object, trail: Trail = None, *, leniency: Leniency = ""
 ) -> Iterator[Mismatch]:
     """Every way in which `actual` is not what the compiled `expected` asks for."""
     elsewhere: Elsewhere | None = None
-    found = _differences(expected, actual, trail, partial)
+    found = _differences(expected, actual, trail, leniency)
     for mismatch, wanted, look in islice(found, _MAX_HINTED):
         hint = mismatch.hint or (look() if look else "")
         if not hint and wanted is not ABSENT:
@@ -64,7 +65,7 @@ def _places_of(answer: object, trail: Trail) -> Elsewhere:
 
 def is_met(expected: object, actual: object) -> bool:
     """Whether `actual` is what the compiled `expected` asks for, without the reasons."""
-    return next(_differences(expected, actual, None, partial=False), None) is None
+    return next(_differences(expected, actual, None, leniency=""), None) is None
 
 
 def is_same(expected: object, actual: object) -> bool:
@@ -97,7 +98,7 @@ def _are_same_objects(expected: dict[str, object], actual: dict[str, object]) ->
 
 
 def _differences(
-    expected: object, actual: object, trail: Trail, partial: bool
+    expected: object, actual: object, trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     if isinstance(expected, Pattern):
         miss = expected.miss(actual)
@@ -106,9 +107,9 @@ def _differences(
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
-        yield from _in_objects(expected, actual, trail, partial)
+        yield from _in_objects(expected, actual, trail, leniency)
     elif isinstance(expected, list) and isinstance(actual, list):
-        yield from _in_arrays(expected, actual, trail, partial)
+        yield from _in_arrays(expected, actual, trail, leniency)
     elif json_type(expected) != json_type(actual) or expected != actual:
         yield _difference(expected, actual, trail)
 
@@ -117,57 +118,59 @@ def _differences(
 
 
 def _in_objects(
-    expected: dict[str, object], actual: dict[str, object], trail: Trail, partial: bool
+    expected: dict[str, object], actual: dict[str, object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     for key, wanted in expected.items():
         if key in actual:
             got = actual[key]
             # Most of any answer is equal scalars; they need no trail and no generator.
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
-                yield from _differences(wanted, got, (trail, key), partial)
-        elif not _accepts_absence(wanted, partial):
+                yield from _differences(wanted, got, (trail, key), leniency)
+        elif not _accepts_absence(wanted, leniency):
             look = bound(_near_key, key, actual, expected)
             yield _missing(wanted, (trail, key)), wanted, look
-    if not partial and not actual.keys() <= expected.keys():
+    if not leniency and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
             if key not in expected:
                 yield _surplus(surplus, (trail, key)), ABSENT, None
 
 
 def _in_arrays(
-    expected: list[object], actual: list[object], trail: Trail, partial: bool
+    expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
-    found = _by_position(expected, actual, trail, partial)
+    found = _by_position(expected, actual, trail, leniency)
     first = next(found, None)
     if first:
         mismatch, wanted, look = first
 
         # What is wrong with the array as a whole is said once.
         def look_at_all() -> str:
-            return _array_hint(expected, actual, trail, partial) or (look() if look else "")
+            return _array_hint(expected, actual, trail, leniency) or (look() if look else "")
 
         yield mismatch, wanted, look_at_all
         yield from found
 
 
 def _by_position(
-    expected: list[object], actual: list[object], trail: Trail, partial: bool
+    expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     for index, wanted in enumerate(expected):
         if index < len(actual):
-            yield from _differences(wanted, actual[index], (trail, index), partial)
+            yield from _differences(wanted, actual[index], (trail, index), leniency)
         else:
             yield _missing(wanted, (trail, index)), ABSENT, None
-    if not partial:
+    if leniency != "all":
         for index in range(len(expected), len(actual)):
             yield _surplus(actual[index], (trail, index)), ABSENT, None
 
 
-def _array_hint(expected: list[object], actual: list[object], trail: Trail, partial: bool) -> str:
+def _array_hint(
+    expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
+) -> str:
     from mcptest.matching.hints import array_hint  # noqa: PLC0415  # as above
 
     def meets(wanted: object, got: object) -> bool:
-        return next(_differences(wanted, got, None, partial), None) is None
+        return next(_differences(wanted, got, None, leniency), None) is None
 
     return array_hint(expected, actual, trail, meets)
 
@@ -179,7 +182,7 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference
     for check in group.checks:
         yield from _BY_CHECK[type(check)](check, actual, trail)
     if group.siblings:
-        yield from _differences(group.siblings, actual, trail, partial=True)
+        yield from _differences(group.siblings, actual, trail, leniency="all")
 
 
 def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -189,12 +192,12 @@ def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Di
 
 
 def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
-    return _differences(check.value, actual, trail, partial=True)
+    return _differences(check.value, actual, trail, leniency="all")
 
 
 def _in_all(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
     for wanted in check.values:
-        yield from _differences(wanted, actual, trail, partial=False)
+        yield from _differences(wanted, actual, trail, leniency="")
 
 
 def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -202,7 +205,7 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Differen
         yield _no_array("match:arrayElements", check.value, actual, trail), ABSENT, None
         return
     for index, element in enumerate(actual):
-        yield from _differences(check.value, element, (trail, index), partial=False)
+        yield from _differences(check.value, element, (trail, index), leniency="")
 
 
 def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -230,7 +233,7 @@ def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]
     """Which pair differs least, and in what it does first; "" when there is none."""
     best = (_MAX_WEIGHED + 1, "")
     for index, (wanted, got) in enumerate(pairs):
-        found = list(islice(_differences(wanted, got, None, partial=False), _MAX_WEIGHED))
+        found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_WEIGHED))
         first = found[0][0]
         # One that is another thing altogether differs once, and is not near.
         weight = len(found) if first.path else _MAX_WEIGHED
@@ -249,7 +252,7 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
         message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
         yield _said(message, extract.value, ABSENT, inner), ABSENT, None
     else:
-        yield from _differences(extract.value, found, inner, partial=False)
+        yield from _differences(extract.value, found, inner, leniency="")
 
 
 def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
@@ -276,20 +279,20 @@ _BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
 # Single values
 
 
-def _accepts_absence(wanted: object, partial: bool) -> bool:
+def _accepts_absence(wanted: object, leniency: Leniency) -> bool:
     """Whether a key that is not there is fine."""
     if isinstance(wanted, Pattern):
-        return wanted.accepts_absence or (partial and wanted.negated)
+        return wanted.accepts_absence or (leniency != "" and wanted.negated)
     if not isinstance(wanted, Group) or wanted.siblings or not wanted.checks:
         return False
-    return all(_check_accepts_absence(check, partial) for check in wanted.checks)
+    return all(_check_accepts_absence(check, leniency) for check in wanted.checks)
 
 
-def _check_accepts_absence(check: object, partial: bool) -> bool:
+def _check_accepts_absence(check: object, leniency: Leniency) -> bool:
     if isinstance(check, AnyOf):
-        return any(_accepts_absence(value, partial) for value in check.values)
+        return any(_accepts_absence(value, leniency) for value in check.values)
     return isinstance(check, AllOf) and all(
-        _accepts_absence(value, partial) for value in check.values
+        _accepts_absence(value, leniency) for value in check.values
     )
 
 

@@ -6,6 +6,7 @@ where a text began with `match:` and a `Group` where a mapping holds directives.
 
 from __future__ import annotations
 
+from mcptest.core.dialogue import Ref
 from mcptest.core.record import Record
 from mcptest.matching.patterns import Pattern
 
@@ -70,6 +71,8 @@ def written(compiled: object) -> object:
     """What the author wrote, from the compiled form."""
     if isinstance(compiled, (Pattern, Group)):
         return compiled.source
+    if isinstance(compiled, Ref):
+        return f"!!ref {compiled.name}"
     if isinstance(compiled, dict):
         return {key: written(value) for key, value in compiled.items()}
     if isinstance(compiled, list):

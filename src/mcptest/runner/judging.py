@@ -39,7 +39,7 @@ def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
 def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
     """Every expectation that was not met; all are looked at."""
     if expectation.response is not ABSENT:
-        yield from compare(expectation.response, reply.message)
+        yield from compare(expectation.response, reply.message, leniency=expectation.leniency)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:
