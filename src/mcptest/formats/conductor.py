@@ -13,6 +13,7 @@ from mcptest.formats.conductor_request import FORMS
 from mcptest.formats.conductor_step import StepReader
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.formats.marks import read_only, read_skip, read_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,9 +43,6 @@ _ALL_TEST_KEYS = frozenset(_TEST_KEYS)
 _REQUIRED_TEST_KEYS = frozenset(["it", "request", "expect"])
 
 _MAX_RETRIES = 100
-
-# Words that other versions of YAML take for booleans; none of them is a reason.
-_SWITCHES = frozenset(["yes", "no", "on", "off", "y", "n", "true", "false"])
 
 
 def load_conductor(
@@ -134,9 +132,9 @@ class _Loader:
             line=line,
             steps=(step,) if step else (),
             timeout_s=fields.duration_s("timeout") if "timeout" in test else None,
-            skip=self._skip(fields) if "skip" in test else None,
-            only=self._only(fields) if "only" in test else False,
-            tags=self._tags(fields) if "tags" in test else (),
+            skip=read_skip(fields, "skip") if "skip" in test else None,
+            only=read_only(fields, "only") if "only" in test else False,
+            tags=read_tags(fields, "tags") if "tags" in test else (),
             retries=fields.whole_number("retries", 0, _MAX_RETRIES, 0)
             if "retries" in test
             else None,
@@ -149,33 +147,6 @@ class _Loader:
         if not any(form in test or fields.is_misspelt(form) for form in FORMS):
             message = f"a test needs one of the keys {', '.join(FORMS)}: what it sends"
             fields.complain("", "F007", message)
-
-    def _only(self, fields: Fields) -> bool:
-        is_only = fields.flag("only", False)
-        if is_only:
-            message = '"only" leaves out all other tests of this file'
-            fields.complain(
-                "only", "W002", message, "take it out before committing", severity="warning"
-            )
-        return is_only
-
-    def _tags(self, fields: Fields) -> tuple[str, ...]:
-        if isinstance(fields.mapping["tags"], str):
-            return (fields.text("tags"),)
-        return fields.texts("tags")
-
-    def _skip(self, fields: Fields) -> str | None:
-        """Why the test is skipped, "" without a reason; None when it is not."""
-        value = fields.mapping["skip"]
-        if isinstance(value, bool):
-            return "" if value else None
-        is_reason = isinstance(value, str) and value.strip()
-        if is_reason and str(value).casefold() not in _SWITCHES:
-            return str(value)
-        message = '"skip" must be true, false or a reason'
-        help = "in YAML 1.2 only true and false are booleans" if is_reason else ""
-        fields.complain("skip", "F008", message, help, on_key=False)
-        return None
 
 
 def _has_captures(document: object) -> bool:

@@ -79,7 +79,7 @@ class Keeper:
 
     def log(self) -> tuple[LogLine, ...]:
         """What was said during the step at hand, when a log is kept."""
-        return self._server.log() if self._server else ()
+        return self._server.connection.log() if self._server else ()
 
     def _reason_to_replace(self, step: Step) -> str:
         server = self._server

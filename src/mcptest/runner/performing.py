@@ -220,7 +220,7 @@ def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> 
         while stderr_may_still_come(expectation, reply.stderr):
             if not server.wait_for_stderr(deadline):
                 break
-            reply = reply.but(stderr=server.stderr_since(reply.stderr_mark))
+            reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
     if expectation.notifications:
         deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
         while notifications_may_still_come(expectation, reply):

@@ -9,31 +9,26 @@ from __future__ import annotations
 
 import time
 
-from mcptest import __version__
 from mcptest.core import jsonrpc
-from mcptest.core.capture import Exchange, SessionCapture
+from mcptest.core.capture import SessionCapture
 from mcptest.core.errors import ServerError
-from mcptest.core.framing import Frame, Noise, Overlong, encode_line
+from mcptest.core.framing import encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.session import INITIALIZE_ID, ClientSession
+from mcptest.core.session import INITIALIZE_ID
 from mcptest.core.strict_json import parse_json
 from mcptest.core.visible import visible
 from mcptest.runner import faults
-from mcptest.runner.findings import Findings
-from mcptest.runner.inbox import Inbox
+from mcptest.runner.connection import Connection
 from mcptest.runner.launcher import Launcher, Reply
-from mcptest.runner.log import MessageLog
 from mcptest.runner.readiness import ReadyPattern
-from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import Stopped, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
 
     # How much stderr had brought, and when it was, as a step's message was sent.
@@ -44,48 +39,45 @@ __all__ = ["Launcher", "Reply", "Server"]
 # A server whose stdout has ended is given this long to end as well.
 _EXIT_AFTER_EOF_S = 0.5
 
-_TICK_S = 0.1
-
-# How much may wait to be read by a server that asks us things and does not listen.
-_MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
-
 
 class Server:
     """A server under test, from spawn to its end."""
 
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.spec = spec
-        self.findings = Findings(spec.name)
+        self.launcher = launcher
         self.is_open = False
         self.stopped: Stopped | None = None
         self.answered_at_the_end = False
-        self.launcher = launcher
-        self._session = ClientSession(spec.protocol_version, __version__, spec.client)
-        self._wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
-        self._inbox = Inbox(self._session, self.findings, self._wire.redact)
+        self.connection = connection = Connection(spec, launcher)
+        self.findings = connection.findings
+        self._session, self._wire = connection.session, connection.wire
+        self._inbox = connection.inbox
         self._is_end_told = False
-        self._replied_bytes = 0
-        self._bytes_before = 0
         self._silent_since = ""
         self._begun: _Begun | None = None
         self._asked = 0
         self._is_asking = False
-        self._log: MessageLog | None = None
-        self._log_mark = 0
-        self._exchanges: list[Exchange] = []
 
     # Opening
 
-    def open(self) -> None:
-        """Wait until the server is ready and shake hands."""
-        began = time.monotonic()
-        self._start_step()
-        limit_s = self.spec.startup_timeout_s
+    def open(self, *, with_handshake: bool = True) -> None:
+        """Wait until the server is ready and shake hands, unless the tests do that."""
+        deadline = time.monotonic() + self.spec.startup_timeout_s
+        self.connection.start_step()
         if self.spec.ready_pattern:
-            self._wait_until_ready(began + limit_s)
+            self._wait_until_ready(deadline)
+        if with_handshake:
+            self.shake_hands(deadline)
+        self.is_open = True
+
+    def shake_hands(self, deadline: float | None = None) -> None:
+        """Initialise the session, as every client must before anything else."""
+        deadline = deadline or time.monotonic() + self.spec.startup_timeout_s
         request = self._session.initialize()
         self._ask(encode_line(request), INITIALIZE_ID)
-        answer = self._wait_for_answer("initialize", INITIALIZE_ID, began + limit_s, limit_s)
+        limit_s = self.spec.startup_timeout_s
+        answer = self._wait_for_answer("initialize", INITIALIZE_ID, deadline, limit_s)
         fault = handshake_fault(answer)
         if fault:
             raise ServerError(faults.with_evidence(fault, self._wire))
@@ -94,16 +86,15 @@ class Server:
         initialized = self._session.accept(answer["result"])
         self._wire.send(encode_line(initialized))
         self._wire.wait_until_read()
-        self._keep(request, answer)
-        self._keep(initialized)
-        self.is_open = True
+        self.connection.keep(request, answer)
+        self.connection.keep(initialized)
 
     def _wait_until_ready(self, deadline: float) -> None:
         pattern = ReadyPattern(self.spec.ready_pattern)
         while not pattern.is_found_in(self._wire.stderr):
             # Stdout is watched too: a server that ends or talks nonsense is noticed here.
-            self._take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
-            self._raise_broken()
+            self.connection.take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
+            self.connection.raise_broken()
             if self._wire.is_closed:
                 raise ServerError(self._gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
@@ -128,10 +119,10 @@ class Server:
             self._wire.wait_until_read()
         elapsed_s = time.monotonic() - began
         if self.launcher.keeps_traffic and not self._is_asking:
-            self._keep(parse_json(step.line.decode("utf-8")), answer)
+            self.connection.keep(parse_json(step.line.decode("utf-8")), answer)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
-        self.look_around()
+        self.connection.look_around()
         if wants_exit:
             self._session.abandon(step.id)
         elif answer is ABSENT:
@@ -139,9 +130,9 @@ class Server:
         return Reply(
             message=answer,
             elapsed_s=elapsed_s,
-            stderr=self.stderr_since(mark),
+            stderr=self.connection.stderr_since(mark),
             stderr_mark=mark,
-            size=self._wire.stdout_tail.total - self._bytes_before,
+            size=self.connection.size,
             exit_code=exit_code,
             notifications=tuple(self._inbox.notifications),
         )
@@ -174,9 +165,8 @@ class Server:
 
     def _begin(self, step: Step) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
-        self._start_step(keep_notifications=bool(step.expectation.notifications))
-        if self._log:
-            self._log.sent(step.line)
+        self.connection.start_step(keep_notifications=bool(step.expectation.notifications))
+        self.connection.note_sent(step.line)
         if _awaits_answer(step):
             self._ask(step.line, step.id)
         else:
@@ -185,26 +175,12 @@ class Server:
             self._wire.send(step.line)
         return begun
 
-    def _start_step(self, *, keep_notifications: bool = False) -> None:
-        self._inbox.start_step(keep_notifications=keep_notifications)
-        self._log = MessageLog() if self.launcher.keeps_log else None
-        self._log_mark = self._wire.stderr.total
-        self._bytes_before = self._wire.mark_stdout()
-        self._replied_bytes = 0
-
     def _refuse_gone(self, step: Step) -> None:
         """Nothing answers a notification; but a server that is gone has not taken it."""
-        if self._wire.is_closed or self._wire.has_exited:
+        if self.connection.is_lost:
             raise ServerError(self._gone(f"{visible(step.method)} was handed over"))
         if self._wire.has_closed_stdin:
             raise ServerError(faults.deaf(step.method, self._wire))
-
-    def stderr_since(self, mark: int) -> str:
-        if self._wire.stderr.total == mark:
-            return ""
-        kept, lost = self._wire.stderr.since(mark)
-        text = kept.decode("utf-8", "backslashreplace")
-        return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
 
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)
@@ -215,7 +191,7 @@ class Server:
         while len(self._inbox.notifications) == before:
             if not self.is_usable or time.monotonic() >= deadline:
                 return False
-            self._take(self._receive(deadline))
+            self.connection.take(self.connection.receive(deadline))
         return True
 
     @property
@@ -223,17 +199,15 @@ class Server:
         """Those that have come since the step began, when it looks at them."""
         return tuple(self._inbox.notifications)
 
-    def log(self) -> tuple[LogLine, ...]:
-        """What has been said since the step began, when a log is kept."""
-        if self._log is None:
-            return ()
-        size = self._wire.stdout_tail.total - self._bytes_before
-        return self._log.lines(self.stderr_since(self._log_mark), size)
-
     @property
     def capabilities(self) -> object:
         """What the server said it can do."""
         return self._session.capabilities
+
+    @property
+    def is_initialised(self) -> bool:
+        """Whether a handshake, ours or one of a test, has been completed."""
+        return self._session.state == "operational"
 
     @property
     def is_silent(self) -> bool:
@@ -242,21 +216,14 @@ class Server:
 
     @property
     def is_usable(self) -> bool:
-        return self.is_open and not (self._wire.is_closed or self._wire.has_exited)
-
-    def look_around(self) -> None:
-        """Take, without waiting, whatever has arrived or happened since the last look."""
-        if not self._wire.is_closed:
-            items = self._wire.receive(0.0)
-            if items:
-                self._take(items)
+        return self.is_open and not self.connection.is_lost
 
     def _wait_for_exit(self, deadline: float) -> int | None:
         while not self._wire.has_exited and time.monotonic() < deadline:
             if self._wire.is_closed:
                 self._wire.wait_for_exit(deadline, heed_interrupts=True)
             else:
-                self._take(self._wire.receive(deadline))
+                self.connection.take(self._wire.receive(deadline))
         if not self._wire.has_exited:
             return None
         self._is_end_told = True
@@ -265,7 +232,7 @@ class Server:
     # One call
 
     def _ask(self, line: bytes, id: object) -> None:
-        self._raise_broken()
+        self.connection.raise_broken()
         self._session.opened(id)
         self._inbox.expect(id)
         self._wire.send(line)
@@ -282,53 +249,14 @@ class Server:
         return self._inbox.answer
 
     def _wait_on(self, method: str, id: object, deadline: float, limit_s: float) -> None:
-        items = self._receive(deadline)
-        self._take(items)
+        items = self.connection.receive(deadline)
+        self.connection.take(items)
         if self._inbox.answer is not ABSENT:
             return
         if self._wire.is_closed:
             raise ServerError(self._gone(f"{faults.call(method, id)} was waiting for its answer"))
         if not items or time.monotonic() >= deadline:
             raise ServerError(self._timed_out(method, id, limit_s))
-
-    def _receive(self, deadline: float) -> list[Frame | Noise | Overlong]:
-        """What comes by the deadline; whoever shows progress hears from us meanwhile."""
-        tick = self.launcher.while_waiting
-        if tick is None:
-            return self._wire.receive(deadline)
-        while True:
-            pause = min(deadline, time.monotonic() + _TICK_S)
-            items = self._wire.receive(pause)
-            if items or self._wire.is_closed or pause == deadline:
-                return items
-            tick()
-
-    def _take(self, items: list[Frame | Noise | Overlong]) -> None:
-        if self._log:
-            self._log.received(items)
-        for reply in self._inbox.take(items):
-            line = encode_line(reply)
-            if self._log:
-                self._log.sent(line)
-            self._replied_bytes += len(line)
-            self._wire.send(line)
-        self._check_budget()
-        # A step whose answer came right stands; the next one is told.
-        if self._inbox.is_waiting:
-            self._raise_broken()
-
-    def _raise_broken(self) -> None:
-        fault = self._inbox.take_fault()
-        if fault:
-            raise ServerError(faults.with_evidence(fault, self._wire))
-
-    def _check_budget(self) -> None:
-        limits, messages = self.spec.limits, self._inbox.messages
-        size = self._wire.stdout_tail.total - self._bytes_before
-        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
-            raise ServerError(faults.over_budget(limits, messages, size, self._wire))
-        if min(self._replied_bytes, self._wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES:
-            raise ServerError(faults.asks_and_never_listens(self._wire))
 
     # Faults
 
@@ -379,12 +307,8 @@ class Server:
         return SessionCapture(
             server_label=f"stdio://{self.spec.name}",
             server_capabilities=self._session.capabilities,
-            exchanges=tuple(self._exchanges),
+            exchanges=tuple(self.connection.exchanges),
         )
-
-    def _keep(self, request: object, response: object = ABSENT) -> None:
-        if self.launcher.keeps_traffic:
-            self._exchanges.append(Exchange(request=request, response=response))
 
 
 def _awaits_answer(step: Step) -> bool:

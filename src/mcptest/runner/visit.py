@@ -108,7 +108,7 @@ class Visit:
     @property
     def stderr(self) -> str:
         """What the server has written to stderr, as far as it was kept."""
-        here = self._server.stderr_since(0) if self._server else ""
+        here = self._server.connection.stderr_since(0) if self._server else ""
         text: str = self._cleaned(self._heard + here)
         return text
 
@@ -117,4 +117,4 @@ class Visit:
         server, self._server = self._server, None
         if server:
             server.close()
-            self._heard += server.stderr_since(0)
+            self._heard += server.connection.stderr_since(0)

@@ -1,0 +1,154 @@
+"""What goes to one server process and what comes from it: sent, taken in, counted and kept.
+
+The connection knows the pipe, the session and the inbox behind it. What a step or a dialogue
+makes of what has come is for those who drive the server.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mcptest import __version__
+from mcptest.core.capture import Exchange
+from mcptest.core.errors import ServerError
+from mcptest.core.framing import encode_line
+from mcptest.core.outcome import ABSENT
+from mcptest.core.session import ClientSession
+from mcptest.runner import faults
+from mcptest.runner.findings import Findings
+from mcptest.runner.inbox import Inbox
+from mcptest.runner.log import MessageLog
+from mcptest.wire.stdio import StdioServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.framing import Frame, Noise, Overlong
+    from mcptest.core.outcome import LogLine
+    from mcptest.core.plan import ServerSpec
+    from mcptest.runner.launcher import Launcher
+
+    Item = Frame | Noise | Overlong
+
+__all__ = ["Connection"]
+
+_TICK_S = 0.1
+
+# How much may wait to be read by a server that asks us things and does not listen.
+_MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
+
+
+class Connection:
+    """The line to one server under test."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+        self.spec = spec
+        self.launcher = launcher
+        self.findings = Findings(spec.name)
+        self.session = ClientSession(spec.protocol_version, __version__, spec.client)
+        self.wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
+        self.inbox = Inbox(self.session, self.findings, self.wire.redact)
+        self.exchanges: list[Exchange] = []
+        self._replied_bytes = 0
+        self._bytes_before = 0
+        self._log: MessageLog | None = None
+        self._log_mark = 0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the process has ended or its stdout has."""
+        return self.wire.is_closed or self.wire.has_exited
+
+    @property
+    def size(self) -> int:
+        """How many bytes have come since the step began."""
+        return self.wire.stdout_tail.total - self._bytes_before
+
+    def start_step(self, *, keep_notifications: bool = False) -> None:
+        """What comes from here on belongs to the next step."""
+        self.inbox.start_step(keep_notifications=keep_notifications)
+        self._log = MessageLog() if self.launcher.keeps_log else None
+        self._log_mark = self.wire.stderr.total
+        self._bytes_before = self.wire.mark_stdout()
+        self._replied_bytes = 0
+
+    def note_sent(self, line: bytes) -> None:
+        """Put a line into the log of the step, when one is kept."""
+        if self._log:
+            self._log.sent(line)
+
+    def send(self, line: bytes) -> None:
+        self.note_sent(line)
+        self.wire.send(line)
+
+    # Receiving
+
+    def receive(self, deadline: float) -> list[Item]:
+        """What comes by the deadline; whoever shows progress hears from us meanwhile."""
+        tick = self.launcher.while_waiting
+        if tick is None:
+            return self.wire.receive(deadline)
+        while True:
+            pause = min(deadline, time.monotonic() + _TICK_S)
+            items = self.wire.receive(pause)
+            if items or self.wire.is_closed or pause == deadline:
+                return items
+            tick()
+
+    def take(self, items: list[Item]) -> None:
+        """Sort what has come, and give the server what it is owed for it."""
+        if self._log:
+            self._log.received(items)
+        for reply in self.inbox.take(items):
+            line = encode_line(reply)
+            self._replied_bytes += len(line)
+            self.send(line)
+        self._check_budget()
+        # A step whose answer came right stands; the next one is told.
+        if self.inbox.is_waiting:
+            self.raise_broken()
+
+    def look_around(self) -> None:
+        """Take, without waiting, whatever has arrived or happened since the last look."""
+        if not self.wire.is_closed:
+            items = self.wire.receive(0.0)
+            if items:
+                self.take(items)
+
+    def raise_broken(self) -> None:
+        """Raise what has made it impossible to go on, if anything has."""
+        fault = self.inbox.take_fault()
+        if fault:
+            raise ServerError(faults.with_evidence(fault, self.wire))
+
+    def _check_budget(self) -> None:
+        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
+        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
+            raise ServerError(faults.over_budget(limits, messages, size, self.wire))
+        if min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES:
+            raise ServerError(faults.asks_and_never_listens(self.wire))
+
+    # What is kept
+
+    def stderr_since(self, mark: int) -> str:
+        if self.wire.stderr.total == mark:
+            return ""
+        kept, lost = self.wire.stderr.since(mark)
+        text = kept.decode("utf-8", "backslashreplace")
+        return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
+
+    def log(self) -> tuple[LogLine, ...]:
+        """What has been said since the step began, when a log is kept."""
+        if self._log is None:
+            return ()
+        return self._log.lines(self.stderr_since(self._log_mark), self.size)
+
+    def keep(self, request: object, response: object = ABSENT) -> int:
+        """Put an exchange into the capture, if there is one; its place there."""
+        if self.launcher.keeps_traffic:
+            self.exchanges.append(Exchange(request=request, response=response))
+        return len(self.exchanges) - 1
+
+    def keep_response(self, place: int, response: object) -> None:
+        """Complete an exchange whose answer has come."""
+        if self.launcher.keeps_traffic:
+            self.exchanges[place] = self.exchanges[place].but(response=response)
