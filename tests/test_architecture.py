@@ -84,6 +84,8 @@ MAY_DEFER = {
     "matching/text_diff.py",
     "runner/apart.py",
     "runner/child/sitecustomize.py",
+    "runner/loading.py",
+    "runner/performing.py",
     "wire/orphans.py",
     "wire/workers.py",
 }

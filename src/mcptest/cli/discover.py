@@ -25,7 +25,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.shown import counted
-from mcptest.runner.discovery import SUITE_ENDINGS, read_text
+from mcptest.runner.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan
 
@@ -81,11 +81,11 @@ def _target(arguments: Arguments) -> str:
     path = arguments.last("--output", "-")
     if path == "-":
         return ""
-    if not path.endswith(SUITE_ENDINGS):
+    if not path.endswith(CONDUCTOR_ENDINGS):
         raise UsageError(
             f"{visible(path)} would not be found as a test file; their names end in "
-            f"{SUITE_ENDINGS[0]}",
-            f"for example -o {visible(path.partition('.')[0] or 'server')}{SUITE_ENDINGS[0]}",
+            f"{CONDUCTOR_ENDINGS[0]}",
+            f"for example -o {visible(path.partition('.')[0] or 'server')}{CONDUCTOR_ENDINGS[0]}",
         )
     if os.path.lexists(path) and not arguments.has("--force"):
         message = f"{visible(path)} is there already, and is left as it is"

@@ -35,6 +35,11 @@ _SELECTION = (
     Option(names=("--tag",), value="TAG", repeatable=True, help="only tests with this tag"),
     Option(names=("--skip-tag",), value="TAG", repeatable=True, help="no tests with this tag"),
     Option(
+        names=("--format",),
+        value="NAME",
+        help="read all files as conductor or cases; default: by their names, else by their text",
+    ),
+    Option(
         names=("--shard",),
         value="I/N",
         help="only part I of N of the files; every file is in exactly one part",

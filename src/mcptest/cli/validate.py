@@ -7,6 +7,7 @@ import os
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.wanted import file_format
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -24,7 +25,7 @@ def validate(arguments: Arguments) -> int:
     """Report every mistake in the files; the exit status."""
     if not arguments.paths:
         raise UsageError("mcptest validate needs a file, a folder or a glob")
-    suites, mistakes, warnings = load_suites(arguments.paths, os.environ)
+    suites, mistakes, warnings = load_suites(arguments.paths, os.environ, file_format(arguments))
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -53,7 +54,14 @@ COMMAND = Command(
     summary="Load test files and report every mistake, without starting anything.",
     usage="mcptest validate PATH…",
     details="PATH is a file, a folder or a quoted glob.",
-    options=(Option(names=("--json",), help="print the result as one JSON object"),),
+    options=(
+        Option(names=("--json",), help="print the result as one JSON object"),
+        Option(
+            names=("--format",),
+            value="NAME",
+            help="read all files as conductor or cases; default: by their names or their text",
+        ),
+    ),
     examples=("mcptest validate tests/", "mcptest validate tests/ --json"),
     run=validate,
 )

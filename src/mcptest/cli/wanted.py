@@ -7,6 +7,7 @@ import re
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
 from mcptest.formats.durations import parse_duration
+from mcptest.runner.file_format import FORMATS
 from mcptest.runner.loading import Wanted
 from mcptest.runner.selection import Selection, Shard
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
 
 __all__ = [
+    "file_format",
     "min_coverage",
     "parallel",
     "retries",
@@ -40,7 +42,17 @@ def wanted(arguments: Arguments) -> Wanted:
             shard=_shard(arguments),
         ),
         timeout_s=timeout_s(arguments),
+        format=file_format(arguments),
     )
+
+
+def file_format(arguments: Arguments) -> str:
+    """The format that all files are to be read in, "" to see for each."""
+    name = arguments.last("--format")
+    if arguments.has("--format") and name not in FORMATS:
+        message = f"--format takes {' or '.join(FORMATS)}, not {visible(name)!r}"
+        raise UsageError(message)
+    return name
 
 
 def parallel(arguments: Arguments) -> int | None:

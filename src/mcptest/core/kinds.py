@@ -22,6 +22,8 @@ FAULTS = frozenset(
         "pattern_too_slow",
         "missing_capture",
         "unusable_capture",
+        "no_batches",
+        "hook_failed",
         "worker_lost",
         "incomplete_report",
         "interrupted",

@@ -66,7 +66,7 @@ def render_path(steps: Iterable[Step]) -> str:
 
 
 # Strings, compiled by `re` on first use: a run without failures needs neither.
-_PLAIN_WORD = r"[^\W\d][\w$-]*"
+_PLAIN_WORD = r"[^\W\d][\w$#-]*"
 _STEP = (
     r"""(?x)\[(?P<index>\d+)\] | \["(?P<quoted>(?:[^"\\]|\\.)*)"\] | (?:^|\.)(?P<word>[^.\[\]]+)"""
 )

@@ -111,9 +111,15 @@ class ClientSession:
         """Take the server's answer; the notification that completes the handshake."""
         self._expect_state("initializing")
         self.state = "operational"
-        self.revision = REVISIONS.get(result.get("protocolVersion", ""), self.revision)
+        version = result.get("protocolVersion")
+        self.revision = REVISIONS.get(version if isinstance(version, str) else "", self.revision)
         self.capabilities = result.get("capabilities")
         return jsonrpc.notification("notifications/initialized")
+
+    def adopt(self, result: Message) -> None:
+        """A handshake that was done without us has brought this result."""
+        self.state = "initializing"
+        self.accept(result)
 
     def terminate(self) -> None:
         self.state = "terminated"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Severity
     from mcptest.formats.document import Document
+    from mcptest.formats.stream import Stream
 
     Steps = tuple[str | int, ...]
 
@@ -35,7 +36,7 @@ _KINDS = {
 
 def kind_of(value: object) -> str:
     """What a value is, as an author of YAML would say it."""
-    return _KINDS[type(value)]
+    return _KINDS.get(type(value), "a tag")
 
 
 class Fields:
@@ -188,11 +189,14 @@ class Fields:
         self.complain(key, "F008", message, help, on_key=False)
 
 
-def diagnose(document: Document, complaints: Sequence[Complaint]) -> tuple[Diagnostic, ...]:
+def diagnose(
+    document: Document | Stream, complaints: Sequence[Complaint]
+) -> tuple[Diagnostic, ...]:
     """The complaints with their places in the file, in the order of the file."""
     if not complaints:
         return ()
-    places = locate(document)
+    # A stream knows its places; and whoever has none should not have to load its reader.
+    places = document.places() if hasattr(document, "places") else locate(document)
     found = []
     for complaint in complaints:
         if complaint.on_key:

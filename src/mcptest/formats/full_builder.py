@@ -23,9 +23,11 @@ from yaml.events import (
 )
 
 from mcptest.core.visible import shorten
+from mcptest.formats.full_dialect import PLAIN, Tagged
 from mcptest.formats.full_shield import LONE_SURROGATE
+from mcptest.formats.full_tags import TagError, check_collection_tag, value_of_tag
 from mcptest.formats.limits import MAX_DEPTH, MAX_NODES
-from mcptest.formats.scalars import KNOWN_TAGS, resolve_as, resolve_plain
+from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.formats.full_dialect import Dialect
     from mcptest.formats.full_problems import Source
     from mcptest.formats.full_shield import Shield
 
@@ -46,7 +49,6 @@ if TYPE_CHECKING:
 __all__ = ["Abandoned", "Builder"]
 
 MAX_DIAGNOSTICS = 100
-_YAML_TAG = "tag:yaml.org,2002:"
 # Stands for the key `<<` until its mapping ends.
 _MERGE: Any = object()
 
@@ -56,19 +58,34 @@ class Abandoned(Exception):
 
 
 class Builder:
-    """Reads one document; only without `diagnostics` does its value mean anything."""
+    """Reads one document; only without `diagnostics` does its value mean anything.
 
-    def __init__(self, source: Source, shield: Shield, *, with_spots: bool = False) -> None:
+    `nodes` is what other documents of the same file have used up of the limit.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        shield: Shield,
+        *,
+        with_spots: bool = False,
+        dialect: Dialect = PLAIN,
+        nodes: int = 0,
+    ) -> None:
         self.diagnostics: list[Diagnostic] = []
         self.holder: list[Any] = []
         self.starts: dict[int, list[int]] = {id(self.holder): []}
         self.spots: Spots | None = {} if with_spots else None
+        self.nodes = nodes
         self._source = source
+        self._first_line = source.first_line
+        self._dialect = dialect
         self._shield = shield if shield.is_needed else None
         self._anchors: dict[str, Target | None] = {}
         self._merges: dict[int, Any] = {}
+        self._repeats: dict[str, int] = {}
+        self._renamed: set[str] = set()
         self._documents = 0
-        self._nodes = 0
         self._node: Any = self.holder  # the innermost open collection
         self._key: Any = None  # its entry that waits for a value
         self._key_event: Any = None
@@ -95,15 +112,11 @@ class Builder:
     def _on_document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            self._abandon(
-                "F005",
-                "a second document starts here; a file holds exactly one",
-                event,
-                help="remove this line, or put what follows into a file of its own",
-            )
+            message, help = self._dialect.second_document
+            self._abandon("F005", message, event, help=help)
 
     def _on_scalar(self, event: Any) -> None:
-        self._nodes += 1
+        self.nodes += 1
         text = event.value if self._shield is None else self._unshielded(event)
         if self._key is None and type(self._node) is dict:
             self._take_key(event, text)
@@ -134,45 +147,33 @@ class Builder:
     def _marked_scalar(self, event: Any, text: str) -> object:
         """The value of a scalar with a tag or an anchor."""
         value: object = None
-        kind = event.tag.removeprefix(_YAML_TAG) if event.tag else ""
         if event.tag is None:
             value = text if event.style else self._plain(event, text)
-        elif event.tag == "!":
-            value = text
-        elif kind not in KNOWN_TAGS or kind == event.tag:
-            self._refuse_tag(event, "a scalar")
         else:
             try:
-                value = resolve_as(kind, text)
-            except ValueError as refused:
-                self._report("F004", f"!!{kind} does not fit: {refused}", event)
+                value = value_of_tag(event.tag, text, self._dialect.tags)
+            except TagError as refused:
+                self._refuse_tag(event, refused)
         if event.anchor is not None:
             self._anchors[event.anchor] = (value, 1, 0, text)
         return value
 
-    def _refuse_tag(self, event: Any, what: str) -> None:
-        shown = event.tag
-        if shown.startswith(_YAML_TAG):
-            shown = "!!" + shown.removeprefix(_YAML_TAG)
-        if shown in ("!!map", "!!seq", *(f"!!{kind}" for kind in KNOWN_TAGS)):
-            self._report("F004", f"{shown} does not fit {what}", event, width=len(shown))
-            return
-        self._report(
-            "F004",
-            f"the tag {shorten(shown, 60)} is refused: object tags are not allowed",
-            event,
-            width=len(shown),
-            help="write plain mappings, lists, text, numbers, true, false or null",
-        )
+    def _refuse_tag(self, event: Any, refused: TagError) -> None:
+        self._report("F004", str(refused), event, width=refused.width, help=refused.help)
 
     def _take_key(self, event: Any, text: str) -> None:
         if event.tag is not None or event.anchor is not None:
-            self._marked_scalar(event, text)
+            self._refuse_tagged_key(event, self._marked_scalar(event, text))
         if text == "<<" and not event.style and event.tag is None:
             self._merges[id(self._node)] = event
             self._set_key(event, _MERGE, text)
         else:
             self._set_key(event, text, text)
+
+    def _refuse_tagged_key(self, event: Any, value: object) -> None:
+        if isinstance(value, Tagged):
+            message = f"!!{value.tag} stands on a key; a key is plain text"
+            self._report("F004", message, event, help=f"remove !!{value.tag}")
 
     def _set_key(self, event: Any, key: Any, text: str) -> None:
         self._key, self._key_event = key, event
@@ -180,28 +181,68 @@ class Builder:
         first = self._key_lines.setdefault(key, line)
         # An entry further up may share the line only in a flow mapping.
         if first != line or key in self._node:
+            self._set_key_again(event, key, text, first)
+
+    def _set_key_again(self, event: Any, key: Any, text: str, first: int) -> None:
+        if key in self._renamed:
+            self._refuse_name(event, key, event.start_mark.line, first)
+        elif key is not _MERGE and self._may_repeat(key):
+            self._rename(event, key)
+        else:
+            number = self._source.number
             self._report(
                 "F003",
-                f'the key "{shorten(text, 60)}" is written twice: at line {first + 1} and at '
-                f"line {line + 1}",
+                f'the key "{shorten(text, 60)}" is written twice: at line {number(first)} and at '
+                f"line {number(event.start_mark.line)}",
                 event,
                 help="keep one of them",
             )
 
+    def _may_repeat(self, key: str) -> bool:
+        is_at_root = len(self._frames) == 1
+        allowed = self._dialect.may_repeat
+        return is_at_root and allowed is not None and allowed(key)
+
+    def _rename(self, event: Any, key: str) -> None:
+        """The second `in` is kept as `in#2`."""
+        count = self._repeats[key] = self._repeats.get(key, 1) + 1
+        name = f"{key}#{count}"
+        if name in self._key_lines:
+            self._refuse_name(event, name, self._key_lines[name], event.start_mark.line)
+        self._key = name
+        self._key_lines[name] = event.start_mark.line
+        self._renamed.add(name)
+
+    def _refuse_name(self, event: Any, name: str, written: int, again: int) -> None:
+        number = self._source.number
+        self._report(
+            "F003",
+            f'the key "{shorten(name, 60)}" at line {number(written)} is also the name that the '
+            f"repeated key at line {number(again)} gets",
+            event,
+            help="call one of them something else",
+        )
+
     def _on_mapping(self, event: Any) -> None:
-        if event.tag not in (None, "!", _YAML_TAG + "map"):
-            self._refuse_tag(event, "a mapping")
+        if event.tag is not None:
+            self._check_tag(event, "a mapping")
         self._open(event, {})
 
     def _on_sequence(self, event: Any) -> None:
-        if event.tag not in (None, "!", _YAML_TAG + "seq"):
-            self._refuse_tag(event, "a list")
+        if event.tag is not None:
+            self._check_tag(event, "a list")
         child: list[object] = []
         self.starts[id(child)] = []
         self._open(event, child)
 
+    def _check_tag(self, event: Any, what: str) -> None:
+        try:
+            check_collection_tag(event.tag, what, self._dialect.tags)
+        except TagError as refused:
+            self._refuse_tag(event, refused)
+
     def _open(self, event: Any, child: Any) -> None:
-        self._nodes += 1
+        self.nodes += 1
         next_key = None
         if self._key is None and type(self._node) is dict:
             self._refuse_key(event)
@@ -211,9 +252,7 @@ class Builder:
         if event.anchor is not None:
             self._anchors[event.anchor] = None
         frames = self._frames
-        frames.append(
-            (self._node, next_key, self._key_lines, self._nodes, self._peak, event.anchor)
-        )
+        frames.append((self._node, next_key, self._key_lines, self.nodes, self._peak, event.anchor))
         self._node, self._key, self._key_lines, self._peak = child, None, {}, len(frames)
         if len(frames) > MAX_DEPTH:
             self._abandon("F004", f"nested more than {MAX_DEPTH} levels deep", event)
@@ -230,7 +269,7 @@ class Builder:
         closed, reached = self._node, self._peak
         self._node, self._key, self._key_lines, began, peak, anchor = self._frames.pop()
         if anchor is not None:
-            size = self._nodes - began + 1
+            size = self.nodes - began + 1
             self._anchors[anchor] = (closed, size, reached - len(self._frames), None)
         self._peak = max(peak, reached)
 
@@ -251,6 +290,8 @@ class Builder:
         for source in [*reversed(sources), own]:
             node.update(source)
         if self.spots is not None:
+            # The places go by `id`: nothing may be freed before they are.
+            self.holder.append(given)
             known = [self.spots.get(id(source), {}) for source in [*reversed(sources), node]]
             self.spots[id(node)] = {step: spot for spots in known for step, spot in spots.items()}
 
@@ -262,7 +303,7 @@ class Builder:
         if target is None:
             self._abandon("F004", f"the alias *{name} refers to what it is part of", event)
         value, size, levels, text = target
-        self._nodes += size
+        self.nodes += size
         self._peak = max(self._peak, len(self._frames) + levels)
         if self._peak > MAX_DEPTH:
             self._abandon("F004", f"nested more than {MAX_DEPTH} levels deep", event)
@@ -272,11 +313,12 @@ class Builder:
             self._refuse_key(event)
             self._key = ""
         else:
+            self._refuse_tagged_key(event, value)
             self._set_key(event, text, text)
 
     def _place(self, event: Any, value: object) -> None:
         node, step = self._node, self._key
-        if self._nodes > MAX_NODES:
+        if self.nodes > MAX_NODES:
             self._abandon(
                 "F004",
                 f"more than {MAX_NODES:,} keys and values, counting what aliases repeat",
@@ -285,13 +327,14 @@ class Builder:
         if type(node) is list:
             step = len(node)
             node.append(value)
-            self.starts[id(node)].append(event.start_mark.line + 1)
+            self.starts[id(node)].append(event.start_mark.line + self._first_line + 1)
         else:
             node[step] = value
             self._key = None
         if self.spots is not None:
             key_event = self._key_event if type(node) is dict else None
-            spot = (_key_spot(key_event), _value_spot(event))
+            first = self._first_line
+            spot = (_key_spot(key_event, first), _value_spot(event, first))
             self.spots.setdefault(id(node), {}).setdefault(step, spot)
 
     def _report(
@@ -309,18 +352,18 @@ class Builder:
         raise Abandoned
 
 
-def _key_spot(event: Any) -> KeySpot | None:
+def _key_spot(event: Any, first_line: int = 0) -> KeySpot | None:
     if event is None:
         return None
     start, end = event.start_mark, event.end_mark
     width = end.column - start.column if end.line == start.line else 1
-    return start.line, start.column, max(width, 1)
+    return first_line + start.line, start.column, max(width, 1)
 
 
-def _value_spot(event: Any) -> ValueSpot:
+def _value_spot(event: Any, first_line: int) -> ValueSpot:
     start, end = event.start_mark, event.end_mark
     if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
         style = event.style or ""
     else:
         style = "marked" if type(event) in (ScalarEvent, AliasEvent) else "collection"
-    return start.line, start.column, end.line, end.column, style
+    return first_line + start.line, start.column, first_line + end.line, end.column, style

@@ -32,12 +32,20 @@ def split_lines(text: str) -> list[str]:
 
 
 class Source:
-    """The text of a file, for pointing into it. Lines and columns count from 0 here."""
+    """The text of a file, for pointing into it. Lines and columns count from 0 here.
 
-    def __init__(self, text: str, file: str) -> None:
+    It may be a part of the file: `first_line` is then the line of the file where it begins.
+    """
+
+    def __init__(self, text: str, file: str, first_line: int = 0) -> None:
         self._text = text
         self._file = file
         self._lines: list[str] = []
+        self.first_line = first_line
+
+    def number(self, line: int) -> int:
+        """What the author calls a line of this text."""
+        return self.first_line + line + 1
 
     def line(self, number: int) -> str:
         if not self._lines:
@@ -64,7 +72,7 @@ class Source:
             code=code,
             file=self._file,
             message=message,
-            line=line + 1,
+            line=self.number(line),
             column=column + 1,
             width=max(width, 1),
             help=help,
@@ -82,6 +90,7 @@ class _Trouble:
         self.line, self.column = (at.line, at.column) if at else (0, 0)
         began = error.context_mark or at
         self.began, self.began_column = (began.line, began.column) if began else (0, 0)
+        self.began_number = source.number(self.began)
         self.source = source
         self.char = source.line(self.line)[self.column : self.column + 1]
 
@@ -142,7 +151,7 @@ def _in_flow(trouble: _Trouble) -> Finding:
         )
     return trouble.here(
         f'expected "," or "{closer}" here',
-        f'the "{opener}" it belongs to is at line {trouble.began + 1}; text that holds any of '
+        f'the "{opener}" it belongs to is at line {trouble.began_number}; text that holds any of '
         "[ ] { } , needs quotes there",
     )
 
@@ -176,12 +185,12 @@ def _block_end(trouble: _Trouble) -> Finding:
     if "mapping" in trouble.context:
         return trouble.here(
             "expected a key here",
-            f'the mapping that starts at line {trouble.began + 1} goes on with "key: value" in '
+            f'the mapping that starts at line {trouble.began_number} goes on with "key: value" in '
             f"column {trouble.began_column + 1}",
         )
     return trouble.here(
         'expected "- " here',
-        f"the list that starts at line {trouble.began + 1} goes on with dashes in column "
+        f"the list that starts at line {trouble.began_number} goes on with dashes in column "
         f"{trouble.began_column + 1}",
     )
 

@@ -19,6 +19,7 @@ from yaml.scanner import Scanner
 from mcptest.core.errors import FormatError
 from mcptest.formats.full_builder import MAX_DIAGNOSTICS, Abandoned, Builder
 from mcptest.formats.full_problems import Source, describe, split_lines
+from mcptest.formats.full_scanner import TolerantParser
 from mcptest.formats.full_shield import Shield
 
 try:
@@ -28,18 +29,28 @@ except ImportError:  # PyYAML without libyaml: slower, otherwise the same
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.formats.full_builder import Spots
 
-__all__ = ["read_fully", "spots_of"]
+__all__ = [
+    "events_of",
+    "forbidden_in",
+    "read_fully",
+    "run",
+    "spots_of",
+    "ways_to_read",
+    "with_spaces",
+]
 
 _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # YAML 1.2, section 5.1
 )
 _FLOW_START = re.compile(r"\s*[\[{]")
+# Without these the parser in Python reads nothing that libyaml cannot read.
+_NOT_FOR_LIBYAML = re.compile("\t|!")
 _LEADING_TAB = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 
 
@@ -47,11 +58,11 @@ def read_fully(text: str, file: str) -> tuple[object, dict[int, list[int]]]:
     """The value of `text` and the lines of its sequence items; FormatError if it has mistakes."""
     text = text.removeprefix("\ufeff")
     source = Source(text, file)
-    if forbidden := _forbidden(text, source):
+    if forbidden := forbidden_in(text, source):
         raise FormatError(forbidden)
-    shield = Shield(_with_spaces(text))
+    shield = Shield(with_spaces(text))
     builder = Builder(source, shield)
-    mistakes = _run(builder, shield.text, source)
+    mistakes = run(builder, events_of(shield.text), source)
     if mistakes:
         raise FormatError(sorted(mistakes, key=lambda found: (found.line, found.column)))
     return (builder.holder[0] if builder.holder else None), builder.starts
@@ -60,16 +71,17 @@ def read_fully(text: str, file: str) -> tuple[object, dict[int, list[int]]]:
 def spots_of(text: str) -> tuple[list[Any], Spots]:
     """A list that holds the value of `text`, and the places of all that could be read of it."""
     text = _FORBIDDEN.sub("?", text.removeprefix("\ufeff"))
-    shield = Shield(_with_spaces(text))
+    shield = Shield(with_spaces(text))
     source = Source(text, "")
     builder = Builder(source, shield, with_spots=True)
-    _run(builder, shield.text, source)
+    run(builder, events_of(shield.text), source)
     return builder.holder, builder.spots or {}
 
 
-def _run(builder: Builder, text: str, source: Source) -> list[Diagnostic]:
+def run(builder: Builder, next_event: Callable[[], Any], source: Source) -> list[Diagnostic]:
+    """Build what the events say; all mistakes, a syntax error last."""
     try:
-        builder.build(_events(text))
+        builder.build(next_event)
     except Abandoned:
         pass
     except MarkedYAMLError as error:
@@ -80,7 +92,8 @@ def _run(builder: Builder, text: str, source: Source) -> list[Diagnostic]:
     return builder.diagnostics
 
 
-def _forbidden(text: str, source: Source) -> list[Diagnostic]:
+def forbidden_in(text: str, source: Source) -> list[Diagnostic]:
+    """A mistake for every character that YAML does not allow, up to a limit."""
     if not _FORBIDDEN.search(text):
         return []
     found: list[Diagnostic] = []
@@ -97,7 +110,7 @@ def _forbidden(text: str, source: Source) -> list[Diagnostic]:
     return found[:MAX_DIAGNOSTICS]
 
 
-def _with_spaces(text: str) -> str:
+def with_spaces(text: str) -> str:
     """JSON may be indented with tabs; one space for each keeps the columns true."""
     if "\t" not in text or not _FLOW_START.match(text):
         return text
@@ -111,7 +124,16 @@ class _PurePythonParser(Reader, Scanner, Parser):
         Parser.__init__(self)
 
 
-def _events(text: str) -> Callable[[], Any]:
+def events_of(text: str) -> Callable[[], Any]:
+    """What gives the events of a text one by one."""
     if CParser is None:
         return _PurePythonParser(text).get_event
     return CParser(text).get_event
+
+
+def ways_to_read(text: str) -> Iterator[Callable[[], Any]]:
+    """Where the events of a text may come from; the next is for when one finds it wrong."""
+    if CParser is not None:
+        yield CParser(text).get_event
+    if CParser is None or _NOT_FOR_LIBYAML.search(text):
+        yield TolerantParser(text).get_event

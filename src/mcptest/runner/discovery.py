@@ -17,8 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CONFIG_NAMES", "find_config", "find_suites", "read_text"]
 
-SUITE_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
+CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
+CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
+SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS
 CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
+
+_KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]} or {CASE_ENDINGS[2]}"
 
 # Folders that never hold a user's own suites.
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
@@ -40,7 +44,7 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
     if not found:
         shown = ", ".join(visible(argument) for argument in arguments) or "this folder"
         raise NothingSelectedError(
-            f"no test file found in {shown}; test files end in {SUITE_ENDINGS[0]}"
+            f"no test file found in {shown}; test files end in {_KNOWN_ENDINGS}"
         )
     return sorted(found)
 
@@ -65,7 +69,7 @@ def _refuse_other_files(path: str) -> None:
         )
     if os.path.isfile(path) and not name.endswith((".yml", ".yaml", ".json")):
         raise UsageError(
-            f"{visible(path)} is not a test file; test files end in {SUITE_ENDINGS[0]}",
+            f"{visible(path)} is not a test file; test files end in {_KNOWN_ENDINGS}",
             "a server is started with --server-command",
         )
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.framing import Overlong
     from mcptest.core.outcome import Fault
-    from mcptest.core.session import ClientSession, Message
+    from mcptest.core.session import ClientSession, Message, SessionEvent
     from mcptest.runner.findings import Findings
 
     Item = Frame | Noise | Overlong
@@ -54,6 +54,8 @@ class Inbox:
         self.messages = 0
         self.notifications: list[Any] = []
         self._keeps_notifications = False
+        # Hears of everything first; what it takes concerns nobody else.
+        self.listener: Callable[[SessionEvent], bool] | None = None
 
     def start_step(self, *, keep_notifications: bool = False) -> None:
         """What comes from here on belongs to the next step."""
@@ -105,6 +107,8 @@ class Inbox:
 
     def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value):
+            if self.listener and self.listener(event):
+                continue
             if isinstance(event, Answered):
                 self._take_answer(event)
             elif isinstance(event, Asked):

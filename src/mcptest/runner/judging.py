@@ -12,6 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from mcptest.core.paths import Trail
     from mcptest.core.plan import Expectation, Performance
     from mcptest.runner.server import Reply
 
@@ -36,10 +37,12 @@ def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
     return expectation.response is not ABSENT and is_same(expectation.response, reply.message)
 
 
-def judge(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
-    """Every expectation that was not met; all are looked at."""
+def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterator[Mismatch]:
+    """Every expectation that was not met; all are looked at. The answer stands at `trail`."""
     if expectation.response is not ABSENT:
-        yield from compare(expectation.response, reply.message, leniency=expectation.leniency)
+        yield from compare(
+            expectation.response, reply.message, trail, leniency=expectation.leniency
+        )
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:

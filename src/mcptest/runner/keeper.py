@@ -12,11 +12,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.coverage import CoveredOffer
+    from mcptest.core.dialogue import Dialogue
     from mcptest.core.outcome import Finding, LogLine, LogWish
     from mcptest.core.plan import ServerSpec, Step
     from mcptest.runner.server import Launcher
 
 __all__ = ["Keeper"]
+
+_ENDED = "the server had ended; a fresh one was started for this test"
 
 # After so many deaths in a row without a passing test the server is given up.
 _MAX_DEATHS = 3
@@ -26,7 +29,7 @@ class Keeper:
     """Gives out a server that is ready; starts, replaces and stops it as needed."""
 
     def __init__(self, launcher: Launcher) -> None:
-        self._launcher = launcher
+        self.launcher = launcher
         self._server: Server | None = None
         self._spec: ServerSpec | None = None
         self._deaths = 0
@@ -41,19 +44,42 @@ class Keeper:
     def server_for(self, spec: ServerSpec, step: Step) -> tuple[Server, str]:
         """A ready server, and a note when it is not the one from before."""
         if spec is not self._spec and spec != self._spec:
-            self.retire()
-            self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
+            self._turn_to(spec)
         elif self._server and self._server.has_begun:
             return self._server, ""
+        return self._ready(spec, self._reason_to_replace(step), with_handshake=True)
+
+    def server_for_dialogue(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
+        """The same for a dialogue, which may do the handshake itself."""
+        if spec is not self._spec and spec != self._spec:
+            self._turn_to(spec)
+        server = self._server
+        if server and dialogue.opens_session and server.is_initialised:
+            self.retire()
+        note = _ENDED if server and not server.is_usable else ""
+        ready, note = self._ready(spec, note, with_handshake=dialogue.needs_session)
+        if dialogue.needs_session and not ready.is_initialised:
+            ready.shake_hands()
+        return ready, note
+
+    def _turn_to(self, spec: ServerSpec) -> None:
+        self.retire()
+        self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
+
+    def _ready(self, spec: ServerSpec, note: str, *, with_handshake: bool) -> tuple[Server, str]:
         if self._given_up:
             raise ServerError(self._given_up)
-        note = self._reason_to_replace(step)
         if self._server is None or note:
             self.retire()
-            self._start(spec)
+            self._start(spec, with_handshake=with_handshake)
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
         return self._server, note
+
+    def replace(self, reason: str) -> None:
+        """What comes next gets a fresh server, and is told the reason."""
+        self.retire()
+        self._replaced = self._replaced or f"a fresh server was started: {reason}"
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step to the server that the last one passed on, if it can have it."""
@@ -68,14 +94,14 @@ class Keeper:
         server, spec = self._server, self._spec
         if server is None or spec is None or spec.name in self.inventories:
             return
-        if server.is_usable and not server.is_silent:
+        if server.is_usable and server.is_initialised and not server.is_silent:
             offers = take_inventory(server)
             if offers is not None:
                 self.inventories[spec.name] = offers
 
     @property
     def keeps_log(self) -> LogWish:
-        return self._launcher.keeps_log
+        return self.launcher.keeps_log
 
     def log(self) -> tuple[LogLine, ...]:
         """What was said during the step at hand, when a log is kept."""
@@ -86,7 +112,7 @@ class Keeper:
         if server is None:
             return ""
         if not server.is_usable:
-            return "the server had ended; a fresh one was started for this test"
+            return _ENDED
         if server.needs_fresh_process_for(step):
             return (
                 "a fresh server was started: an earlier call with the same id was given up, "
@@ -94,15 +120,15 @@ class Keeper:
             )
         return ""
 
-    def _start(self, spec: ServerSpec) -> None:
+    def _start(self, spec: ServerSpec, *, with_handshake: bool) -> None:
         try:
-            server = Server(spec, self._launcher)
+            server = Server(spec, self.launcher)
         except ServerError as error:
             self._given_up = error.fault
             raise
         self._server = server
         try:
-            server.open()
+            server.open(with_handshake=with_handshake)
         except ServerError as error:
             self.retire()
             fault = error.fault

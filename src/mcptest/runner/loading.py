@@ -13,6 +13,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.matching.builtins import builtin_registry
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
+from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
 
 TYPE_CHECKING = False
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.matching.registry import Registry
+
+    Loader = Callable[
+        [str, str, Registry, Mapping[str, str], Callable[[str], str]],
+        tuple[Suite, tuple[Diagnostic, ...]],
+    ]
 
 __all__ = ["Plan", "Wanted", "load_plan", "load_suites", "placed"]
 
@@ -33,6 +40,7 @@ class Wanted(Record):
     server_command: tuple[str, ...] = ()
     selection: Selection = Selection()
     timeout_s: float | None = None
+    format: str = ""
 
 
 class Plan(Record):
@@ -60,7 +68,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = _Servers(wanted, environment, mistakes, warnings)
-    suites = _load_all(find_suites(wanted.paths), environment, mistakes, warnings)
+    suites = _load_all(find_suites(wanted.paths), environment, mistakes, warnings, wanted.format)
     specs = {suite.file: servers.server_of(suite) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
@@ -70,12 +78,15 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
 
 
 def load_suites(
-    paths: Iterable[str], environment: Mapping[str, str]
+    paths: Iterable[str], environment: Mapping[str, str], format: str = ""
 ) -> tuple[list[Suite], list[Diagnostic], list[Diagnostic]]:
-    """The suites, mistakes and warnings in the files that the paths name."""
+    """The suites, mistakes and warnings in the files that the paths name.
+
+    Each is read in the format that its name or its text shows, unless one is given.
+    """
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
-    suites = _load_all(find_suites(paths), environment, mistakes, warnings)
+    suites = _load_all(find_suites(paths), environment, mistakes, warnings, format)
     return suites, mistakes, warnings
 
 
@@ -84,20 +95,30 @@ def _load_all(
     environment: Mapping[str, str],
     mistakes: list[Diagnostic],
     warnings: list[Diagnostic],
+    format: str,
 ) -> list[Suite]:
     registry = builtin_registry(time.time)
     suites = []
     for file in files:
         try:
-            suite, slips = load_conductor(
-                read_text(file), file, registry, environment, _reader_beside(file)
-            )
+            text = read_text(file)
+            load = _loader_of(format or format_of(file, text))
+            suite, slips = load(text, file, registry, environment, _reader_beside(file))
         except FormatError as error:
             mistakes += error.diagnostics
         else:
             suites.append(suite)
             warnings += slips
     return suites
+
+
+def _loader_of(format: str) -> Loader:
+    if format != "cases":
+        return load_conductor
+    # Nobody else pays for the reader of whole streams of YAML.
+    from mcptest.formats.cases import load_cases  # noqa: PLC0415
+
+    return load_cases
 
 
 class _Servers:
@@ -134,6 +155,9 @@ class _Servers:
             beside = find_config(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
         limit_s = self._wanted.timeout_s
+        if spec and suite.format == "cases" and spec.isolation == "run":
+            # A contract is a conversation with one process, from its beginning.
+            spec = spec.but(isolation="file")
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _from_command_line(self) -> ServerSpec | None:

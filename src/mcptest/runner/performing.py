@@ -6,8 +6,8 @@ What can go wrong with a server is turned into an errored case in exactly one pl
 
 from __future__ import annotations
 
+import os
 import time
-from itertools import islice
 
 from mcptest.core.errors import PatternTimeoutError, ServerError
 from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
@@ -15,40 +15,20 @@ from mcptest.matching.compare import pull
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
-from mcptest.runner.apart import judge_apart
-from mcptest.runner.judging import (
-    is_plainly_met,
-    judge,
-    notifications_may_still_come,
-    server_words,
-    stderr_may_still_come,
-)
-from mcptest.wire.cpu_limit import CpuLimit
+from mcptest.runner.judging import server_words
+from mcptest.runner.unsent import UnsentError
+from mcptest.runner.weighing import MAX_MISMATCHES, weighed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcptest.core.coverage import Use
-    from mcptest.core.plan import Case, Expectation, ServerSpec, Step
+    from mcptest.core.plan import Case, ServerSpec, Step, Suite
+    from mcptest.runner.conversing import Conversations
     from mcptest.runner.keeper import Keeper
     from mcptest.runner.launcher import Reply
     from mcptest.runner.server import Server
 
 __all__ = ["Performer"]
-
-# How long stderr and notifications are waited for, and only where waiting could help.
-_STDERR_PATIENCE_S = 0.25
-_NOTIFICATION_PATIENCE_S = 2.0
-
-_MAX_MISMATCHES = 1000
-
-# Above this an answer is judged in a process of its own, and may take a little longer.
-_LARGE_BYTES = 256 * 1024
-_SLOWEST_BYTES_PER_S = 4_000_000
-
-# How long all patterns of one test may compute.
-_PATTERN_LIMIT = CpuLimit(2.0)
 
 
 class Performer:
@@ -57,20 +37,32 @@ class Performer:
     def __init__(self, keeper: Keeper) -> None:
         self._keeper = keeper
         self._values: dict[str, object] = {}
+        self._conversations: Conversations | None = None
+        self._folder = ""
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
 
-    def start_suite(self) -> None:
+    def start_suite(self, suite: Suite) -> None:
         """What was captured belongs to the file it was captured in."""
         self._values = {}
+        self._conversations = None
+        self._folder = os.path.dirname(suite.file)
+
+    def prepare(self, case: Case, spec: ServerSpec) -> None:
+        """Have the server ready that the case needs; ServerError when there is none."""
+        if case.dialogue:
+            self._keeper.server_for_dialogue(spec, case.dialogue)
+        else:
+            self._keeper.server_for(spec, case.steps[0])
 
     def perform(
-        self, case: Case, spec: ServerSpec, retries: int, following: Step | None
+        self, case: Case, spec: ServerSpec, retries: int, following: Case | None
     ) -> CaseResult:
         """The verdict on a case, after as many further tries as it needs and may have.
 
-        `following` is sent the moment the case has passed, if nothing speaks against it.
+        What `following` begins with is sent the moment the case has passed, if nothing speaks
+        against it.
         """
         result = self._attempt(case, spec, following)
         earlier: list[str] = []
@@ -84,17 +76,19 @@ class Performer:
             result = result.but(attempts=len(earlier) + 1, notes=notes)
         return result.but(tags=case.tags) if case.tags else result
 
-    def _attempt(self, case: Case, spec: ServerSpec, following: Step | None) -> CaseResult:
+    def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         began = time.monotonic()
         notes: tuple[str, ...] = ()
         try:
+            if case.dialogue:
+                return self._converse(case, spec, following)
             for written_step in case.steps:
                 step = self._filled(written_step)
                 server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 began = time.monotonic() if written_step is case.steps[0] else began
                 reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
-                reply, mismatches = _judged(server, step, reply)
+                reply, mismatches = weighed(server, step.expectation, reply)
                 if not mismatches and written_step.captures:
                     mismatches = self._capture(written_step, reply)
                 if step.expectation.may_check_nothing and not mismatches:
@@ -102,7 +96,8 @@ class Performer:
                 if mismatches:
                     duration_s = time.monotonic() - began
                     return _failed(case, step, reply, mismatches, duration_s, notes)
-        except _UnfilledError as error:
+        except UnsentError as error:
+            self._leave_dialogue(case, error.fault)
             return _errored(case, error.fault, time.monotonic() - began, notes)
         except ServerError as error:
             return self._broken(case, error.fault, time.monotonic() - began, notes)
@@ -112,8 +107,8 @@ class Performer:
         self._keeper.passed()
         # A log is taken, here as where something broke, before anything else is said.
         log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
-        if following:
-            self._keeper.send_ahead(following)
+        if following and following.steps:
+            self._keeper.send_ahead(following.steps[0])
         return CaseResult(
             name=case.name,
             status="passed",
@@ -122,6 +117,14 @@ class Performer:
             notes=notes,
             log=log,
         )
+
+    def _converse(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        if self._conversations is None:
+            # Most files hold no dialogue, and starting is part of the product.
+            from mcptest.runner.conversing import Conversations  # noqa: PLC0415
+
+            self._conversations = Conversations(self._keeper, self._folder, self.uses)
+        return self._conversations.perform(case, spec, following)
 
     def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
         if step.expectation.exit_code is not None:
@@ -141,12 +144,12 @@ class Performer:
             return step
         missing = [name for name in template.needs if name not in self._values]
         if missing:
-            raise _UnfilledError(faults.missing_capture(missing))
+            raise UnsentError(faults.missing_capture(missing))
         try:
             return template.fill(self._values)
         except ValueError as error:
             values = {name: self._values[name] for name in template.needs}
-            raise _UnfilledError(faults.unusable_capture(values, str(error))) from None
+            raise UnsentError(faults.unusable_capture(values, str(error))) from None
 
     def _capture(self, step: Step, reply: Reply) -> tuple[Mismatch, ...]:
         missing = []
@@ -172,15 +175,13 @@ class Performer:
             self.start_fault = fault
         log = self._keeper.log()
         self._keeper.broke(fault)
+        self._leave_dialogue(case, fault)
         return _errored(case, fault, duration_s, notes).but(log=log)
 
-
-class _UnfilledError(Exception):
-    """A step that cannot be made from what has been captured."""
-
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+    def _leave_dialogue(self, case: Case, fault: Fault) -> None:
+        """What was left in the middle of a dialogue must not answer in the next one."""
+        if case.dialogue and fault.kind != "hook_failed":
+            self._keeper.replace(f"the case before ended in {fault.kind}")
 
 
 def _reason(result: CaseResult) -> str:
@@ -188,46 +189,6 @@ def _reason(result: CaseResult) -> str:
         return f"{result.fault.kind}, {result.fault.message}"
     first = result.mismatches[0]
     return f"failed at {first.path or 'the answer'}, {first.message}"
-
-
-def _judged(server: Server, step: Step, reply: Reply) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The reply with all that came a little late, and every expectation it does not meet."""
-    expectation = step.expectation
-    if is_plainly_met(expectation, reply):
-        return reply, ()
-    if not expectation.has_regex:
-        reply = _with_latecomers(server, expectation, reply)
-        return reply, _first(judge(expectation, reply))
-    with _PATTERN_LIMIT:
-        if not expectation.has_foreign_check:
-            reply = _with_latecomers(server, expectation, reply)
-        if reply.size <= _LARGE_BYTES and not expectation.has_foreign_check:
-            return reply, _first(judge(expectation, reply))
-    limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
-    whole = reply
-    return reply, judge_apart(lambda: _first(judge(expectation, whole)), limit_s, server.launcher)
-
-
-def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
-    """As many as anybody can read: an answer can be wrong in a million places."""
-    return tuple(islice(mismatches, _MAX_MISMATCHES))
-
-
-def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
-    """The reply with what stderr and stdout bring a little later, where that could help."""
-    if expectation.stderr is not ABSENT:
-        deadline = time.monotonic() + _STDERR_PATIENCE_S
-        while stderr_may_still_come(expectation, reply.stderr):
-            if not server.wait_for_stderr(deadline):
-                break
-            reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
-    if expectation.notifications:
-        deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
-        while notifications_may_still_come(expectation, reply):
-            if not server.wait_for_notification(deadline):
-                break
-            reply = reply.but(notifications=server.notifications)
-    return reply
 
 
 def _failed(
@@ -240,8 +201,8 @@ def _failed(
 ) -> CaseResult:
     response = step.expectation.response
     notes += tuple(server_words(reply.message, mismatches))
-    if len(mismatches) == _MAX_MISMATCHES:
-        notes += (f"only the first {_MAX_MISMATCHES:,} mismatches were looked for",)
+    if len(mismatches) == MAX_MISMATCHES:
+        notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return CaseResult(
         name=case.name,
         status="failed",

@@ -122,7 +122,7 @@ class Run:
                 self.keeper.retire()
 
     def _run_cases(self, suite: Suite, spec: ServerSpec) -> None:
-        self._performer.start_suite()
+        self._performer.start_suite(suite)
         for case, following in zip_longest(suite.cases, suite.cases[1:]):
             self._run_case(case, spec, following)
             if self._is_over():
@@ -135,11 +135,11 @@ class Run:
         if not self._options.may_give_up:
             return True
         spec = suites[0][1]
-        steps = [case.steps[0] for suite, _ in suites for case in suite.cases if case.skip is None]
-        if not steps or any(other != spec for _, other in suites):
+        cases = [case for suite, _ in suites for case in suite.cases if case.skip is None]
+        if not cases or any(other != spec for _, other in suites) or _has_hooks(cases[0]):
             return True
         try:
-            self.keeper.server_for(spec, steps[0])
+            self._performer.prepare(cases[0], spec)
         except ServerError as error:
             self._performer.start_fault = error.fault
             return False
@@ -155,11 +155,16 @@ class Run:
         else:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
-            step = following.steps[0] if following and may_follow else None
-            result = self._performer.perform(case, spec, retries, step)
+            next_case = following if may_follow else None
+            result = self._performer.perform(case, spec, retries, next_case)
         self._current = ""
         self._tally.add(result)
         self._tell(CaseFinished(result=result))
+
+
+def _has_hooks(case: Case) -> bool:
+    """Whether something must happen before its server is started."""
+    return case.dialogue is not None and case.dialogue.before is not None
 
 
 class Tally:

@@ -96,7 +96,7 @@ class Server:
             self.connection.take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
             self.connection.raise_broken()
             if self._wire.is_closed:
-                raise ServerError(self._gone("it was awaited to be ready"))
+                raise ServerError(self.gone("it was awaited to be ready"))
             if time.monotonic() >= deadline:
                 raise ServerError(faults.not_ready(self.spec, self._wire))
 
@@ -178,7 +178,7 @@ class Server:
     def _refuse_gone(self, step: Step) -> None:
         """Nothing answers a notification; but a server that is gone has not taken it."""
         if self.connection.is_lost:
-            raise ServerError(self._gone(f"{visible(step.method)} was handed over"))
+            raise ServerError(self.gone(f"{visible(step.method)} was handed over"))
         if self._wire.has_closed_stdin:
             raise ServerError(faults.deaf(step.method, self._wire))
 
@@ -254,13 +254,14 @@ class Server:
         if self._inbox.answer is not ABSENT:
             return
         if self._wire.is_closed:
-            raise ServerError(self._gone(f"{faults.call(method, id)} was waiting for its answer"))
+            raise ServerError(self.gone(f"{faults.call(method, id)} was waiting for its answer"))
         if not items or time.monotonic() >= deadline:
-            raise ServerError(self._timed_out(method, id, limit_s))
+            raise ServerError(self.overdue(method, id, limit_s))
 
     # Faults
 
-    def _gone(self, moment: str) -> Fault:
+    def gone(self, moment: str) -> Fault:
+        """That the server has ended, or its stdout has, at a moment that must not be one."""
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
         # Whoever runs tests is told by the test; a question of ours is nobody's test.
@@ -270,7 +271,8 @@ class Server:
             self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open
         )
 
-    def _timed_out(self, method: str, id: object, limit_s: float) -> Fault:
+    def overdue(self, method: str, id: object, limit_s: float) -> Fault:
+        """That a call was not answered in time; it is given up."""
         clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         fault = faults.after_silence(fault, self._silent_since)

@@ -175,6 +175,15 @@ class StdioServer:
         """How the process ended (negative: by that signal), once it has been reaped."""
         return self._process.returncode
 
+    def peek_exit_code(self) -> int | None:
+        """The same of a process that has ended and is not to be reaped yet."""
+        if not hasattr(os, "waitid"):
+            return self._process.poll()
+        found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
+        if found is None:
+            return None
+        return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+
     # One turn of the loop
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:

@@ -1,0 +1,213 @@
+"""The turns of a case: every message under a key that begins with `in` or `out`, in order.
+
+Which request a message answers, and which names it may use, follows from what was written
+before it; what cannot be is complained about here.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.dialogue import Turn
+from mcptest.core.jsonrpc import describe_id, id_key
+from mcptest.core.outcome import ABSENT
+from mcptest.core.plan import Expectation
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.formats.case_messages import MessageReader
+from mcptest.formats.fields import kind_of
+from mcptest.matching.blanks import has_blanks
+from mcptest.matching.group import written
+from mcptest.matching.patterns import PREFIX
+from mcptest.matching.tags import bound_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from mcptest.core.plan import Leniency
+    from mcptest.formats.case_messages import Draft
+    from mcptest.formats.fields import Fields
+    from mcptest.formats.stream import StreamDocument
+    from mcptest.matching.expectation import Compiler
+
+__all__ = ["TurnReader", "is_ours", "is_turn"]
+
+_MEMBERS = ("method", "result", "error")
+
+
+def is_turn(key: str) -> bool:
+    """Whether a key of a case stands for a message."""
+    return key.startswith(("in", "out"))
+
+
+def is_ours(key: str) -> bool:
+    """Whether the message under a key is the client's."""
+    return key.startswith("in")
+
+
+class TurnReader:
+    """Reads the turns of one case after the other; `bound` are the names bound so far."""
+
+    def __init__(self, compiler: Compiler, *, for_mock: bool) -> None:
+        self._compiler = compiler
+        self._for_mock = for_mock
+        self._bound: dict[str, None] = {}
+
+    def read(self, fields: Fields, document: StreamDocument) -> tuple[Turn, ...]:
+        """All messages of a case, in the order in which they are written."""
+        has_patterns = fields.flag("_patterns", False)
+        is_exact = fields.choice("_match", ("exact", "partial"), "partial") == "exact"
+        pairs = _Pairs(fields)
+        for key, value in fields.mapping.items():
+            if not is_turn(key) or not _is_message(fields, key, value):
+                continue
+            if has_patterns and is_ours(key):
+                _refuse_patterns(fields.at((key,)), value)
+            draft = self._draft(fields, key, value, has_patterns=has_patterns)
+            pairs.add(
+                Turn(
+                    key=key,
+                    is_ours=is_ours(key),
+                    value=draft.value,
+                    line=document.key_lines[key],
+                    binds=draft.binds,
+                    needs=tuple(dict.fromkeys(name for name, _ in draft.refs)),
+                    comment=document.comments.get(key, ""),
+                    expectation=None
+                    if is_ours(key)
+                    else _expectation(draft, "" if is_exact else "objects"),
+                )
+            )
+        return tuple(pairs.turns)
+
+    def _draft(self, fields: Fields, key: str, value: object, *, has_patterns: bool) -> Draft:
+        compiler = self._compiler if has_patterns and not is_ours(key) else None
+        is_sent = is_ours(key) != self._for_mock
+        draft = MessageReader(fields, compiler, is_sent=is_sent).read(key, value)
+        self._bound.update(dict.fromkeys(bind.name for bind in draft.binds))
+        for name, steps in draft.refs:
+            if name not in self._bound:
+                self._refuse_unbound(fields.at((key, *steps)), name)
+        return draft
+
+    def _refuse_unbound(self, here: Fields, name: str) -> None:
+        meant = closest(name, self._bound)
+        question = f"; did you mean {meant}?" if meant else ""
+        there = ", ".join(self._bound) or "none"
+        message = f"nothing before this binds the name {name}{question}"
+        here.complain("", "F020", message, f"bound so far with !!bind: {there}", on_key=False)
+
+
+def _is_message(fields: Fields, key: str, value: object) -> bool:
+    """Whether a message stands under the key; a complaint when it does not."""
+    direction = "in" if is_ours(key) else "out"
+    parts = value if isinstance(value, list) and direction == "in" else [value]
+    if not parts:
+        fields.complain(key, "F008", f'"{key}" is an empty batch', on_key=False)
+    for part in parts:
+        if isinstance(part, dict) and any(member in part for member in _MEMBERS):
+            continue
+        seen = f"it is {kind_of(part)}"
+        if isinstance(part, dict):
+            seen = 'it has neither "method" nor "result" nor "error"'
+        message = f'a key that begins with "{direction}" holds a message, and "{key}" does not'
+        help = f"{seen}; keys of your own begin with _"
+        fields.complain(key, "F008", message, help)
+        return False
+    return bool(parts)
+
+
+def _refuse_patterns(here: Fields, value: object) -> None:
+    """What is sent is sent as it is written: a pattern would arrive as a text."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            _refuse_patterns(here.at((name,)), inner)
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            _refuse_patterns(here.at((index,)), inner)
+    elif isinstance(value, str) and value.startswith(PREFIX):
+        message = "a pattern cannot be sent: it says what must come, not what to send"
+        help = "write a value; a tag such as !!type string stands for one that is made up"
+        here.complain("", "F014", message, help, on_key=False)
+
+
+def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
+    return Expectation(
+        response=draft.value,
+        has_regex=draft.has_regex,
+        has_foreign_check=draft.has_foreign_check,
+        may_check_nothing=draft.may_check_nothing,
+        leniency=leniency,
+    )
+
+
+class _Pairs:
+    """The turns of a case so far, and which requests in them have no answer yet."""
+
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+        self.turns: list[Turn] = []
+        # By side: the index of the turn and the id of every request that waits.
+        self._waiting: dict[bool, list[tuple[int, object]]] = {True: [], False: []}
+
+    def add(self, turn: Turn) -> None:
+        if not turn.is_ours:
+            self._refuse_impossible(turn)
+        for message in _messages_of(turn):
+            if "method" not in message:
+                turn = turn.but(answers=self._answered(turn, message.get("id", ABSENT)))
+            elif "id" in message:
+                self._ask(turn, message["id"])
+        self.turns.append(turn)
+
+    def _ask(self, turn: Turn, id: object) -> None:
+        waiting = self._waiting[turn.is_ours]
+        if any(_is_same_id(id, other) for _, other in waiting):
+            message = f"{describe_id(written(id))} is used again before its first answer"
+            self._complain(turn, "id", message, "give each request of a case an id of its own")
+        waiting.append((len(self.turns), id))
+
+    def _answered(self, turn: Turn, id: object) -> int | None:
+        """The turn with the request that this message answers."""
+        waiting = self._waiting[not turn.is_ours]
+        is_open = id is None or id is ABSENT or (has_blanks(id) and not _name_of(id))
+        for place, (index, other) in enumerate(waiting):
+            if is_open or _is_same_id(id, other):
+                del waiting[place]
+                return index
+        if not turn.is_ours:
+            said = "that waits for an answer" if is_open else f"with {describe_id(written(id))}"
+            message = f"no request {said} stands before this in the case"
+            help = 'an answer carries the id of its request, and ids 1 and "1" differ'
+            self._complain(turn, "id", message, help)
+        return None
+
+    def _refuse_impossible(self, turn: Turn) -> None:
+        message: Any = turn.value
+        version = message.get("jsonrpc", "2.0")
+        if version != "2.0" and not has_blanks(version):
+            sentence = f'every message has "jsonrpc": "2.0", not {dump_json(version)}'
+            self._complain(turn, "jsonrpc", sentence, 'write it in quotes: "2.0"')
+        if "result" in message and "error" in message:
+            self._complain(turn, "error", "no answer has both a result and an error")
+
+    def _complain(self, turn: Turn, member: str, message: str, help: str = "") -> None:
+        here = self._fields.at((turn.key, member))
+        here.complain("", "F017", message, help, on_key=False)
+
+
+def _messages_of(turn: Turn) -> Iterator[dict[str, object]]:
+    for message in turn.value if isinstance(turn.value, list) else (turn.value,):
+        if isinstance(message, dict):
+            yield message
+
+
+def _is_same_id(one: object, other: object) -> bool:
+    if has_blanks(one) or has_blanks(other):
+        return bool(_name_of(one)) and _name_of(one) == _name_of(other)
+    return id_key(one) == id_key(other)
+
+
+def _name_of(id: object) -> str:
+    """The name that an id is bound to or taken from, "" when there is none."""
+    return bound_name(id) or (getattr(id, "name", "") if has_blanks(id) else "")

@@ -1,0 +1,103 @@
+"""PyYAML's parser written in Python, taught about tabs and about tags in front of nothing.
+
+Text goes in, events come out, as from libyaml. PyYAML knows no blank but the space;
+here tabs are blanks wherever they do not indent a block, so between brackets and braces
+they are welcome everywhere. libyaml stumbles over one after `1` and a line break, and
+over a tag that ends where its empty value does: `[!!any]`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yaml.parser import Parser
+from yaml.reader import Reader
+from yaml.scanner import Scanner, ScannerError
+from yaml.tokens import TagToken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["TolerantParser"]
+
+_BLANKS = re.compile(r"[ \t]*")
+_SHORT_TAG = r"(!!?)([0-9A-Za-z;/?:@&=+$_.~*'()-]+)"
+_TAG = re.compile(_SHORT_TAG + r"(?=[ \t\r\n\0])")
+_TAG_IN_FLOW = re.compile(_SHORT_TAG + r"(?=[ \t\r\n\0,\[\]{}])")
+
+
+class TolerantParser(Reader, Scanner, Parser):
+    """Gives the events of a text; `get_event` is the one to call."""
+
+    def __init__(self, text: str) -> None:
+        Reader.__init__(self, text)
+        Scanner.__init__(self)
+        Parser.__init__(self)
+
+    def scan_to_next_token(self) -> None:
+        """Skip what stands between tokens; a tab that would indent a block is left there."""
+        while True:
+            self._skip_blanks()
+            super().scan_to_next_token()
+            if self.peek() != "\t" or not self._is_tab_a_blank():
+                return
+
+    def _is_tab_a_blank(self) -> bool:
+        return bool(self.flow_level) or not self.allow_simple_key
+
+    def _skip_blanks(self) -> None:
+        if self._is_tab_a_blank():
+            self.forward(len(self._blanks()))
+
+    def _blanks(self) -> str:
+        found = _BLANKS.match(self.buffer, self.pointer)
+        return found[0] if found else ""
+
+    def scan_plain_spaces(self, indent: int, start_mark: Any) -> list[str]:
+        """What stands between two words of a plain scalar: blanks, or folded line breaks."""
+        blanks = self._blanks()
+        self.forward(len(blanks))
+        if self.peek() not in "\r\n":
+            return [blanks] if blanks else []
+        self._skip_break()
+        self.allow_simple_key = True
+        breaks: list[str] = []
+        while not (is_over := self._is_document_marker()) and self.peek() in " \t\r\n":
+            if self.peek() in "\r\n":
+                breaks.append("\n")
+                self._skip_break()
+                continue
+            self._refuse_tab(indent, start_mark)
+            self.forward()
+        return [] if is_over else breaks or [" "]
+
+    def _skip_break(self) -> None:
+        self.forward(2 if self.prefix(2) == "\r\n" else 1)
+
+    def _is_document_marker(self) -> bool:
+        return self.column == 0 and (
+            self.prefix(3) in ("---", "...") and self.peek(3) in "\0 \t\r\n"
+        )
+
+    def _refuse_tab(self, indent: int, start_mark: Any) -> None:
+        if self.peek() == "\t" and not self.flow_level and self.column < indent:
+            raise ScannerError(
+                "while scanning a plain scalar",
+                start_mark,
+                "found a tab character that violates indentation",
+                self.get_mark(),
+            )
+
+    def scan_block_scalar_ignored_line(self, start_mark: Any) -> None:
+        self.forward(len(self._blanks()))
+        super().scan_block_scalar_ignored_line(start_mark)
+
+    def scan_tag(self) -> Any:
+        pattern = _TAG_IN_FLOW if self.flow_level else _TAG
+        short = pattern.match(self.buffer, self.pointer)
+        if short is None:
+            return super().scan_tag()
+        start = self.get_mark()
+        self.forward(len(short[0]))
+        return TagToken((short[1], short[2]), start, self.get_mark())

@@ -1,0 +1,25 @@
+"""Which format a file is written in: by its name, and where that is silent by its text."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS
+
+__all__ = ["FORMATS", "format_of"]
+
+FORMATS = ("conductor", "cases")
+
+# A key of a case at the beginning of a line, and the keys that only a Conductor file has there.
+_CASE_KEY = r"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
+_CONDUCTOR_KEY = r"(?m)^[\"']?(?:tests|description)[\"']?[ ]*:"
+
+
+def format_of(file: str, text: str) -> str:
+    """The format of a file; what looks like neither is taken for a Conductor file."""
+    if file.endswith(CONDUCTOR_ENDINGS):
+        return "conductor"
+    if file.endswith(CASE_ENDINGS):
+        return "cases"
+    looks_like_cases = re.search(_CASE_KEY, text) and not re.search(_CONDUCTOR_KEY, text)
+    return "cases" if looks_like_cases else "conductor"

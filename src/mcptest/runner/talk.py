@@ -1,0 +1,270 @@
+"""Speak a dialogue with a server: say what is ours, await what is the server's, turn by turn.
+
+Every wait has a bound. What differs is collected and the dialogue goes on, so that all of it
+is told at once; what does not come in time ends it.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mcptest.core import jsonrpc
+from mcptest.core.errors import ServerError
+from mcptest.core.framing import encode_line
+from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.formats.conductor_request import use_of
+from mcptest.matching.blanks import filled, made_up, pulled
+from mcptest.matching.group import written
+from mcptest.runner import faults
+from mcptest.runner.ear import Ear, Heard, asked_in
+from mcptest.runner.launcher import Reply
+from mcptest.runner.unsent import UnsentError, missing_values
+from mcptest.runner.weighing import weighed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mcptest.core.coverage import Use
+    from mcptest.core.dialogue import Dialogue, Turn
+    from mcptest.core.session import Message
+    from mcptest.runner.server import Server
+
+    # A request that has been sent: its method, its id and its place in the capture.
+    Sent = tuple[str, object, int]
+
+__all__ = ["Talk"]
+
+_PING_ID = "mcptest-ping"
+
+
+class Talk:
+    """One dialogue with one server. `values` are the names bound so far; it binds more.
+
+    `next_turns` are those with which the next case begins: what the server says too soon for
+    this one may be meant for it, and is `left_over`.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        dialogue: Dialogue,
+        values: dict[str, object],
+        timeout_s: float,
+    ) -> None:
+        self._server = server
+        self._connection = server.connection
+        self._dialogue = dialogue
+        self._values = values
+        self._timeout_s = timeout_s
+        self._ear = Ear(asked_in(dialogue.turns))
+        self._open: dict[jsonrpc.IdKey, Sent] = {}
+        self._ids: dict[int, list[object]] = {}
+        self.mismatches: list[Mismatch] = []
+        self.sent: list[str] = []
+        self.uses: list[Use] = []
+        self.expected: dict[str, object] = {}
+        self.actual: dict[str, object] = {}
+        # Whether something that was to come never did: it may come yet, to another case.
+        self.is_spent = False
+        self.left_over: list[Heard] = []
+
+    def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
+        """The whole dialogue. ServerError and UnsentError end it at once."""
+        connection = self._connection
+        self._ear = Ear(asked_in((*self._dialogue.turns, *next_turns)), carried)
+        connection.start_step()
+        connection.inbox.listener = self._ear.listen
+        try:
+            self._perform()
+        finally:
+            connection.inbox.listener = None
+            connection.inbox.stop_expecting()
+            for _, id, _ in self._open.values():
+                connection.session.abandon(id)
+        self._let_go(next_turns)
+
+    def _perform(self) -> None:
+        for index, turn in enumerate(self._dialogue.turns):
+            if turn.is_ours:
+                self._say(index, turn)
+            elif turn.answers is not None:
+                self._await_answer(turn)
+            elif not self._await_message(index, turn):
+                self.is_spent = True
+                return
+        self._settle()
+        self._judge_surplus()
+
+    # Ours
+
+    def _say(self, index: int, turn: Turn) -> None:
+        missing = [name for name in turn.needs if name not in self._values]
+        if missing:
+            raise UnsentError(missing_values(missing))
+        value = made_up(filled(turn.value, self._values))
+        self._values.update(pulled(turn.binds, value))
+        if isinstance(value, list):
+            self._refuse_batch(turn)
+        messages: list[Any] = value if isinstance(value, list) else [value]
+        owed = [self._note_request(index, message) for message in messages]
+        line = encode_line(value)
+        self.sent.append(line.decode("utf-8").rstrip("\n"))
+        self._connection.send(line)
+        if not any(owed):
+            self._connection.wire.wait_until_read()
+
+    def _refuse_batch(self, turn: Turn) -> None:
+        revision = self._connection.session.revision
+        if not revision.has_batches:
+            message = f"not sent: {turn.key} is a batch, and revision {revision.version} has none"
+            hint = "only revision 2025-03-26 has batches; write the messages one by one"
+            raise UnsentError(Fault(kind="no_batches", message=message, hint=hint))
+
+    def _note_request(self, index: int, message: Message) -> bool:
+        """Remember what is owed for a message of ours; whether anything is."""
+        if "method" not in message:
+            return False
+        place = self._connection.keep(message)
+        use = use_of(message)
+        if use:
+            self.uses.append(use)
+        if "id" not in message:
+            return False
+        id = message["id"]
+        self._connection.session.opened(id)
+        self._open[jsonrpc.id_key(id)] = (message["method"], id, place)
+        self._ids.setdefault(index, []).append(id)
+        return True
+
+    # The server's
+
+    def _await_answer(self, turn: Turn) -> None:
+        id = self._id_for(turn)
+        self._judge(turn, self._answer_to(id))
+
+    def _id_for(self, turn: Turn) -> object:
+        """The id that the answer must have: that of the request it answers."""
+        assert turn.answers is not None, "only asked of answers"
+        ids = self._ids[turn.answers]
+        wanted = filled(turn.id, self._values) if set(turn.needs) <= self._values.keys() else None
+        same = [id for id in ids if jsonrpc.id_key(id) == jsonrpc.id_key(wanted)]
+        waiting = [id for id in ids if jsonrpc.id_key(id) in self._open]
+        return (same or waiting or ids)[0]
+
+    def _answer_to(self, id: object) -> Any:
+        key = jsonrpc.id_key(id)
+        method, _, place = self._open[key]
+        deadline = time.monotonic() + self._timeout_s
+        self._connection.inbox.expect(id)
+        while key not in self._ear.answers:
+            moment = f"{faults.call(method, id)} was waiting for its answer"
+            if not self._wait(moment, deadline):
+                del self._open[key]
+                raise ServerError(self._overdue(method, id))
+        self._connection.inbox.stop_expecting()
+        del self._open[key]
+        answer = self._ear.answers.pop(key)
+        self._connection.keep_response(place, answer)
+        if method == "initialize" and isinstance(answer.get("result"), dict):
+            self._connection.session.adopt(answer["result"])
+        return answer
+
+    def _await_message(self, index: int, turn: Turn) -> bool:
+        """Wait for the next message with the turn's method; False when it does not come."""
+        deadline = time.monotonic() + self._timeout_s
+        moment = f"{turn.method or 'a message'} was awaited"
+        heard = self._ear.claim(turn.method)
+        while heard is None:
+            if not self._wait(moment, deadline):
+                self._miss(turn)
+                return False
+            heard = self._ear.claim(turn.method)
+        turns = self._dialogue.turns
+        if not any(later.is_ours and later.answers == index for later in turns):
+            self._reply(heard)
+        self._judge(turn, heard.message)
+        return True
+
+    def _wait(self, moment: str, deadline: float) -> bool:
+        """Wait until something comes; False at the deadline."""
+        connection = self._connection
+        items = connection.receive(deadline)
+        connection.take(items)
+        connection.raise_broken()
+        if connection.wire.is_closed and not items:
+            raise ServerError(self._server.gone(moment))
+        return bool(items) and time.monotonic() < deadline
+
+    def _overdue(self, method: str, id: object) -> Fault:
+        fault = self._server.overdue(method, id, self._timeout_s)
+        arrivals = self._ear.arrivals()
+        return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
+
+    def _miss(self, turn: Turn) -> None:
+        message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
+        shown = written(turn.value)
+        self.expected[turn.key] = shown
+        self.mismatches.append(
+            Mismatch(
+                path=turn.key,
+                expected=shown,
+                actual=ABSENT,
+                message=message,
+                hint=self._ear.arrivals(),
+            )
+        )
+
+    def _judge(self, turn: Turn, message: Message) -> None:
+        missing = [name for name in turn.needs if name not in self._values]
+        bound = pulled(turn.binds, message)
+        self._values.update(bound)
+        if any(name not in self._values for name in missing):
+            raise UnsentError(missing_values(missing))
+        assert turn.expectation is not None, "what the server says is compared"
+        wanted = filled(turn.value, self._values)
+        expectation = turn.expectation.but(response=wanted)
+        reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
+        self.expected[turn.key], self.actual[turn.key] = written(wanted), message
+        self.mismatches += weighed(self._server, expectation, reply, (None, turn.key))[1]
+
+    def _reply(self, heard: Heard) -> None:
+        reply, heard.reply = heard.reply, None
+        if reply:
+            self._connection.send(encode_line(reply))
+
+    # The end
+
+    def _settle(self) -> None:
+        """Await what no turn speaks of, and make sure that the server is still there."""
+        for _, id, _ in tuple(self._open.values()):
+            self._answer_to(id)
+        if all(turn.is_ours for turn in self._dialogue.turns):
+            # Nothing that came shows that the server took what it was sent.
+            self._connection.session.opened(_PING_ID)
+            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID, -1)
+            self._connection.send(encode_line(jsonrpc.request(_PING_ID, "ping")))
+            self._answer_to(_PING_ID)
+        self._connection.look_around()
+
+    def _judge_surplus(self) -> None:
+        for stray in self._ear.strays:
+            said = jsonrpc.describe_id(stray.get("id"))
+            message = f"the server answered {said}, and no request with that id was sent"
+            self.mismatches.append(
+                Mismatch(path="surplus", expected=ABSENT, actual=stray, message=message)
+            )
+        for heard in self._ear.unclaimed if self._dialogue.is_strict else ():
+            message = f"{heard.message['method']} came, and with _strict only what is written may"
+            self.mismatches.append(
+                Mismatch(path="surplus", expected=ABSENT, actual=heard.message, message=message)
+            )
+
+    def _let_go(self, next_turns: Sequence[Turn]) -> None:
+        """Give what is still owed, but for what the next case begins with."""
+        kept = asked_in(next_turns)
+        for heard in self._ear.unclaimed:
+            if not kept[heard.message["method"]]:
+                self._reply(heard)
+        self.left_over = self._ear.left_over

@@ -1,0 +1,84 @@
+"""Weigh a reply against an expectation, in bounded time and with what comes a little late."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+from mcptest.core.outcome import ABSENT
+from mcptest.runner.apart import judge_apart
+from mcptest.runner.judging import (
+    is_plainly_met,
+    judge,
+    notifications_may_still_come,
+    stderr_may_still_come,
+)
+from mcptest.wire.cpu_limit import CpuLimit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.outcome import Mismatch
+    from mcptest.core.paths import Trail
+    from mcptest.core.plan import Expectation
+    from mcptest.runner.launcher import Reply
+    from mcptest.runner.server import Server
+
+__all__ = ["MAX_MISMATCHES", "weighed"]
+
+# How long stderr and notifications are waited for, and only where waiting could help.
+_STDERR_PATIENCE_S = 0.25
+_NOTIFICATION_PATIENCE_S = 2.0
+
+MAX_MISMATCHES = 1000
+
+# Above this an answer is judged in a process of its own, and may take a little longer.
+_LARGE_BYTES = 256 * 1024
+_SLOWEST_BYTES_PER_S = 4_000_000
+
+# How long all patterns of one test may compute.
+_PATTERN_LIMIT = CpuLimit(2.0)
+
+
+def weighed(
+    server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
+) -> tuple[Reply, tuple[Mismatch, ...]]:
+    """The reply with all that came a little late, and every expectation it does not meet."""
+    if is_plainly_met(expectation, reply):
+        return reply, ()
+    if not expectation.has_regex:
+        reply = _with_latecomers(server, expectation, reply)
+        return reply, _first(judge(expectation, reply, trail))
+    with _PATTERN_LIMIT:
+        if not expectation.has_foreign_check:
+            reply = _with_latecomers(server, expectation, reply)
+        if reply.size <= _LARGE_BYTES and not expectation.has_foreign_check:
+            return reply, _first(judge(expectation, reply, trail))
+    limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
+    whole = reply
+    return reply, judge_apart(
+        lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
+    )
+
+
+def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
+    """As many as anybody can read: an answer can be wrong in a million places."""
+    return tuple(islice(mismatches, MAX_MISMATCHES))
+
+
+def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
+    """The reply with what stderr and stdout bring a little later, where that could help."""
+    if expectation.stderr is not ABSENT:
+        deadline = time.monotonic() + _STDERR_PATIENCE_S
+        while stderr_may_still_come(expectation, reply.stderr):
+            if not server.wait_for_stderr(deadline):
+                break
+            reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
+    if expectation.notifications:
+        deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
+        while notifications_may_still_come(expectation, reply):
+            if not server.wait_for_notification(deadline):
+                break
+            reply = reply.but(notifications=server.notifications)
+    return reply
