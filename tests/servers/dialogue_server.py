@@ -62,7 +62,7 @@ def asks(asked: Message) -> None:
     """Asks the client, and answers with what the client said."""
     say({"id": "s-17", "method": "sampling/createMessage", "params": {"messages": []}})
     said = json.loads(sys.stdin.readline())
-    answer(asked, {"said": said.get("result", said.get("error")), "id": said["id"]})
+    answer(asked, {"said": said.get("result", said.get("error")), "reply_to": said["id"]})
 
 
 def gives_id(asked: Message) -> None:
