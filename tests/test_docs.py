@@ -11,9 +11,11 @@ from mcptest.core.diagnostics import CODES, render_diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.kinds import FAULTS, FINDINGS
+from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import KEYS
 from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.tags import TAG_NAMES
 from tools.generate_docs import PAGES
 
 ROOT = Path(__file__).parent.parent
@@ -39,6 +41,13 @@ def test_every_code_has_its_section_and_no_section_is_about_another() -> None:
 
 def test_every_config_key_is_in_the_table() -> None:
     assert re.findall(r"^\| `(\w+)` \|", page("config.md"), re.MULTILINE) == list(KEYS)
+
+
+def test_every_tag_and_extension_of_case_files_is_in_its_table() -> None:
+    page = (DOCS / "cases.md").read_text(encoding="utf-8")
+    rows = "".join(re.findall(r"(?m)^\| ([^|]*) \|", page))
+    assert [tag for tag in TAG_NAMES if f"`!!{tag}" not in rows] == []
+    assert [key for key in EXTENSIONS if f"`{key}`" not in rows] == []
 
 
 def test_every_exit_code_is_in_the_readme() -> None:

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from tests.cli.console import Ended, mcptest
+from console import Ended, mcptest
 
 SERVER = Path(__file__).parent.parent / "servers" / "dialogue_server.py"
 COMMAND = f"{sys.executable} {SERVER}"

@@ -13,6 +13,7 @@ EXAMPLES = ROOT / "examples"
 
 # Folder, the words that run it, and the exit status it is there to show.
 RUNS = {
+    "contract": ((), 0),
     "filesystem": (("--config", "examples/filesystem/conductor.config.json"), 0),
     "failing": ((), 1),
     "notes": ((), 0),

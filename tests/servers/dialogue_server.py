@@ -13,6 +13,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     Message = dict[str, Any]
@@ -74,7 +75,12 @@ def stray(asked: Message) -> None:
     answer(asked, {})
 
 
-METHODS = {
+def slow(asked: Message) -> None:
+    time.sleep(0.4)
+    answer(asked, {"slow": True})
+
+
+METHODS: dict[str, Callable[[Message], object]] = {
     "initialize": initialize,
     "ping": lambda asked: answer(asked, {}),
     "echo": lambda asked: answer(asked, {"echo": asked.get("params")}),
@@ -88,7 +94,7 @@ METHODS = {
     "silent": lambda asked: note("I heard you"),
     "exits": lambda asked: sys.exit(3),
     "tools/list": lambda asked: answer(asked, {"tools": []}),
-    "slow": lambda asked: (time.sleep(0.4), answer(asked, {"slow": True})),
+    "slow": slow,
 }
 
 
