@@ -89,14 +89,14 @@ class _Loader:
 
     def suite(self) -> Suite:
         cases = []
-        for document in self._stream.documents:
+        for number, document in enumerate(self._stream.documents, start=1):
             fields = Fields({}, (document.index,), self.complaints)
             if not isinstance(document.value, dict):
                 message = f"a case must be a mapping and is {kind_of(document.value)}"
                 fields.complain("", "F005", message)
                 continue
             fields = Fields(document.value, (document.index,), self.complaints)
-            case = self._case(fields, document)
+            case = self._case(fields, document, number)
             if case:
                 cases.append(case)
         if not cases and not self.complaints:
@@ -110,7 +110,7 @@ class _Loader:
             server=self._server,
         )
 
-    def _case(self, fields: Fields, document: StreamDocument) -> Case | None:
+    def _case(self, fields: Fields, document: StreamDocument, number: int) -> Case | None:
         """The case in a document; None when it only holds what belongs to the file."""
         written = fields.mapping
         self._refuse_unknown(fields)
@@ -121,7 +121,6 @@ class _Loader:
         if not any(is_turn(key) for key in written):
             message = "a case without messages checks nothing"
             fields.complain("", "F011", message, 'write them under "in" and "out"')
-        number = self._stream.documents.index(document) + 1
         return Case(
             name=fields.text("case") or f"case {number}",
             line=document.key_lines.get("case", document.line),

@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.formats.full_builder import KeySpot, Spots, ValueSpot
+    from mcptest.formats.full_spots import KeySpot, Spots, ValueSpot
 
     Step = str | int
 
@@ -107,7 +107,7 @@ class Places:
             return self.key(steps)
         line, column, last_line, end, style = value
         quotes = 1 if style in ("'", '"') else 0
-        raw = self._lines[line][column + quotes : end - quotes]
+        raw = self._line(line)[column + quotes : end - quotes]
         if not (offset or width) or line != last_line or _is_opaque(raw, style):
             return self._span(value)
         offset = max(0, min(offset, len(raw)))
@@ -132,12 +132,19 @@ class Places:
         if style == "collection":
             return self._place(line, column, 1)
         if last_line > line:
-            end = len(self._lines[line].rstrip())
+            end = len(self._line(line).rstrip())
         return self._place(line, column, end - column)
 
     def _place(self, line: int, column: int, width: int) -> Place:
-        source = self._lines[line] if line < len(self._lines) else ""
-        return Place(line=line + 1, column=column + 1, width=max(1, width), source=source)
+        if line >= len(self._lines):
+            line, column = len(self._lines) - 1, len(self._lines[-1])
+        return Place(
+            line=line + 1, column=column + 1, width=max(1, width), source=self._lines[line]
+        )
+
+    def _line(self, number: int) -> str:
+        # libyaml puts a value that is missing at the end on a line after the last.
+        return self._lines[number] if number < len(self._lines) else ""
 
 
 def locate(document: Document) -> Places:

@@ -25,6 +25,7 @@ from yaml.events import (
 from mcptest.core.visible import shorten
 from mcptest.formats.full_dialect import PLAIN, Tagged
 from mcptest.formats.full_shield import LONE_SURROGATE
+from mcptest.formats.full_spots import key_spot, value_spot
 from mcptest.formats.full_tags import TagError, check_collection_tag, value_of_tag
 from mcptest.formats.limits import MAX_DEPTH, MAX_NODES
 from mcptest.formats.scalars import resolve_plain
@@ -38,13 +39,10 @@ if TYPE_CHECKING:
     from mcptest.formats.full_dialect import Dialect
     from mcptest.formats.full_problems import Source
     from mcptest.formats.full_shield import Shield
+    from mcptest.formats.full_spots import Spots
 
     # What an anchor stands for: value, nodes in it, levels in it, its text if it is a scalar.
     Target = tuple[Any, int, int, str | None]
-    # Of a key: line, column, width. Of a value: line, column, last line, end column, style.
-    KeySpot = tuple[int, int, int]
-    ValueSpot = tuple[int, int, int, int, str]
-    Spots = dict[int, dict[Any, tuple[KeySpot | None, ValueSpot]]]
 
 __all__ = ["Abandoned", "Builder"]
 
@@ -112,8 +110,12 @@ class Builder:
     def _on_document(self, event: Any) -> None:
         self._documents += 1
         if self._documents > 1:
-            message, help = self._dialect.second_document
-            self._abandon("F005", message, event, help=help)
+            self._abandon(
+                "F005",
+                "a second document starts here; a file holds exactly one",
+                event,
+                help="remove this line, or put what follows into a file of its own",
+            )
 
     def _on_scalar(self, event: Any) -> None:
         self.nodes += 1
@@ -184,9 +186,11 @@ class Builder:
             self._set_key_again(event, key, text, first)
 
     def _set_key_again(self, event: Any, key: Any, text: str, first: int) -> None:
-        if key in self._renamed:
+        is_at_root = len(self._frames) == 1
+        may_repeat = self._dialect.may_repeat
+        if is_at_root and key in self._renamed:
             self._refuse_name(event, key, event.start_mark.line, first)
-        elif key is not _MERGE and self._may_repeat(key):
+        elif is_at_root and may_repeat and key is not _MERGE and may_repeat(key):
             self._rename(event, key)
         else:
             number = self._source.number
@@ -197,11 +201,6 @@ class Builder:
                 event,
                 help="keep one of them",
             )
-
-    def _may_repeat(self, key: str) -> bool:
-        is_at_root = len(self._frames) == 1
-        allowed = self._dialect.may_repeat
-        return is_at_root and allowed is not None and allowed(key)
 
     def _rename(self, event: Any, key: str) -> None:
         """The second `in` is kept as `in#2`."""
@@ -334,13 +333,13 @@ class Builder:
         if self.spots is not None:
             key_event = self._key_event if type(node) is dict else None
             first = self._first_line
-            spot = (_key_spot(key_event, first), _value_spot(event, first))
+            spot = (key_event and key_spot(key_event, first), value_spot(event, first))
             self.spots.setdefault(id(node), {}).setdefault(step, spot)
 
     def _report(
         self, code: str, message: str, event: Any, *, width: int = 0, help: str = ""
     ) -> None:
-        line, column, span = _key_spot(event) or (0, 0, 1)
+        line, column, span = key_spot(event)
         self.diagnostics.append(
             self._source.diagnostic(code, message, line, column, width=width or span, help=help)
         )
@@ -350,20 +349,3 @@ class Builder:
     def _abandon(self, code: str, message: str, event: Any, help: str = "") -> NoReturn:
         self._report(code, message, event, help=help)
         raise Abandoned
-
-
-def _key_spot(event: Any, first_line: int = 0) -> KeySpot | None:
-    if event is None:
-        return None
-    start, end = event.start_mark, event.end_mark
-    width = end.column - start.column if end.line == start.line else 1
-    return first_line + start.line, start.column, max(width, 1)
-
-
-def _value_spot(event: Any, first_line: int) -> ValueSpot:
-    start, end = event.start_mark, event.end_mark
-    if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
-        style = event.style or ""
-    else:
-        style = "marked" if type(event) in (ScalarEvent, AliasEvent) else "collection"
-    return first_line + start.line, start.column, first_line + end.line, end.column, style

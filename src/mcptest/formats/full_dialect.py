@@ -23,11 +23,6 @@ class Dialect(Record):
 
     tags: tuple[str, ...] = ()
     may_repeat: Callable[[str], bool] | None = None
-    # What to say when a document ends and text goes on: the message and the advice.
-    second_document: tuple[str, str] = (
-        "a second document starts here; a file holds exactly one",
-        "remove this line, or put what follows into a file of its own",
-    )
 
 
 PLAIN = Dialect()

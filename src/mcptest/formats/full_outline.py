@@ -52,7 +52,7 @@ class Outline:
             self._depth -= 1
             self._free_from = _line_after(event) or self._free_from
         elif kind is DocumentStartEvent and event.explicit:
-            self._free_from = event.start_mark.line + 1
+            self._free_from = event.end_mark.line + 1
         return event
 
     def _note_entry(self, event: Any) -> None:
@@ -87,7 +87,9 @@ def _comment(lines: Sequence[str]) -> str | None:
     """The text of the comment lines among these; None when there are none."""
     found: list[str] = []
     is_after_blank = False
-    for line in map(str.strip, lines):
+    for written in lines:
+        # Other blanks than these are ordinary characters to YAML.
+        line = written.strip(" \t")
         if not line.startswith("#"):
             is_after_blank = True
             continue

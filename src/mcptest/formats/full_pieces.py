@@ -18,10 +18,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Piece", "cut"]
 
-_MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---(?=[ \t\r\n]|\Z)|\.\.\.(?=[ \t\r\n]|\Z)[^\r\n]*)")
-_LINE_BREAK = re.compile(r"\r\n|\n|\r")
+_MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_ANYTHING = re.compile(r"(?:\A|(?<=[\n\r]))[ \t]*[^ \t\r\n#]")
 # Comments and directives may stand before the `---` of their document.
-_CONTENT = re.compile(r"(?:\A|(?<=[\n\r]))(?![#%])[ \t]*[^ \t\r\n#]")
+_CONTENT = re.compile(r"(?:\A|(?<=[\n\r]))(?!%)[ \t]*[^ \t\r\n#]")
 
 
 class Piece(Record):
@@ -36,23 +37,28 @@ def cut(text: str) -> Iterator[Piece]:
     line = start = 0
     is_begun = False  # whether the piece has its `---` already
     for marker in _MARKER.finditer(text):
-        has_content = is_begun or bool(_CONTENT.search(text, start, marker.start()))
-        if marker[0] == "---":
-            is_begun = True
-            if not has_content:
-                continue
-            end = marker.start()
-        else:
-            is_begun = False
-            end = _next_line(text, marker.end())
+        is_start = marker[0] == "---"
+        end = marker.start() if is_start else _next_line(text, marker.end())
+        has_document = is_begun or _has_document(text, start, marker)
+        is_begun = is_start
+        if is_start and not has_document:
+            continue
         piece = Piece(text=text[start:end], first_line=line)
         # Whoever ends a document twice has not begun another one in between.
-        if has_content or not start:
+        if has_document:
             yield piece
         start, line = end, line + len(split_lines(piece.text)) - 1
     yield Piece(text=text[start:], first_line=line)
 
 
-def _next_line(text: str, end: int) -> int:
-    found = _LINE_BREAK.match(text, end)
-    return found.end() if found else end
+def _has_document(text: str, start: int, marker: re.Match[str]) -> bool:
+    """Whether anything but comments stands from `start` to a marker, or after `...`."""
+    if marker[0] == "---":
+        return bool(_CONTENT.search(text, start, marker.start()))
+    rest = text[marker.end() : _next_line(text, marker.end())].strip()
+    return bool(_ANYTHING.search(text, start, marker.start())) or rest[:1] not in ("", "#")
+
+
+def _next_line(text: str, at: int) -> int:
+    rest = _REST_OF_LINE.match(text, at)
+    return rest.end() if rest else at

@@ -203,6 +203,12 @@ def _escape(trouble: _Trouble) -> Finding:
 
 
 def _no_colon(trouble: _Trouble) -> Finding:
+    opener = trouble.source.line(trouble.began)[trouble.began_column :][:1]
+    if opener in ("[", "{"):
+        return trouble.at_beginning(
+            f'this "{opener}" is not indented, so it is no value of the key before it',
+            "indent it by a space, or write it on the line of the key",
+        )
     return trouble.at_beginning(
         'this line is not a "key: value" entry', 'add ": " after the key, or put the text in quotes'
     )
@@ -213,9 +219,20 @@ def _item(trouble: _Trouble) -> Finding:
 
 
 def _outside(trouble: _Trouble) -> Finding:
+    if trouble.source.line(trouble.line).startswith("..."):
+        return trouble.here(
+            'text follows the "..." that ends the document',
+            'start the next document with a line "---"',
+        )
     return trouble.here(
         "this does not belong to what came before",
         "check its indentation, and that quotes and brackets before it are closed",
+    )
+
+
+def _after_tag(trouble: _Trouble) -> Finding:
+    return trouble.here(
+        "a tag ends with a space, and this is not one", 'write it as in !!str "text"'
     )
 
 
@@ -250,6 +267,8 @@ _SENTENCES: tuple[tuple[str, Callable[[_Trouble], Finding]], ...] = (
     ("expected ':'", _no_colon),
     ("sequence entries are not allowed", _item),
     ("document start>", _outside),
+    ("expected whitespace or line break", _after_tag),
+    ("expected ' '", _after_tag),
     ("alphabetic or numeric", _name),
     ("", _other),
 )

@@ -13,7 +13,7 @@ import re
 from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner, ScannerError
-from yaml.tokens import TagToken
+from yaml.tokens import ScalarToken, TagToken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 __all__ = ["TolerantParser"]
 
 _BLANKS = re.compile(r"[ \t]*")
+# A colon is part of a word unless a blank or, in flow, a bracket follows.
+_WORD = re.compile(r"(?:[^\0 \t\r\n:]|:(?![\0 \t\r\n]))+")
+_WORD_IN_FLOW = re.compile(r"(?:[^\0 \t\r\n:,\[\]{}]|:(?![\0 \t\r\n,\[\]{}]))+")
+_BLOCK_HEADER = re.compile(r"(?:[+-]?[1-9]?|[1-9][+-])(?=[\0 \t\r\n#])")
 _SHORT_TAG = r"(!!?)([0-9A-Za-z;/?:@&=+$_.~*'()-]+)"
 _TAG = re.compile(_SHORT_TAG + r"(?=[ \t\r\n\0])")
 _TAG_IN_FLOW = re.compile(_SHORT_TAG + r"(?=[ \t\r\n\0,\[\]{}])")
@@ -53,6 +57,23 @@ class TolerantParser(Reader, Scanner, Parser):
     def _blanks(self) -> str:
         found = _BLANKS.match(self.buffer, self.pointer)
         return found[0] if found else ""
+
+    def scan_plain(self) -> ScalarToken:
+        """An unquoted text; unlike PyYAML, it may hold `?` between brackets."""
+        words: list[str] = []
+        between: list[str] = []
+        start = end = self.get_mark()
+        pattern = _WORD_IN_FLOW if self.flow_level else _WORD
+        while word := pattern.match(self.buffer, self.pointer):
+            self.allow_simple_key = False
+            words += [*between, word[0]]
+            self.forward(len(word[0]))
+            end = self.get_mark()
+            between = self.scan_plain_spaces(self.indent + 1, start)
+            is_outdented = not self.flow_level and self.column <= self.indent
+            if not between or is_outdented or self.peek() == "#":
+                break
+        return ScalarToken("".join(words), True, start, end)
 
     def scan_plain_spaces(self, indent: int, start_mark: Any) -> list[str]:
         """What stands between two words of a plain scalar: blanks, or folded line breaks."""
@@ -89,9 +110,28 @@ class TolerantParser(Reader, Scanner, Parser):
                 self.get_mark(),
             )
 
+    def scan_block_scalar_indicators(self, start_mark: Any) -> Any:
+        found = _BLOCK_HEADER.match(self.buffer, self.pointer)
+        if found is None:
+            return super().scan_block_scalar_indicators(start_mark)
+        self.forward(len(found[0]))
+        chomping = {"+": True, "-": False}.get(found[0].strip("123456789"))
+        return chomping, int(found[0].strip("+-") or 0) or None
+
     def scan_block_scalar_ignored_line(self, start_mark: Any) -> None:
         self.forward(len(self._blanks()))
         super().scan_block_scalar_ignored_line(start_mark)
+
+    def scan_directive(self) -> Any:
+        token = super().scan_directive()
+        if token.name not in ("YAML", "TAG"):
+            raise ScannerError(
+                "while scanning a directive",
+                token.start_mark,
+                "found unknown directive name",
+                token.end_mark,
+            )
+        return token
 
     def scan_tag(self) -> Any:
         pattern = _TAG_IN_FLOW if self.flow_level else _TAG

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.formats.full_builder import Spots
+    from mcptest.formats.full_spots import Spots
 
 __all__ = [
     "events_of",
@@ -50,7 +50,7 @@ _FORBIDDEN = re.compile(
 )
 _FLOW_START = re.compile(r"\s*[\[{]")
 # Without these the parser in Python reads nothing that libyaml cannot read.
-_NOT_FOR_LIBYAML = re.compile("\t|!")
+_NOT_FOR_LIBYAML = re.compile(r"[\t!]|[:?][,\[\]{}]")
 _LEADING_TAB = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 
 

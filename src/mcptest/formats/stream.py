@@ -8,6 +8,8 @@ business; a file of one document is `mcptest.formats.document`'s.
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
@@ -27,15 +29,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-    from mcptest.formats.full_builder import Spots, ValueSpot
     from mcptest.formats.full_pieces import Piece
+    from mcptest.formats.full_spots import Spots, ValueSpot
 
 __all__ = ["Stream", "StreamDocument", "Tagged", "read_stream"]
 
-_SECOND_DOCUMENT = (
-    'text follows the "..." that ends the document',
-    'write "---" on a line of its own before the next document',
-)
+# Also where a file was joined to another one.
+_BYTE_ORDER_MARK = re.compile("\\A\ufeff|(?<=[\r\n])\ufeff(?=---[ \t\r\n])")
 
 
 class StreamDocument(Record):
@@ -59,12 +59,12 @@ class Stream(Record):
     file: str
     text: str
     documents: tuple[StreamDocument, ...]
-    # A list whose first item has the values by index, and where they stand.
-    located: tuple[list[Any], Spots] = ([()], {})
+    # The text that was read, a list whose first item is that of all values, their spots.
+    located: tuple[str, list[Any], Spots] = ("", [()], {})
 
     def places(self) -> Places:
         """Where keys and values stand; steps begin with the index of their document."""
-        return Places(self.text, *self.located)
+        return Places(*self.located)
 
 
 def read_stream(
@@ -78,9 +78,9 @@ def read_stream(
     if size > MAX_TEXT_BYTES:
         message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
         raise FormatError([Diagnostic(code="F004", file=file, message=message)])
-    dialect = Dialect(tags=tuple(tags), may_repeat=may_repeat, second_document=_SECOND_DOCUMENT)
-    reader = _Reader(file, dialect)
-    for piece in cut(text.removeprefix("\ufeff")):
+    reader = _Reader(file, Dialect(tags=tuple(tags), may_repeat=may_repeat))
+    bare = _BYTE_ORDER_MARK.sub("", text)
+    for piece in cut(bare):
         reader.read(piece)
         if reader.is_full:
             break
@@ -93,7 +93,7 @@ def read_stream(
         file=file,
         text=text,
         documents=tuple(reader.documents),
-        located=([reader.values, *reader.leftovers], reader.spots),
+        located=(bare, [reader.values, *reader.leftovers], reader.spots),
     )
 
 
