@@ -1,8 +1,8 @@
 """Recorded traffic as data, in the shape that the invariants read.
 
-A session is a label, the capabilities the server declared (null when the
-handshake was never completed) and the client's exchanges in order. A
-notification is an exchange without a response.
+A session is a label, the capabilities the server declared (null when the handshake was never
+completed) and the client's exchanges in order. A notification is an exchange without a
+response. Everything else is optional, and a reader that knows only these loses nothing.
 """
 
 from __future__ import annotations
@@ -10,35 +10,95 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 
-__all__ = ["Exchange", "SessionCapture", "render_capture"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Exchange", "Moment", "Noted", "SessionCapture", "render_capture", "render_exchange"]
+
+
+class Moment(Record):
+    """When something was said: its number in the session, and milliseconds from its start."""
+
+    order: int
+    ms: float
+
+
+class Noted(Record):
+    """Something that was said beside requests and their answers. `value` is a message of the
+    server, an answer of ours to it, or a line that is no message."""
+
+    value: object
+    at: Moment
 
 
 class Exchange(Record):
-    """One message of the client and what answered it; ABSENT when nothing did."""
+    """One message of the client and what answered it; ABSENT when nothing did.
+
+    What the server sent on its own, our answers to that, and what was no message belong to the
+    last exchange that was begun when it came.
+    """
 
     request: object
     response: object = ABSENT
+    sent: Moment | None = None
+    answered: Moment | None = None
+    server_messages: tuple[Noted, ...] = ()
+    replies: tuple[Noted, ...] = ()
+    noise: tuple[Noted, ...] = ()
 
 
 class SessionCapture(Record):
-    """Everything one client and one server process said to each other."""
+    """Everything one client and one server process said to each other.
+
+    `transport` names the channel, so that sessions on different ones are told apart. What came
+    before the first message of the client is in `prologue`, an exchange without a request.
+    """
 
     server_label: str
     server_capabilities: object = None
     exchanges: tuple[Exchange, ...] = ()
+    transport: str = ""
+    protocol_version: str = ""
+    started_at: str = ""
+    exit_status: str = ""
+    prologue: Exchange | None = None
 
 
 def render_capture(session: SessionCapture) -> dict[str, object]:
     """The session as the JSON object that capture files hold."""
-    return {
+    rendered: dict[str, object] = {
         "server_label": session.server_label,
         "server_capabilities": session.server_capabilities,
-        "exchanges": [_render_exchange(exchange) for exchange in session.exchanges],
     }
+    for member in ("transport", "protocol_version", "started_at", "exit_status"):
+        if getattr(session, member):
+            rendered[member] = getattr(session, member)
+    if session.prologue:
+        rendered["prologue"] = render_exchange(session.prologue)
+    return rendered | {"exchanges": [render_exchange(each) for each in session.exchanges]}
 
 
-def _render_exchange(exchange: Exchange) -> dict[str, object]:
-    rendered = {"request": exchange.request}
+def render_exchange(exchange: Exchange) -> dict[str, object]:
+    """An exchange as capture files hold it; what is not known or empty is left out."""
+    rendered: dict[str, object] = {}
+    if exchange.request is not ABSENT:
+        rendered["request"] = exchange.request
     if exchange.response is not ABSENT:
         rendered["response"] = exchange.response
-    return rendered
+    orders: dict[str, object] = {}
+    times: dict[str, object] = {}
+    for name, moment in (("request", exchange.sent), ("response", exchange.answered)):
+        if moment:
+            orders[name], times[name] = moment.order, moment.ms
+    for name, noted in _beside(exchange):
+        rendered[name] = [each.value for each in noted]
+        orders[name] = [each.at.order for each in noted]
+        times[name] = [each.at.ms for each in noted]
+    return rendered | ({"order": orders, "ms": times} if orders else {})
+
+
+def _beside(exchange: Exchange) -> Iterable[tuple[str, tuple[Noted, ...]]]:
+    for name in ("server_messages", "replies", "noise"):
+        if noted := getattr(exchange, name):
+            yield name, noted

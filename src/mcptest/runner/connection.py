@@ -9,11 +9,13 @@ from __future__ import annotations
 import time
 
 from mcptest import __version__
-from mcptest.core.capture import Exchange
+from mcptest.core.capture import Exchange, SessionCapture
 from mcptest.core.errors import ServerError
-from mcptest.core.framing import encode_line
+from mcptest.core.framing import Frame, encode_line
 from mcptest.core.outcome import ABSENT
+from mcptest.core.recorder import SessionRecorder
 from mcptest.core.session import ClientSession
+from mcptest.core.strict_json import parse_json
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
@@ -22,7 +24,9 @@ from mcptest.wire.stdio import StdioServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.core.framing import Frame, Noise, Overlong
+    from collections.abc import Iterable
+
+    from mcptest.core.framing import Noise, Overlong
     from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
     from mcptest.runner.launcher import Launcher
@@ -47,7 +51,12 @@ class Connection:
         self.session = ClientSession(spec.protocol_version, __version__, spec.client)
         self.wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
-        self.exchanges: list[Exchange] = []
+        self._began = time.monotonic()
+        self._started_at = _now() if launcher.keeps_traffic else ""
+        self._recorder = SessionRecorder() if launcher.keeps_traffic else None
+        self._exchanges: list[Exchange] = []
+        # Questions of our own are nobody's traffic.
+        self.is_private = False
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
@@ -71,14 +80,33 @@ class Connection:
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
 
-    def note_sent(self, line: bytes) -> None:
-        """Put a line into the log of the step, when one is kept."""
+    def send(self, line: bytes) -> None:
+        """Send a line; it is in the log of the step and in the capture, when they are kept."""
         if self._log:
             self._log.sent(line)
-
-    def send(self, line: bytes) -> None:
-        self.note_sent(line)
+        if self._recorder and not self.is_private:
+            self._recorder.client(parse_json(line.decode("utf-8")), self._ms())
         self.wire.send(line)
+
+    def _ms(self) -> float:
+        return (time.monotonic() - self._began) * 1000
+
+    def _record(self, items: Iterable[Item]) -> None:
+        recorder = self._recorder
+        if recorder is None or self.is_private:
+            return
+        ms = self._ms()
+        for item in items:
+            if isinstance(item, Frame):
+                recorder.server(item.value, ms)
+            else:
+                recorder.noise(item.raw.decode("utf-8", "backslashreplace"), ms)
+        self._exchanges += recorder.take_ready()
+
+    def hear_out(self, items: list[Item]) -> None:
+        """Take what came while the server was being stopped; nobody waits for it any more."""
+        self._record(items)
+        self.inbox.take(items)
 
     # Receiving
 
@@ -96,6 +124,7 @@ class Connection:
 
     def take(self, items: list[Item]) -> None:
         """Sort what has come, and give the server what it is owed for it."""
+        self._record(items)
         if self._log:
             self._log.received(items)
         for reply in self.inbox.take(items):
@@ -142,13 +171,22 @@ class Connection:
             return ()
         return self._log.lines(self.stderr_since(self._log_mark), self.size)
 
-    def keep(self, request: object, response: object = ABSENT) -> int:
-        """Put an exchange into the capture, if there is one; its place there."""
-        if self.launcher.keeps_traffic:
-            self.exchanges.append(Exchange(request=request, response=response))
-        return len(self.exchanges) - 1
+    def capture(self, exit_status: str = "") -> SessionCapture:
+        """Everything that was said so far, when traffic is kept."""
+        recorder = self._recorder or SessionRecorder()
+        self._exchanges += recorder.finish()
+        prologue, *exchanges = self._exchanges or [Exchange(request=ABSENT)]
+        return SessionCapture(
+            server_label=f"stdio://{self.spec.name}",
+            server_capabilities=recorder.capabilities,
+            exchanges=tuple(exchanges),
+            transport=f"stdio:{self.wire.pid}@{self._started_at}",
+            protocol_version=recorder.protocol_version,
+            started_at=self._started_at,
+            exit_status=exit_status,
+            prologue=prologue if prologue != Exchange(request=ABSENT) else None,
+        )
 
-    def keep_response(self, place: int, response: object) -> None:
-        """Complete an exchange whose answer has come."""
-        if self.launcher.keeps_traffic:
-            self.exchanges[place] = self.exchanges[place].but(response=response)
+
+def _now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())

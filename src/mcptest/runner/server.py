@@ -10,25 +10,24 @@ from __future__ import annotations
 import time
 
 from mcptest.core import jsonrpc
-from mcptest.core.capture import SessionCapture
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.session import INITIALIZE_ID
-from mcptest.core.strict_json import parse_json
 from mcptest.core.visible import visible
 from mcptest.runner import faults
 from mcptest.runner.connection import Connection
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.readiness import ReadyPattern
-from mcptest.wire.stopping import Stopped, stop
+from mcptest.wire.stopping import Stopped, describe_exit, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.core.capture import SessionCapture
     from mcptest.core.plan import ServerSpec
 
     # How much stderr had brought, and when it was, as a step's message was sent.
@@ -84,10 +83,8 @@ class Server:
         for gap in handshake_gaps(answer["result"]):
             self.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
         initialized = self._session.accept(answer["result"])
-        self._wire.send(encode_line(initialized))
+        self.connection.send(encode_line(initialized))
         self._wire.wait_until_read()
-        self.connection.keep(request, answer)
-        self.connection.keep(initialized)
 
     def _wait_until_ready(self, deadline: float) -> None:
         pattern = ReadyPattern(self.spec.ready_pattern)
@@ -118,8 +115,6 @@ class Server:
         else:
             self._wire.wait_until_read()
         elapsed_s = time.monotonic() - began
-        if self.launcher.keeps_traffic and not self._is_asking:
-            self.connection.keep(parse_json(step.line.decode("utf-8")), answer)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
         self.connection.look_around()
@@ -143,11 +138,11 @@ class Server:
         id = f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        self._is_asking = True
+        self._is_asking = self.connection.is_private = True
         try:
             return self.perform(step, timeout_s or self.spec.timeout_s).message
         finally:
-            self._is_asking = False
+            self._is_asking = self.connection.is_private = False
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step's request while there is still something else to do.
@@ -166,13 +161,12 @@ class Server:
     def _begin(self, step: Step) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
         self.connection.start_step(keep_notifications=bool(step.expectation.notifications))
-        self.connection.note_sent(step.line)
         if _awaits_answer(step):
             self._ask(step.line, step.id)
         else:
             if step.id is not ABSENT:
                 self._session.opened(step.id)  # nobody waits for its answer, but it may come
-            self._wire.send(step.line)
+            self.connection.send(step.line)
         return begun
 
     def _refuse_gone(self, step: Step) -> None:
@@ -235,7 +229,7 @@ class Server:
         self.connection.raise_broken()
         self._session.opened(id)
         self._inbox.expect(id)
-        self._wire.send(line)
+        self.connection.send(line)
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
         try:
@@ -280,7 +274,9 @@ class Server:
         self._session.abandon(id)
         if method != "initialize":
             params = {"requestId": id, "reason": "timed out"}
-            self._wire.send(encode_line(jsonrpc.notification("notifications/cancelled", params)))
+            self.connection.send(
+                encode_line(jsonrpc.notification("notifications/cancelled", params))
+            )
         return fault
 
     # Ending
@@ -288,7 +284,7 @@ class Server:
     def close(self, *, at_once: bool = False) -> Stopped:
         """Stop the server by the ladder, once; later calls return how it went."""
         if self.stopped is None:
-            self._inbox.take(self._wire.receive(0.0, heed_interrupts=False))
+            self.connection.hear_out(self._wire.receive(0.0, heed_interrupts=False))
             self.stopped = stop(self._wire, self.launcher.grace, at_once=at_once)
             self.is_open = False
             self._hear_out()
@@ -299,18 +295,15 @@ class Server:
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
         late = self.findings.count("late_response")
-        self._inbox.take(self._wire.last_words)
+        self.connection.hear_out(self._wire.last_words)
         self.answered_at_the_end = self.findings.count("late_response") > late
         fault = self._inbox.take_fault()
         if fault:
             self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture:
-        return SessionCapture(
-            server_label=f"stdio://{self.spec.name}",
-            server_capabilities=self._session.capabilities,
-            exchanges=tuple(self.connection.exchanges),
-        )
+        code = self.stopped.exit_code if self.stopped else None
+        return self.connection.capture(describe_exit(code) if self.stopped else "")
 
 
 def _awaits_answer(step: Step) -> bool:

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mcptest.core.session import Message
     from mcptest.runner.server import Server
 
-    # A request that has been sent: its method, its id and its place in the capture.
-    Sent = tuple[str, object, int]
+    # A request that has been sent: its method and its id.
+    Sent = tuple[str, object]
 
 __all__ = ["Talk"]
 
@@ -81,7 +81,7 @@ class Talk:
         finally:
             connection.inbox.listener = None
             connection.inbox.stop_expecting()
-            for _, id, _ in self._open.values():
+            for _, id in self._open.values():
                 connection.session.abandon(id)
         self._let_go(next_turns)
 
@@ -126,7 +126,6 @@ class Talk:
         """Remember what is owed for a message of ours; whether anything is."""
         if "method" not in message:
             return False
-        place = self._connection.keep(message)
         use = use_of(message)
         if use:
             self.uses.append(use)
@@ -134,7 +133,7 @@ class Talk:
             return False
         id = message["id"]
         self._connection.session.opened(id)
-        self._open[jsonrpc.id_key(id)] = (message["method"], id, place)
+        self._open[jsonrpc.id_key(id)] = (message["method"], id)
         self._ids.setdefault(index, []).append(id)
         return True
 
@@ -155,7 +154,7 @@ class Talk:
 
     def _answer_to(self, id: object) -> Any:
         key = jsonrpc.id_key(id)
-        method, _, place = self._open[key]
+        method, _ = self._open[key]
         deadline = time.monotonic() + self._timeout_s
         self._connection.inbox.expect(id)
         while key not in self._ear.answers:
@@ -166,7 +165,6 @@ class Talk:
         self._connection.inbox.stop_expecting()
         del self._open[key]
         answer = self._ear.answers.pop(key)
-        self._connection.keep_response(place, answer)
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer
@@ -238,12 +236,12 @@ class Talk:
 
     def _settle(self) -> None:
         """Await what no turn speaks of, and make sure that the server is still there."""
-        for _, id, _ in tuple(self._open.values()):
+        for _, id in tuple(self._open.values()):
             self._answer_to(id)
         if all(turn.is_ours for turn in self._dialogue.turns):
             # Nothing that came shows that the server took what it was sent.
             self._connection.session.opened(_PING_ID)
-            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID, -1)
+            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
             self._connection.send(encode_line(jsonrpc.request(_PING_ID, "ping")))
             self._answer_to(_PING_ID)
         self._connection.look_around()

@@ -1,0 +1,142 @@
+"""Turn what two sides say into exchanges, one message at a time. Pure.
+
+Messages go in as they pass; exchanges come out in the order of their requests, each as soon as
+nothing can be added to it any more. A request that is never answered must not hold back all
+that follows, so a recorder waits for a limited number of answers.
+"""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.capture import Exchange, Moment, Noted
+from mcptest.core.outcome import ABSENT
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["SessionRecorder"]
+
+# So many exchanges wait for the answer to the first of them before it is given up.
+MAX_WAITING = 10_000
+
+
+class _Open:
+    """An exchange that may still grow."""
+
+    __slots__ = ("exchange", "is_owed", "noise", "replies", "server_messages")
+
+    def __init__(self, exchange: Exchange, *, is_owed: bool) -> None:
+        self.exchange = exchange
+        self.is_owed = is_owed
+        self.server_messages: list[Noted] = []
+        self.replies: list[Noted] = []
+        self.noise: list[Noted] = []
+
+    def closed(self) -> Exchange:
+        if not (self.server_messages or self.replies or self.noise):
+            return self.exchange
+        return self.exchange.but(
+            server_messages=tuple(self.server_messages),
+            replies=tuple(self.replies),
+            noise=tuple(self.noise),
+        )
+
+
+class SessionRecorder:
+    """Listens to one session. `ms` is always the time since it began."""
+
+    def __init__(self, *, max_waiting: int = MAX_WAITING) -> None:
+        self._max_waiting = max_waiting
+        self._order = 0
+        self._waiting: list[_Open] = [_Open(Exchange(request=ABSENT), is_owed=False)]
+        self._by_id: dict[jsonrpc.IdKey, _Open] = {}
+        self._initialize: _Open | None = None
+        self.capabilities: object = None
+        self.protocol_version = ""
+
+    def client(self, message: object, ms: float) -> None:
+        """The client has sent a message; a batch counts as its messages."""
+        at = self._next(ms)
+        for each in message if isinstance(message, list) else (message,):
+            self._client_message(each, at)
+
+    def _client_message(self, message: Any, at: Moment) -> None:
+        is_call = isinstance(message, dict) and "method" in message
+        if not is_call and isinstance(message, dict) and "id" in message:
+            self._waiting[-1].replies.append(Noted(value=message, at=at))
+            return
+        is_owed = is_call and "id" in message
+        opened = _Open(Exchange(request=message, sent=at), is_owed=is_owed)
+        self._waiting.append(opened)
+        if is_owed:
+            self._by_id[jsonrpc.id_key(message["id"])] = opened
+            if message["method"] == "initialize":
+                self._initialize = opened
+
+    def server(self, message: object, ms: float) -> None:
+        """The server has sent a message, or a batch of them."""
+        at = self._next(ms)
+        for each in message if isinstance(message, list) else (message,):
+            self._server_message(each, at)
+
+    def _server_message(self, message: Any, at: Moment) -> None:
+        opened = self._asked_by(message)
+        if opened is None:
+            self._waiting[-1].server_messages.append(Noted(value=message, at=at))
+            return
+        opened.exchange = opened.exchange.but(response=message, answered=at)
+        opened.is_owed = False
+        if opened is self._initialize:
+            self._take_handshake(message.get("result"))
+
+    def _asked_by(self, message: Any) -> _Open | None:
+        if not isinstance(message, dict) or "method" in message:
+            return None
+        key = jsonrpc.id_key(message.get("id"))
+        if key not in self._by_id and message.get("id") is None and len(self._by_id) == 1:
+            # The id could not be read: it is for the one request that is open.
+            key = next(iter(self._by_id))
+        return self._by_id.pop(key, None)
+
+    def _take_handshake(self, result: object) -> None:
+        if isinstance(result, dict):
+            self.capabilities = result.get("capabilities")
+            version = result.get("protocolVersion")
+            self.protocol_version = version if isinstance(version, str) else ""
+
+    def noise(self, line: str, ms: float) -> None:
+        """The server has written a line that is no message."""
+        self._waiting[-1].noise.append(Noted(value=line, at=self._next(ms)))
+
+    def _next(self, ms: float) -> Moment:
+        self._order += 1
+        return Moment(order=self._order, ms=round(ms, 3))
+
+    # Taking out
+
+    def take_ready(self) -> list[Exchange]:
+        """The exchanges at the front to which nothing can be added; the first is the prologue."""
+        ready = 0
+        while len(self._waiting) - ready > 1 and self._is_done(ready):
+            ready += 1
+        return self._take(ready)
+
+    def _is_done(self, place: int) -> bool:
+        is_owed = self._waiting[place].is_owed
+        return not is_owed or len(self._waiting) - place > self._max_waiting
+
+    def finish(self) -> list[Exchange]:
+        """All that is left."""
+        return self._take(len(self._waiting))
+
+    def _take(self, count: int) -> list[Exchange]:
+        taken, self._waiting = self._waiting[:count], self._waiting[count:]
+        for opened in taken:
+            if opened.is_owed:
+                self._by_id.pop(jsonrpc.id_key(_id_of(opened.exchange.request)), None)
+        return [opened.closed() for opened in taken]
+
+
+def _id_of(request: Any) -> object:
+    return request["id"]
