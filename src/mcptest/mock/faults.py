@@ -1,0 +1,144 @@
+"""A mock that is slow or broken on purpose: `--latency` and `--fault`.
+
+Answers go in, deliveries come out: how long to wait, and the bytes to send; None instead of
+bytes ends the connection.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.errors import UsageError
+from mcptest.core.framing import encode_line
+from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+from mcptest.formats.durations import parse_duration
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from mcptest.mock.state import Sent
+
+    Delivery = tuple[float, bytes | None]
+
+__all__ = ["KINDS", "Faults", "deliver", "parse_faults"]
+
+KINDS = ("hang", "drop", "error", "slow", "malformed")
+
+EVERY_METHOD = "*"
+
+
+class Faults(Record):
+    """What happens to answers, by the method of the request; "*" stands for all methods."""
+
+    latencies_s: Mapping[str, float]
+    kinds: Mapping[str, str]
+
+    def latency_s(self, method: str) -> float:
+        return self.latencies_s.get(method, self.latencies_s.get(EVERY_METHOD, 0.0))
+
+    def kind(self, method: str) -> str:
+        """hang, drop, error, malformed or slow:SECONDS; "" when nothing is wrong."""
+        return self.kinds.get(method, self.kinds.get(EVERY_METHOD, ""))
+
+
+def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Sequence[str]) -> Faults:
+    """What the options say; UsageError when they make no sense, or name an unknown method."""
+    latencies_s: dict[str, float] = {}
+    for word in latencies:
+        method, equals, text = word.rpartition("=")
+        name = _method("--latency", method if equals else EVERY_METHOD, methods, latencies_s)
+        latencies_s[name] = _seconds("--latency", text)
+    kinds: dict[str, str] = {}
+    for word in faults:
+        method, equals, text = word.rpartition("=")
+        if not equals:
+            help = f"for example --fault tools/call=hang; there are {', '.join(KINDS)}"
+            raise UsageError(f"--fault takes METHOD=KIND, not {visible(word)!r}", help)
+        kinds[_method("--fault", method, methods, kinds)] = _kind(text)
+    return Faults(latencies_s=latencies_s, kinds=kinds)
+
+
+def _method(option: str, method: str, methods: Sequence[str], given: Mapping[str, object]) -> str:
+    if method != EVERY_METHOD and method not in methods:
+        meant = closest(method, methods)
+        question = f"; did you mean {meant}?" if meant else ""
+        there = f"there are {', '.join(sorted(methods))}, and * for all"
+        raise UsageError(f"{option}: nothing asks for {visible(method)!r}{question}", there)
+    if method in given:
+        raise UsageError(f"{option} is given twice for {method}")
+    return method
+
+
+def _kind(text: str) -> str:
+    kind, colon, rest = text.partition(":")
+    if kind not in KINDS:
+        meant = closest(kind, KINDS)
+        question = f"; did you mean {meant}?" if meant else ""
+        raise UsageError(
+            f"there is no fault {visible(kind)!r}{question}", f"there are {', '.join(KINDS)}"
+        )
+    if (kind == "slow") != bool(colon):
+        message = "takes a time: slow:500" if kind == "slow" else f"takes no {visible(rest)!r}"
+        raise UsageError(f"--fault {kind} {message}")
+    return f"slow:{_seconds('--fault slow', rest)}" if kind == "slow" else kind
+
+
+def _seconds(option: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise UsageError(f"{option} {error}") from None
+
+
+def deliver(faults: Faults, sent: Iterable[Sent]) -> Iterator[Delivery]:
+    """When and how messages go out; what comes behind a late answer waits for it."""
+    wait_s = 0.0
+    for each in sent:
+        kind = ""
+        if each.is_answer:
+            answers = each.parts or (each,)
+            wait_s = max(wait_s, *(_delay_s(faults, part.method) for part in answers))
+            kind = _worst(faults, answers)
+        if kind == "hang":
+            return
+        if kind == "drop":
+            yield wait_s, None
+            return
+        if kind == "malformed":
+            yield wait_s, _malformed(each.message)
+        else:
+            yield wait_s, encode_line(_message(faults, each))
+
+
+def _delay_s(faults: Faults, method: str) -> float:
+    kind, _, seconds = faults.kind(method).partition(":")
+    return faults.latency_s(method) + (float(seconds) if kind == "slow" else 0.0)
+
+
+def _worst(faults: Faults, answers: Sequence[Sent]) -> str:
+    """What befalls a line with these answers: of a batch that hangs in part, the rest comes."""
+    kinds = [faults.kind(each.method) for each in answers]
+    if all(kind == "hang" for kind in kinds):
+        return "hang"
+    return next((kind for kind in ("drop", "malformed") if kind in kinds), "")
+
+
+def _message(faults: Faults, sent: Sent) -> object:
+    if sent.parts:
+        rest = [each for each in sent.parts if faults.kind(each.method) != "hang"]
+        return [_message(faults, each) for each in rest]
+    if not sent.is_answer or faults.kind(sent.method) != "error":
+        return sent.message
+    id = sent.message.get("id") if isinstance(sent.message, dict) else None
+    message = f"mcptest mock: an error for {sent.method or 'everything'} was asked for with --fault"
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": -32603, "message": message}}
+
+
+def _malformed(message: object) -> bytes:
+    """A line that looks like the message, and breaks off in the middle."""
+    text = re.sub(r"[\r\n]", " ", dump_json(message))
+    return text[: max(1, len(text) // 2)].encode("utf-8", "backslashreplace") + b"\n"

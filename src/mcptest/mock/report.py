@@ -1,0 +1,103 @@
+"""What a client did with a contract: which cases it exercised, missed and called wrongly."""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.core.record import Record
+from mcptest.core.visible import printable_json, shorten, visible
+from mcptest.matching.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from mcptest.mock.state import State, Wrong
+
+    Place = dict[str, object]
+
+__all__ = ["MockReport", "render_report", "render_summary"]
+
+_MAX_SHOWN = 20
+_MAX_CHARS = 300
+
+
+class MockReport(Record):
+    """The cases by what became of them, and what was wrong; `more_wrong` was not recorded."""
+
+    exercised: tuple[Place, ...]
+    missed: tuple[Place, ...]
+    wrong: tuple[Wrong, ...]
+    more_wrong: int = 0
+
+    @classmethod
+    def of(cls, places: Sequence[Place], exercised: Iterable[bool], state: State) -> MockReport:
+        told = list(zip(places, exercised, strict=True))
+        return cls(
+            exercised=tuple(place for place, is_exercised in told if is_exercised),
+            missed=tuple(place for place, is_exercised in told if not is_exercised),
+            wrong=state.wrong,
+            more_wrong=state.more_wrong,
+        )
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the client kept the contract: all of it, and nothing else."""
+        return not self.missed and not self.wrong
+
+
+def render_report(report: MockReport) -> str:
+    """The report as JSON."""
+    wrong = [
+        {"request": each.request, "nearest": each.nearest, "differences": list(each.differences)}
+        for each in report.wrong
+    ]
+    if report.more_wrong:
+        rest = f"{report.more_wrong:,} more wrong calls were not recorded"
+        left_out = {"path": "", "expected": None, "actual": None, "message": rest}
+        wrong.append({"request": None, "nearest": None, "differences": [left_out]})
+    members = {
+        "exercised": [place["case"] for place in report.exercised],
+        "missed": [place["case"] for place in report.missed],
+        "wrong": wrong,
+    }
+    return printable_json(json.dumps(members, ensure_ascii=False, indent=2)) + "\n"
+
+
+def render_summary(report: MockReport) -> str:
+    """The report in a few lines, for whoever started the mock."""
+    total = len(report.exercised) + len(report.missed)
+    wrong = len(report.wrong) + report.more_wrong
+    head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
+    lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
+    lines += [f"  missed  {_place(place)}" for place in report.missed[:_MAX_SHOWN]]
+    lines += _left_out(len(report.missed))
+    lines += [f"  wrong   {_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
+    lines += _left_out(wrong)
+    return "\n".join(lines) + "\n"
+
+
+def _left_out(count: int) -> list[str]:
+    return [f"  … and {count - _MAX_SHOWN:,} more"] if count > _MAX_SHOWN else []
+
+
+def _place(place: Place) -> str:
+    return visible(f"{place['case']} ({place['file']}:{place['line']})")
+
+
+def _wrong(wrong: Wrong) -> str:
+    request = wrong.request
+    method = request.get("method") if isinstance(request, dict) else None
+    what = visible(method) if isinstance(method, str) else shown(request, 80)
+    where = f"; nearest: {_place(wrong.nearest)}" if wrong.nearest else ""
+    first = wrong.differences[0] if wrong.differences else None
+    return shorten(f"{what}{where}{_difference(first) if first else ''}", _MAX_CHARS)
+
+
+def _difference(difference: Place) -> str:
+    path = f"{visible(str(difference['path']))}: " if difference["path"] else ""
+    sides = ""
+    if difference["message"] == "differs":
+        expected, actual = shown(difference["expected"], 80), shown(difference["actual"], 80)
+        sides = f", expected {expected}, got {actual}"
+    return f"; {path}{visible(str(difference['message']))}{sides}"

@@ -1,0 +1,119 @@
+"""One message of the client, and what comes of it, whatever the mock is made of.
+
+The envelope is looked at here: what is no message is refused, batches are taken apart, and
+the rest goes to a player, which knows what to say.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
+from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.revisions import REVISIONS
+from mcptest.mock.refusal import INVALID_REQUEST, PARSE_ERROR, refusal
+from mcptest.mock.state import Sent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, Protocol
+
+    from mcptest.core.errors import PatternTimeoutError
+    from mcptest.core.framing import Noise, Overlong
+    from mcptest.mock.report import MockReport
+    from mcptest.mock.state import Message, State
+
+    Outcome = tuple[State, tuple[Sent, ...]]
+
+    class Player(Protocol):
+        """Knows what to say; `methods` are those of the requests that it can answer."""
+
+        @property
+        def methods(self) -> tuple[str, ...]: ...
+
+        def start(self) -> State: ...
+
+        def request(self, state: State, message: Message) -> Outcome: ...
+
+        def notification(self, state: State, message: Message) -> Outcome: ...
+
+        def response(self, state: State, message: Message, breaches: Sequence[str]) -> Outcome: ...
+
+        def report(self, state: State) -> MockReport: ...
+
+
+__all__ = ["give_up", "respond", "respond_to_noise"]
+
+
+def respond(player: Player, state: State, value: object) -> Outcome:
+    """The session after a JSON value, and what is to be sent."""
+    if isinstance(value, list):
+        return _batch(player, state, value)
+    return _single(player, state, value)
+
+
+def respond_to_noise(state: State, item: Noise | Overlong) -> Outcome:
+    """The session after a line that is not JSON."""
+    quote = item.raw.decode("utf-8", "backslashreplace")
+    limit = getattr(item, "limit", 0)
+    reason = f"it is longer than {limit:,} bytes" if limit else item.reason  # type: ignore[union-attr]  # only an overlong line has a limit
+    return _refused(state, None, PARSE_ERROR, f"this line is not a message: {reason}", quote)
+
+
+def give_up(state: State, value: object, error: PatternTimeoutError) -> Outcome:
+    """The session after a message on which a pattern took too long."""
+    state = state.blame(value, None, (_difference(str(error)),))
+    messages: list[Any] = value if isinstance(value, list) else [value]
+    asking = [each for each in messages if message_kind(each) == "request"]
+    return state, tuple(
+        refusal(each["id"], str(each["method"]), INTERNAL_ERROR, str(error)) for each in asking
+    )
+
+
+def _single(player: Player, state: State, value: object) -> Outcome:
+    kind = message_kind(value)
+    if not isinstance(value, dict) or kind == "malformed":
+        sentence = "a message is an object with a method, a result or an error"
+        return _refused(state, None, INVALID_REQUEST, sentence, value)
+    broken = [sentence for path, sentence in breaches(value) if path != "id"]
+    if kind == "response":
+        if "result" not in value and "error" not in value:
+            return _refused(state, value["id"], INVALID_REQUEST, "a request needs a method", value)
+        return player.response(state, value, broken)
+    if broken:
+        return _refused(state, value.get("id"), INVALID_REQUEST, broken[0], value)
+    if kind == "request":
+        return player.request(state, value)
+    return player.notification(state, value)
+
+
+def _batch(player: Player, state: State, values: list[Any]) -> Outcome:
+    revision = REVISIONS.get(state.revision)
+    if revision is None or not revision.has_batches:
+        spoken = f"revision {state.revision}" if state.revision else "a session without revision"
+        return _refused(state, None, INVALID_REQUEST, f"{spoken} has no batches", values)
+    if not values:
+        return _refused(state, None, INVALID_REQUEST, "this batch is empty", values)
+    asked = {id_key(each["id"]) for each in values if message_kind(each) == "request"}
+    answers: list[Sent] = []
+    others: list[Sent] = []
+    for value in values:
+        state, sent = _single(player, state, value)
+        for each in sent:
+            (answers if _is_among(each, asked) else others).append(each)
+    together = Sent(message=[each.message for each in answers], parts=tuple(answers))
+    return state, (*others, *((together,) if answers else ()))
+
+
+def _is_among(sent: Sent, asked: set[Any]) -> bool:
+    """Whether this is an answer to one of a batch, or to what in it was no message."""
+    id = sent.message.get("id") if isinstance(sent.message, dict) else None
+    return sent.is_answer and (id is None or id_key(id) in asked)
+
+
+def _refused(state: State, id: object, code: int, sentence: str, value: object) -> Outcome:
+    state = state.blame(value, None, (_difference(sentence),))
+    return state, (refusal(id, "", code, sentence),)
+
+
+def _difference(sentence: str) -> Mismatch:
+    return Mismatch(path="", expected=ABSENT, actual=ABSENT, message=sentence)

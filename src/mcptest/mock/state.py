@@ -1,0 +1,151 @@
+"""What a mock remembers of one session. Pure values: hearing something makes a new one.
+
+So whoever serves can give up a message half way (a pattern that takes too long) and go on
+with the state from before it, and can keep one state for each of several clients.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.shown import shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any
+
+    from mcptest.core.jsonrpc import IdKey
+    from mcptest.core.outcome import Mismatch
+
+    Message = dict[str, Any]
+    Name = tuple[int, str]
+
+__all__ = ["MAX_WRONG", "Asked", "Owed", "Sent", "State", "Wrong", "fresh_state"]
+
+# A client that is wrong more often than this is not told more by the rest of it.
+MAX_WRONG = 200
+
+# Requests that wait for an answer, ours and the client's; older ones are forgotten.
+_MAX_WAITING = 1000
+
+_MAX_VALUE_CHARS = 2_000
+_MAX_DIFFERENCES = 20
+
+
+class Sent(Record):
+    """A message for the client; `method` is that of the request it answers, if any.
+
+    A batch has its answers in `parts` as well.
+    """
+
+    message: object
+    method: str = ""
+    parts: tuple[Sent, ...] = ()
+
+    @property
+    def is_answer(self) -> bool:
+        return not (isinstance(self.message, dict) and "method" in self.message)
+
+
+class Owed(Record):
+    """A request of the client that is answered later: the cue it was for, and its id."""
+
+    cue: int
+    id: object
+
+
+class Asked(Record):
+    """A request of ours that the client has not answered: its line, and who waits for it."""
+
+    line: int
+    owed: Owed | None
+
+
+class Wrong(Record):
+    """Something the client said that the contract does not have, ready for a report."""
+
+    request: object
+    nearest: dict[str, object] | None = None
+    differences: tuple[dict[str, object], ...] = ()
+
+
+class State(Record):
+    """One session so far.
+
+    `used` are the cues that came, `bound` the values of names by file, `tokens` the client's
+    progress tokens by case and by how the contract writes them, `unsent` the lines that open
+    a case and have not been said.
+    """
+
+    used: frozenset[int]
+    bound: Mapping[Name, object]
+    tokens: Mapping[tuple[int, IdKey], object]
+    owed: tuple[Owed, ...]
+    asked: Mapping[IdKey, Asked]
+    unsent: tuple[int, ...]
+    is_ready: bool = False
+    minted: int = 0
+    revision: str = ""
+    wrong: tuple[Wrong, ...] = ()
+    more_wrong: int = 0
+
+    def use(self, *cues: int) -> State:
+        return self if self.used.issuperset(cues) else self.but(used=self.used.union(cues))
+
+    def owe(self, owed: Owed) -> State:
+        return self.but(owed=(*self.owed, owed)[-_MAX_WAITING:])
+
+    def settle(self, owed: Owed) -> State:
+        return self.but(owed=tuple(each for each in self.owed if each is not owed))
+
+    def is_owed(self, owed: Owed) -> bool:
+        return any(each is owed for each in self.owed)
+
+    def ask(self, key: IdKey, asked: Asked) -> State:
+        kept = list(self.asked.items())[1 - _MAX_WAITING :]
+        return self.but(asked=dict(kept) | {key: asked})
+
+    def hear_answer(self, key: IdKey) -> State:
+        return self.but(asked={each: asked for each, asked in self.asked.items() if each != key})
+
+    def blame(
+        self,
+        request: object,
+        nearest: dict[str, object] | None = None,
+        differences: Iterable[Mismatch] = (),
+    ) -> State:
+        """The session with one more thing that was wrong; only so many are kept."""
+        if len(self.wrong) >= MAX_WRONG:
+            return self.but(more_wrong=self.more_wrong + 1)
+        told = tuple(map(difference_members, differences))[:_MAX_DIFFERENCES]
+        wrong = Wrong(request=reported(request), nearest=nearest, differences=told)
+        return self.but(wrong=(*self.wrong, wrong))
+
+
+def fresh_state(unsent: tuple[int, ...] = ()) -> State:
+    """A session in which nothing has been said."""
+    return State(used=frozenset(), bound={}, tokens={}, owed=(), asked={}, unsent=unsent)
+
+
+def difference_members(difference: Mismatch) -> dict[str, object]:
+    """A difference as reports and error answers have it; what is not there is null."""
+    return {
+        "path": difference.path,
+        "expected": reported(difference.expected),
+        "actual": reported(difference.actual),
+        "message": difference.message + (f" ({difference.hint})" if difference.hint else ""),
+    }
+
+
+def reported(value: object) -> object:
+    """A value as JSON can hold it: absence as null, what is too long as the start of its text."""
+    if value is ABSENT:
+        return None
+    try:
+        is_short = len(dump_json(value)) <= _MAX_VALUE_CHARS
+    except (TypeError, ValueError):
+        # A file may hold what JSON has no word for: .nan, .inf, a date.
+        is_short = False
+    return value if is_short else shown(value, _MAX_VALUE_CHARS)

@@ -1,0 +1,217 @@
+"""`mcptest mock`: files, options, reports and exit codes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from console import mcptest
+from mock_client import call, mocking, request
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CONTRACT = """\
+case: Adds
+in: {"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+     "params": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+out: {"jsonrpc": "2.0", "id": 1, "result": {"content": [{"type": "text", "text": "3"}]}}
+---
+case: Reads
+in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "note://one"}}
+out: {"jsonrpc": "2.0", "id": 1, "result": {"contents": [{"uri": "note://one", "text": "first"}]}}
+"""
+
+MANIFEST = """\
+tools:
+  - name: greet
+    inputSchema: {type: object, properties: {who: {type: string}}, required: [who]}
+    answer: "Hello ${args.who}"
+resources: [{uri: "note://one", text: first}]
+prompts: [{name: ask, arguments: [{name: who}], text: "Ask ${args.who}"}]
+"""
+
+READ = request("resources/read", {"uri": "note://one"}, 2)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "contract_test.yaml").write_text(CONTRACT, encoding="utf-8")
+    (tmp_path / "manifest.yaml").write_text(MANIFEST, encoding="utf-8")
+    return tmp_path
+
+
+def test_a_contract_is_played_and_told_about_at_the_end(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml") as client:
+        opened = client.ask("initialize", {"protocolVersion": "2025-06-18"})["result"]
+        assert opened["serverInfo"]["name"] == "contract_test"
+        client.send({"jsonrpc": "2.0", "method": "notifications/initialized"})
+        client.send(call("add", "mine", a=1, b=2))
+        answer = client.message()
+        assert (answer["id"], answer["result"]["content"][0]["text"]) == ("mine", "3")
+        ended = client.leave()
+    assert (ended.code, ended.out) == (0, "")
+    assert ended.err == (
+        "mcptest mock: 1 of 2 cases exercised\n  missed  Reads (contract_test.yaml:6)\n"
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_it_with_the_same_report(folder: Path, number: signal.Signals) -> None:
+    with mocking(folder, "contract_test.yaml", "--report", "r.json") as client:
+        client.send(call("add", a=1, b=2))
+        client.message()
+        ended = client.signal(number)
+    assert ended.code == 0
+    assert ended.err.startswith("mcptest mock: 1 of 2 cases exercised\n")
+    report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert report == {"exercised": ["Adds"], "missed": ["Reads"], "wrong": []}
+
+
+def test_the_report_says_what_was_wrong(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml", "--report", "r.json", "--quiet") as client:
+        client.send(call("add", a=1, b=3))
+        error = client.message()["error"]
+        assert error["data"]["nearest"] == {"case": "Adds", "file": "contract_test.yaml", "line": 1}
+        ended = client.leave()
+    assert (ended.code, ended.err) == (0, "")
+    (wrong,) = json.loads((folder / "r.json").read_text(encoding="utf-8"))["wrong"]
+    assert wrong["request"]["params"]["arguments"] == {"a": 1, "b": 3}
+    assert wrong["differences"] == error["data"]["differences"]
+
+
+def test_verify_is_exit_0_when_the_contract_was_kept(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml", "--verify") as client:
+        client.send(call("add", a=1, b=2), READ)
+        assert [client.message()["id"] for _ in range(2)] == [1, 2]
+        assert client.leave().code == 0
+
+
+def test_verify_is_exit_1_when_a_case_was_missed(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml", "--verify") as client:
+        client.send(READ)
+        assert client.leave().code == 1
+
+
+def test_verify_is_exit_1_when_a_call_was_wrong(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml", "--verify") as client:
+        client.send(call("add", a=1, b=2), READ, request("nope"))
+        assert client.leave().code == 1
+
+
+def test_once_answers_each_case_one_time(folder: Path) -> None:
+    with mocking(folder, "contract_test.yaml", "--once") as client:
+        client.send(READ, READ)
+        assert ["result" in client.message() for _ in range(2)] == [True, False]
+
+
+def test_several_files_of_cases_are_one_contract(folder: Path) -> None:
+    more = CONTRACT.replace('"add"', '"more"').replace("Adds", "More")
+    (folder / "more_test.yaml").write_text(more, encoding="utf-8")
+    with mocking(folder, "contract_test.yaml", "more_test.yaml") as client:
+        tools = client.ask("tools/list")["result"]["tools"]
+        assert [tool["name"] for tool in tools] == ["add", "more"]
+        assert "0 of 4 cases" in client.leave().err
+
+
+def test_a_capture_is_played_as_it_was_recorded(folder: Path) -> None:
+    response = {"jsonrpc": "2.0", "id": 2, "result": {"contents": [{"uri": "note://one"}]}}
+    exchanges = [{"request": READ, "response": response}]
+    session = {"server_label": "x", "server_capabilities": {}, "exchanges": exchanges}
+    (folder / "c.json").write_text(json.dumps(session), encoding="utf-8")
+    with mocking(folder, "c.json", "contract_test.yaml") as client:
+        client.send(READ)
+        assert client.message() == response
+        assert "1 of 3 cases" in client.leave().err
+
+
+# Our own client
+
+
+def test_a_contract_can_be_explored(folder: Path) -> None:
+    server = ("--", sys.executable, "-m", "mcptest", "mock", "contract_test.yaml")
+    listed = mcptest(folder, "list", *server).report()
+    assert [tool["name"] for tool in listed["tools"]] == ["add"]
+    assert [resource["uri"] for resource in listed["resources"]] == ["note://one"]
+    called = mcptest(folder, "call", "add", "a=1", "b=2", *server)
+    assert (called.code, called.report()["content"][0]["text"]) == (0, "3")
+    assert mcptest(folder, "read", "note://one", *server).code == 0
+
+
+def test_a_manifest_can_be_explored(folder: Path) -> None:
+    server = ("--", sys.executable, "-m", "mcptest", "mock", "manifest.yaml")
+    called = mcptest(folder, "call", "greet", "who=you", *server)
+    assert (called.code, called.report()["content"][0]["text"]) == (0, "Hello you")
+    read = mcptest(folder, "read", "note://one", *server)
+    assert read.report()["contents"] == [{"uri": "note://one", "text": "first"}]
+    got = mcptest(folder, "prompt", "ask", "who=Ada", *server)
+    assert got.report()["messages"][0]["content"]["text"] == "Ask Ada"
+
+
+def test_a_contract_is_kept_by_its_own_mock(folder: Path) -> None:
+    command = f"{sys.executable} -m mcptest mock contract_test.yaml"
+    ended = mcptest(folder, "run", "contract_test.yaml", "--server-command", command, "--json")
+    summary = ended.report()["summary"]
+    assert (ended.code, summary["passed"], summary["total"]) == (0, 2, 2)
+
+
+# What makes no sense
+
+
+@pytest.mark.parametrize(
+    ("words", "error"),
+    [
+        ([], "error: mcptest mock needs a file"),
+        (["contract_tst.yaml"], "did you mean 'contract_test.yaml'?"),
+        (["."], "error: . is a folder"),
+        (["contract_test.yaml", "manifest.yaml"], "error: a manifest and cases cannot be played"),
+        (["manifest.yaml", "--once"], "error: --once is for cases"),
+        (["contract_test.yaml", "--fault", "tools/cal=hang"], "did you mean tools/call?"),
+        (["manifest.yaml", "--fault", "logging/setLevel=hang"], "nothing asks for"),
+        (["contract_test.yaml", "--latency", "soon"], "error: --latency must be"),
+        (["contract_test.yaml", "--report", "no/r.json"], "error: cannot write no/r.json"),
+        (["contract_test.yaml", "--verfiy"], "did you mean --verify?"),
+    ],
+)
+def test_a_command_that_makes_no_sense_serves_nothing(
+    folder: Path, words: list[str], error: str
+) -> None:
+    ended = mcptest(folder, "mock", *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert error in ended.err
+
+
+def test_the_mistakes_of_all_files_are_told_before_anything_is_served(folder: Path) -> None:
+    (folder / "a.yaml").write_text("case: a\nin: {method: x, id: 1}\nuot: {}\n", encoding="utf-8")
+    (folder / "b.yaml").write_text("tools: [{name: a}]\n", encoding="utf-8")
+    ended = mcptest(folder, "mock", "a.yaml", "b.yaml")
+    assert (ended.code, ended.out) == (2, "")
+    assert "a.yaml:3" in ended.err
+    assert "b.yaml:1" in ended.err
+
+
+@pytest.mark.parametrize("value", ["!!re '(?=zzz)zzz'", "'match:crossField:a < b'"])
+def test_an_answer_that_cannot_be_made_up_is_a_mistake(folder: Path, value: str) -> None:
+    text = (
+        "_patterns: true\nin: {jsonrpc: '2.0', id: 1, method: x}\n"
+        f"out: {{jsonrpc: '2.0', id: 1, result: {{v: {value}}}}}\n"
+    )
+    (folder / "bad.yaml").write_text(text, encoding="utf-8")
+    ended = mcptest(folder, "mock", "bad.yaml")
+    assert ended.code == 2
+    assert "is to be sent" in ended.err
+
+
+def test_a_contract_of_which_nothing_is_left_is_exit_7(folder: Path) -> None:
+    text = "in: {jsonrpc: '2.0', id: 1, method: x}\n_skip: true\n"
+    (folder / "skipped.yaml").write_text(text, encoding="utf-8")
+    assert mcptest(folder, "mock", "skipped.yaml").code == 7
+
+
+def test_help_shows_examples(folder: Path) -> None:
+    ended = mcptest(folder, "mock", "--help")
+    assert ended.code == 0
+    assert "mcptest mock contract_test.yaml --verify" in ended.out

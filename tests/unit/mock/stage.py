@@ -1,0 +1,111 @@
+"""A mock to talk to without any pipe, and short ways to write contracts for it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from mcptest.core.framing import encode_line
+from mcptest.formats.cases import load_cases
+from mcptest.matching.builtins import builtin_registry
+from mcptest.mock.canned import ManifestPlayer
+from mcptest.mock.contract import ContractPlayer
+from mcptest.mock.manifest import load_manifest
+from mcptest.mock.respond import respond
+from mcptest.mock.script import build_script
+
+if TYPE_CHECKING:
+    from mcptest.mock.report import MockReport
+    from mcptest.mock.respond import Player
+    from mcptest.mock.script import Script
+    from mcptest.mock.state import State
+
+    Message = dict[str, Any]
+
+FILE = "contract.yaml"
+
+
+def script_of(*texts: str) -> Script:
+    registry = builtin_registry()
+    names = [FILE, *(f"more-{number}.yaml" for number in range(len(texts) - 1))]
+    suites = [
+        load_cases(text, name, registry, {}, for_mock=True)[0]
+        for text, name in zip(texts, names, strict=True)
+    ]
+    return build_script(suites)
+
+
+def contract(*texts: str, once: bool = False) -> Stage:
+    return Stage(ContractPlayer(script_of(*texts), is_once=once))
+
+
+def manifest(text: str) -> Stage:
+    return Stage(ManifestPlayer(load_manifest(text, "manifest.yaml", builtin_registry())[0]))
+
+
+class Stage:
+    """One session with a player; `state` is what it remembers."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.state: State = player.start()
+
+    def hear(self, value: object) -> list[Any]:
+        """What is sent because of a value, as it goes over the wire."""
+        self.state, sent = respond(self.player, self.state, value)
+        return [json.loads(encode_line(each.message)) for each in sent]
+
+    def ask(self, method: str, params: object = None, id: object = 1) -> Message:
+        """The one message that comes of a request, which is its answer."""
+        (answer,) = self.hear(request(method, params, id))
+        assert answer["id"] == id
+        assert isinstance(answer, dict)
+        return answer
+
+    def result(self, method: str, params: object = None) -> Any:
+        return self.ask(method, params)["result"]
+
+    def error(self, method: str, params: object = None) -> Any:
+        return self.ask(method, params)["error"]
+
+    def call(self, tool: str, **arguments: Any) -> Any:
+        """The text that a tool answers with."""
+        result = self.result("tools/call", {"name": tool, "arguments": arguments})
+        return result["content"][0]["text"]
+
+    def notify(self, method: str, params: object = None) -> list[Any]:
+        message = {"jsonrpc": "2.0", "method": method}
+        return self.hear(message if params is None else message | {"params": params})
+
+    def reply(self, id: object, result: object) -> list[Any]:
+        return self.hear({"jsonrpc": "2.0", "id": id, "result": result})
+
+    @property
+    def report(self) -> MockReport:
+        return self.player.report(self.state)
+
+    @property
+    def exercised(self) -> list[object]:
+        return [place["case"] for place in self.report.exercised]
+
+    @property
+    def missed(self) -> list[object]:
+        return [place["case"] for place in self.report.missed]
+
+
+def request(method: str, params: object = None, id: object = 1) -> Message:
+    message: Message = {"jsonrpc": "2.0", "id": id, "method": method}
+    return message if params is None else message | {"params": params}
+
+
+def a_case(name: str, params: str, answer: str, method: str = "tools/call") -> str:
+    """A case in which the tool, say, that `params` names answers with a text."""
+    return (
+        f"case: {name}\n"
+        f"in: {{jsonrpc: '2.0', id: 1, method: {method}, params: {params}}}\n"
+        f"out: {{jsonrpc: '2.0', id: 1, result: {{content: [{{type: text, text: {answer}}}]}}}}\n"
+    )
+
+
+def cases(*texts: str) -> str:
+    return "---\n".join(texts)

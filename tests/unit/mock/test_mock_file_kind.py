@@ -1,0 +1,46 @@
+"""What a file is, by what stands in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.mock.file_kind import kind_of_file
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "tools: []",
+        "# a comment\nname: x\ninstructions: y\n\nprompts:\n  - {name: p, text: x}\n",
+        '{"resources": []}',
+        "{tools: [], name: x}",
+        "\ufeff# words\n\n{tools: []}",
+        '"tools":\n  - name: broken\n   answer: [',
+    ],
+)
+def test_a_mapping_with_offers_is_a_manifest(text: str) -> None:
+    assert kind_of_file(text) == "manifest"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "case: a\nin: {}\n",
+        "in: {method: tools/list}\nout: {result: {tools: []}}\n",
+        "case: a\ntools: []\n",
+        "in_request: {}\ntools: []\n",
+        '{"out": {}, "tools": []}',
+        "---\nin: {}\n---\nin: {}\n",
+        "in:\n  tools: []\n",
+        "[1]",
+        "{broken",
+    ],
+)
+def test_everything_else_is_cases(text: str) -> None:
+    assert kind_of_file(text) == "cases"
+
+
+@pytest.mark.parametrize("text", ['{"exchanges": []}', '[{"exchanges": []}]', "exchanges: []\n"])
+def test_exchanges_are_a_capture(text: str) -> None:
+    assert kind_of_file(text) == "capture"

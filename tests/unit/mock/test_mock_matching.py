@@ -1,0 +1,190 @@
+"""Which case answers a request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from stage import a_case, cases, contract, request
+
+ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
+
+
+def test_a_request_is_answered_by_the_case_with_its_method_and_params() -> None:
+    stage = contract(cases(ADD, a_case("Other", "{name: other}", "something")))
+    assert stage.call("other") == "something"
+    assert stage.call("add", a=1, b=2) == "three"
+
+
+@pytest.mark.parametrize("id", [7, "seven", 1.5, None, True, [1], {"a": 1}])
+def test_the_answer_carries_the_id_of_the_caller_whatever_it_is(id: object) -> None:
+    params = {"name": "add", "arguments": {"a": 1, "b": 2}}
+    assert contract(ADD).ask("tools/call", params, id)["id"] == id
+
+
+def test_the_answer_is_what_the_case_says_and_nothing_else() -> None:
+    answer = contract(ADD).ask("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+    content = [{"type": "text", "text": "three"}]
+    assert answer == {"jsonrpc": "2.0", "id": 1, "result": {"content": content}}
+
+
+def test_an_error_of_the_contract_is_sent_as_it_is() -> None:
+    stage = contract(
+        "in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: bad}}\n"
+        "out: {jsonrpc: '2.0', id: 1, error: {code: -32001, message: no}}\n"
+    )
+    assert stage.error("tools/call", {"name": "bad"}) == {"code": -32001, "message": "no"}
+
+
+def test_what_is_written_must_be_there_and_more_may_be() -> None:
+    stage = contract(ADD)
+    assert stage.call("add", a=1, b=2, c=3) == "three"
+    assert stage.error("tools/call", {"name": "add", "arguments": {"a": 1}})["code"] == -32602
+
+
+def test_in_an_exact_case_nothing_more_may_be_there() -> None:
+    stage = contract(ADD + "_match: exact\n")
+    assert stage.call("add", a=1, b=2) == "three"
+    params = {"name": "add", "arguments": {"a": 1, "b": 2, "c": 3}}
+    assert stage.error("tools/call", params)["code"] == -32602
+
+
+@pytest.mark.parametrize("meta", [{}, {"progressToken": 4}])
+def test_meta_hinders_no_match(meta: dict[str, Any]) -> None:
+    params = {"name": "add", "arguments": {"a": 1, "b": 2}, "_meta": meta}
+    for text in (ADD, ADD + "_match: exact\n", ADD.replace("{name", "{_meta: {x: 1}, name")):
+        assert "result" in contract(text).ask("tools/call", params)
+
+
+EMPTY = (
+    "in: {{jsonrpc: '2.0', id: 1, method: a/b{}}}\nout: {{jsonrpc: '2.0', id: 1, result: {{}}}}\n"
+)
+
+
+@pytest.mark.parametrize("written", ["", ", params: {}"])
+@pytest.mark.parametrize("sent", [None, {}, {"_meta": {}}])
+@pytest.mark.parametrize("exact", ["", "_match: exact\n"])
+def test_empty_params_hinder_no_match(written: str, sent: object, exact: str) -> None:
+    assert contract(EMPTY.format(written) + exact).result("a/b", sent) == {}
+
+
+@pytest.mark.parametrize("written", ["{name: go}", "{name: go, arguments: {}}"])
+@pytest.mark.parametrize("sent", [{}, {"arguments": {}}, {"arguments": None}])
+def test_empty_arguments_hinder_no_match(written: str, sent: dict[str, Any]) -> None:
+    stage = contract(a_case("Goes", written, "gone") + "_match: exact\n")
+    assert "result" in stage.ask("tools/call", {"name": "go", **sent})
+
+
+def test_tags_stand_for_many_requests() -> None:
+    stage = contract(
+        a_case("Greets", "{name: greet, arguments: {who: !!re '^A', n: !!type number}}", "hi")
+    )
+    assert stage.call("greet", who="Ada", n=1.5) == "hi"
+    assert "error" in stage.ask(
+        "tools/call", {"name": "greet", "arguments": {"who": "Bob", "n": 1}}
+    )
+
+
+def test_the_first_unused_case_answers_in_written_order() -> None:
+    stage = contract(cases(*(a_case(f"Number {n}", "{name: next}", f"n{n}") for n in (1, 2, 3))))
+    assert [stage.call("next") for _ in range(3)] == ["n1", "n2", "n3"]
+
+
+def test_when_all_are_used_the_last_one_answers_again() -> None:
+    stage = contract(cases(*(a_case(f"Number {n}", "{name: next}", f"n{n}") for n in (1, 2))))
+    assert [stage.call("next") for _ in range(4)] == ["n1", "n2", "n2", "n2"]
+    assert stage.report.wrong == ()
+
+
+def test_with_once_a_used_case_is_an_error() -> None:
+    stage = contract(ADD, once=True)
+    assert stage.call("add", a=1, b=2) == "three"
+    error = stage.error("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}})
+    assert error["code"] == -32602
+    assert "used" in error["message"]
+    assert error["data"] == {
+        "nearest": {"case": "Adds", "file": "contract.yaml", "line": 1},
+        "differences": [],
+    }
+    assert len(stage.report.wrong) == 1
+
+
+def test_with_once_the_session_can_still_be_asked_for() -> None:
+    stage = contract(ADD, once=True)
+    for _ in range(2):
+        assert stage.result("ping") == {}
+        assert "tools" in stage.result("tools/list")
+        assert "protocolVersion" in stage.result("initialize", {})
+
+
+def test_files_are_looked_at_in_the_order_they_are_given() -> None:
+    stage = contract(
+        a_case("one", "{name: next}", "first"), a_case("two", "{name: next}", "second")
+    )
+    assert [stage.call("next") for _ in range(2)] == ["first", "second"]
+
+
+def test_several_dialogues_of_one_case_are_each_for_themselves() -> None:
+    one, two = (
+        a_case("x", f"{{name: {name}}}", name).partition("\n")[2] for name in ("alpha", "beta")
+    )
+    stage = contract("case: Both\n" + one + two)
+    assert stage.call("beta") == "beta"
+    assert stage.missed == ["Both"]
+    assert stage.call("alpha") == "alpha"
+    assert stage.exercised == ["Both"]
+
+
+def test_a_skipped_case_is_not_played_and_not_missed() -> None:
+    stage = contract(cases(ADD, a_case("Skipped", "{name: skipped}", "x") + "_skip: not yet\n"))
+    assert "error" in stage.ask("tools/call", {"name": "skipped"})
+    assert stage.missed == ["Adds"]
+
+
+def test_only_leaves_out_the_others_as_in_a_run() -> None:
+    stage = contract(cases(ADD, a_case("Alone", "{name: alone}", "x") + "_only: true\n"))
+    assert stage.missed == ["Alone"]
+
+
+@pytest.mark.parametrize(
+    ("method", "result"),
+    [
+        ("tools/call", {"content": []}),
+        ("resources/read", {"contents": []}),
+        ("prompts/get", {"messages": []}),
+        ("completion/complete", {"completion": {"values": []}}),
+        ("logging/setLevel", {}),
+        ("x/y", {}),
+        ("tools/list", {"tools": []}),
+    ],
+)
+def test_a_request_without_an_answer_gets_one_that_says_nothing(
+    method: str, result: object
+) -> None:
+    stage = contract(f"case: Open\nin: {{jsonrpc: '2.0', id: 1, method: {method}}}\n")
+    assert stage.result(method) == result
+    assert stage.exercised == ["Open"]
+
+
+def test_what_a_tag_stands_for_in_an_answer_is_made_up() -> None:
+    stage = contract(
+        "in: {jsonrpc: '2.0', id: 1, method: a}\n"
+        "out: {jsonrpc: '2.0', id: !!any, result: {n: !!type integer,"
+        " t: !!re '^v\\d$', a: !!any}}\n"
+    )
+    result = stage.result("a")
+    assert isinstance(result["n"], int)
+    assert (result["t"], list(result)) == ("v1", ["n", "t", "a"])
+
+
+def test_the_same_is_made_up_each_time() -> None:
+    stage = contract(EMPTY.format("").replace("result: {}", "result: {x: !!type string}"))
+    assert stage.result("a/b") == stage.result("a/b")
+
+
+def test_hearing_changes_no_state_but_makes_a_new_one() -> None:
+    stage = contract(ADD)
+    before = stage.state
+    stage.hear(request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}))
+    assert before.used == frozenset()
+    assert stage.state.used == frozenset([0])
