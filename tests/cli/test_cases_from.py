@@ -287,3 +287,21 @@ def test_the_help_shows_how_it_is_used(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "cases", "--help")
     assert (ended.code, ended.err) == (0, "")
     assert "usage: mcptest cases from FILE… [-o OUT] [options]" in ended.out
+
+
+def test_a_contract_run_recorded_and_written_again_holds_for_server_and_mock(
+    tmp_path: Path,
+) -> None:
+    """Everything comes round: the library asks its reader, and two answers overlap."""
+    library = ROOT / "examples" / "contract"
+    recorded = mcptest(library, "run", "--capture", str(tmp_path / "capture.json"))
+    assert recorded.code == 0
+    made = mcptest(tmp_path, "cases", "from", "capture.json", "-o", "again.cases.yaml")
+    assert made.code == 0
+    for server in (f"{sys.executable} {library / 'library_server.py'}", mock_of("capture.json")):
+        ended = mcptest(tmp_path, "run", "--server-command", server, "--json")
+        assert (ended.code, ended.report()["summary"]["passed"]) == (0, 7)
+
+
+def mock_of(file: str) -> str:
+    return f"{sys.executable} -m mcptest mock {file}"

@@ -19,10 +19,16 @@ if TYPE_CHECKING:
     from mcptest.core.errors import FormatError
     from mcptest.traffic.recording import Direction
 
+    # What was said, and its number in the session, where the capture has numbers.
+    Placed = tuple[int | None, Spoken]
+
 __all__ = ["is_capture", "read_sessions"]
 
 # What a server sent on its own, beside its answer or beside all of them.
 _SERVER_MESSAGES = "server_messages"
+
+# What the client answered to that.
+_REPLIES = "replies"
 
 
 def is_capture(value: object) -> bool:
@@ -55,10 +61,12 @@ class _Reader:
         exchanges = value["exchanges"]
         if not isinstance(exchanges, list):
             raise self._wrong("exchanges", f"must be an array and is {a_type(exchanges)}")
-        spoken: list[Spoken] = []
+        placed: list[Placed] = []
+        if isinstance(value.get("prologue"), dict):
+            placed += self._around(value["prologue"], "prologue")
         for index, exchange in enumerate(exchanges):
-            spoken += self._exchange(exchange, f"exchanges[{index}]")
-        spoken += self._beside(value.get(_SERVER_MESSAGES))
+            placed += self._exchange(exchange, f"exchanges[{index}]")
+        spoken = [*_in_order(placed), *self._beside(value.get(_SERVER_MESSAGES))]
         label = value.get("server_label")
         return Session(messages=tuple(spoken), label=label if isinstance(label, str) else "")
 
@@ -74,20 +82,30 @@ class _Reader:
             )
         return placed
 
-    def _exchange(self, exchange: Any, where: str) -> Iterator[Spoken]:
+    def _exchange(self, exchange: Any, where: str) -> Iterator[Placed]:
         if not isinstance(exchange, dict) or exchange.get("request") in (None, []):
             raise self._wrong(where, "has no request")
         request = exchange["request"]
         if isinstance(request, list):
             batch = self._listed("in", request, f"{where}.request")
-            yield Spoken(direction="in", message=[part.message for part in batch])
+            spoken = Spoken(direction="in", message=[part.message for part in batch])
         else:
-            yield self._spoken("in", request, f"{where}.request")
-        yield from self._listed("out", exchange.get(_SERVER_MESSAGES), f"{where}.server_messages")
+            spoken = self._spoken("in", request, f"{where}.request")
+        yield _order_of(exchange, "request"), spoken
+        yield from self._around(exchange, where)
         response = exchange.get("response")
         if response is not None:
             parts = response if isinstance(response, list) else [response]
-            yield from self._listed("out", parts, f"{where}.response")
+            for part in self._listed("out", parts, f"{where}.response"):
+                yield _order_of(exchange, "response"), part
+
+    def _around(self, exchange: dict[str, Any], where: str) -> Iterator[Placed]:
+        """What the server said on its own beside an exchange, and what the client answered."""
+        sides: tuple[tuple[Direction, str], ...] = (("out", _SERVER_MESSAGES), ("in", _REPLIES))
+        for direction, member in sides:
+            listed = self._listed(direction, exchange.get(member), f"{where}.{member}")
+            for index, spoken in enumerate(listed):
+                yield _order_of(exchange, member, index), spoken
 
     def _listed(self, direction: Direction, messages: Any, where: str) -> Iterator[Spoken]:
         if messages is None:
@@ -106,3 +124,21 @@ class _Reader:
         path = f"{self._where}.{where}".strip(".") or "the file"
         help = 'an exchange is {"request": {…}, "response": {…}}; notifications have no response'
         return mistake("F008", self._file, f"{path} {what}", help)
+
+
+def _order_of(exchange: dict[str, Any], member: str, index: int | None = None) -> int | None:
+    """The number that an exchange gives to one of its messages; None when it gives none."""
+    orders = exchange.get("order")
+    found = orders.get(member) if isinstance(orders, dict) else None
+    if index is not None:
+        found = found[index] if isinstance(found, list) and index < len(found) else None
+    return found if type(found) is int else None
+
+
+def _in_order(placed: list[Placed]) -> list[Spoken]:
+    """As they were said; without numbers, as they stand in the file."""
+    numbered = [(order, spoken) for order, spoken in placed if order is not None]
+    if len(numbered) == len(placed):
+        numbered.sort(key=lambda each: each[0])
+        return [spoken for _, spoken in numbered]
+    return [spoken for _, spoken in placed]

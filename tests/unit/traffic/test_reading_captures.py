@@ -79,6 +79,36 @@ def test_what_the_server_sent_before_its_answer_stands_there() -> None:
     assert said(text) == [[("in", call(1)), ("out", progress), ("out", result(1))]]
 
 
+def test_numbers_say_in_which_order_everything_was_said() -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "a"}
+    other = {"jsonrpc": "2.0", "id": 2, "method": "b"}
+    question = {"jsonrpc": "2.0", "id": 9, "method": "roots/list"}
+    reply = {"jsonrpc": "2.0", "id": 9, "result": {}}
+    note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
+    answer, late = ({"jsonrpc": "2.0", "id": id, "result": {}} for id in (2, 1))
+    first = {"request": call, "response": late, "order": {"request": 2, "response": 7}}
+    second = {
+        "request": other,
+        "response": answer,
+        "server_messages": [question],
+        "replies": [reply],
+        "order": {"request": 3, "response": 6, "server_messages": [4], "replies": [5]},
+    }
+    prologue = {"server_messages": [note], "order": {"server_messages": [1]}}
+    session = {"server_label": "x", "prologue": prologue, "exchanges": [first, second]}
+    assert said(json.dumps(session)) == [
+        [
+            ("out", note),
+            ("in", call),
+            ("in", other),
+            ("out", question),
+            ("in", reply),
+            ("out", answer),
+            ("out", late),
+        ]
+    ]
+
+
 def test_what_stands_beside_the_exchanges_is_used_only_if_it_says_where_it_belongs() -> None:
     progress = told("notifications/progress", progressToken=1, progress=1)
     message = told("notifications/message", level="info", data="x")
