@@ -34,6 +34,9 @@ COMMANDS = {
     "call": ("call", "call a tool and show its result"),
     "read": ("read", "read a resource and show what it holds"),
     "prompt": ("prompt", "get a prompt and show its messages"),
+    "docs": ("docs", "write documentation of a server"),
+    "mock": ("mock", "be the server that a contract describes, for testing clients"),
+    "cases": ("cases", "make a contract of recorded traffic"),
     "report": ("report", "render a saved run again, or merge several into one"),
 }
 

@@ -78,11 +78,12 @@ class Dialogue(Record):
     """All messages of one case, and how they are compared.
 
     `needs_session` says that the server must have been initialised before; a dialogue that
-    `opens_session` begins with doing so itself. `is_strict` makes every message a failure that
-    no turn speaks of.
+    `opens_session` begins with doing so itself. `is_exact` allows nothing in a message that is
+    not written, `is_strict` no message that no turn speaks of.
     """
 
     turns: tuple[Turn, ...]
+    is_exact: bool = False
     is_strict: bool = False
     needs_session: bool = True
     opens_session: bool = False

@@ -136,6 +136,7 @@ class _Loader:
     ) -> Dialogue:
         return Dialogue(
             turns=turns,
+            is_exact=fields.mapping.get("_match") == "exact",
             is_strict=fields.flag("_strict", False),
             before=self._hook(fields, "_before"),
             after=self._hook(fields, "_after"),

@@ -85,6 +85,8 @@ def test_numbers_say_in_which_order_everything_was_said() -> None:
     question = {"jsonrpc": "2.0", "id": 9, "method": "roots/list"}
     reply = {"jsonrpc": "2.0", "id": 9, "result": {}}
     note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
+    answer: dict[str, Any]
+    late: dict[str, Any]
     answer, late = ({"jsonrpc": "2.0", "id": id, "result": {}} for id in (2, 1))
     first = {"request": call, "response": late, "order": {"request": 2, "response": 7}}
     second = {

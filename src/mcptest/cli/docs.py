@@ -1,0 +1,169 @@
+"""`mcptest docs`: documentation of a server, from case files, from the live server, or both."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.exploring import note, visiting
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.server_choice import SERVER_OPTIONS, choose_server, find_own_config
+from mcptest.core.diagnostics import render_diagnostic
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.record import Record
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.guide.building import build_guide
+from mcptest.guide.contents import Described
+from mcptest.guide.contract import described_by
+from mcptest.guide.markdown import render_markdown
+from mcptest.guide.page import render_page
+from mcptest.runner.discovery import CONFIG_NAMES
+from mcptest.runner.loading import load_suites
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.plan import Suite
+    from mcptest.runner.server import Launcher
+    from mcptest.runner.visit import Visit
+
+__all__ = ["COMMAND", "docs"]
+
+_FORMATS = {"markdown": render_markdown, "html": render_page}
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
+_SERVER_WAYS = ("--server-command", "--config", "--url")
+
+
+class _Wish(Record):
+    """How the documentation is to look, and where it goes; "" is standard output."""
+
+    format: str
+    target: str
+    title: str
+
+
+def docs(arguments: Arguments) -> int:
+    """Gather what there is to say about a server, and write it; the exit status."""
+    wish = _wish(arguments)
+    suites = _suites(arguments.paths) if arguments.paths else []
+    is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
+    if suites and not is_live:
+        _write(described_by(suites), suites, wish)
+        return ExitCode.PASSED
+    if not is_live and not find_own_config(arguments):
+        raise UsageError(
+            "nothing to document: neither a file nor a server is given",
+            "give case files, or the command that starts the server after --, or put a "
+            f"{CONFIG_NAMES[0]} into this folder",
+        )
+
+    def work(visit: Visit, _launcher: Launcher) -> int:
+        described, is_whole = _described(visit)
+        visit.close()
+        _write(described, suites, wish)
+        return ExitCode.PASSED if is_whole else ExitCode.FAILED
+
+    return visiting(arguments, choose_server(arguments), work)
+
+
+def _wish(arguments: Arguments) -> _Wish:
+    target = arguments.last("--output", "-")
+    ending = os.path.splitext(target)[1].lower()
+    format = arguments.last("--format") or _ENDINGS.get(ending, "markdown")
+    if format not in _FORMATS:
+        meant = closest(format, _FORMATS)
+        question = f"; did you mean {meant}?" if meant else ""
+        message = f"--format knows no {visible(format)!r}{question}"
+        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    if target == "-":
+        return _Wish(format=format, target="", title=arguments.last("--title"))
+    if any(_is_same(target, path) for path in arguments.paths):
+        message = f"{visible(target)} is one of the files to read; it would be replaced"
+        raise UsageError(message, "give the documentation another name")
+    check_writable(target)
+    return _Wish(format=format, target=target, title=arguments.last("--title"))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _suites(paths: Sequence[str]) -> list[Suite]:
+    suites, mistakes, warnings = load_suites(paths, os.environ)
+    if mistakes:
+        raise FormatError([*mistakes, *warnings])
+    for warning in warnings:
+        complain(render_diagnostic(warning) + "\n\n")
+    return suites
+
+
+def _described(visit: Visit) -> tuple[Described, bool]:
+    """What a live server says of itself, and whether all of it could be learned."""
+    declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
+    listings = [list_offers(visit.ask, kind) for kind in declared]
+    problems = [listing for listing in listings if listing.problem]
+    for listing in problems:
+        note(f"{listing.kind.name}: {listing.problem}")
+    info = visit.server_info if visit.server_info.get("name") else {"name": visit.spec.name}
+    described = Described(
+        source="the server",
+        info=info,
+        capabilities=visit.capabilities,
+        protocol_version=visit.protocol_version,
+        offers={listing.kind.name: listing.offers for listing in listings},
+    )
+    return described, not problems
+
+
+def _write(described: Described, suites: Sequence[Suite], wish: _Wish) -> None:
+    guide = build_guide(described, suites, wish.title)
+    if not guide.offers and not guide.scenes:
+        raise NothingSelectedError(
+            "there is nothing to document: no tool, no resource, no prompt and no dialogue"
+        )
+    text = _FORMATS[wish.format](guide)
+    if not wish.target:
+        StandardOutput().write_utf8(text)
+        return
+    write_file(wish.target, text)
+    complain(f"wrote {visible(wish.target)}\n")
+
+
+COMMAND = Command(
+    name="mcptest docs",
+    summary="Write documentation of a server, from case files, from the live server, or both.",
+    usage="mcptest docs [FILE…] [-o FILE] [options] [-- COMMAND…]",
+    details="FILE is a case file, a folder or a quoted glob. With files only, what the server\n"
+    "offers is taken from their answers; with a server, from its own lists. COMMAND starts\n"
+    "the server; with neither FILE nor COMMAND, a config says how.",
+    options=(
+        Option(
+            names=("-o", "--output"),
+            value="FILE",
+            help="the file to write; default: standard output",
+        ),
+        Option(
+            names=("--format",),
+            value="NAME",
+            help="markdown or html; default: what the name of the file says, else markdown",
+        ),
+        Option(
+            names=("--title",),
+            value="TEXT",
+            help="the first heading; default: what the server calls itself",
+        ),
+        *SERVER_OPTIONS,
+    ),
+    examples=(
+        "mcptest docs contract_test.yaml -o contract.md",
+        "mcptest docs -o server.html -- python3 server.py",
+        "mcptest docs contract_test.yaml -o server.html -- python3 server.py",
+    ),
+    run=docs,
+    takes_command=True,
+)

@@ -1,0 +1,159 @@
+"""A message as lines of JSON that people can read, with tags as a case file writes them.
+
+Values go in, compiled or plain; lines of pieces come out, each piece with a word for what it
+is, so that a page can colour it. What is short stays on one line. Long texts and long messages
+are cut, and say by how much.
+"""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.core.dialogue import Ref
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.group import Group
+from mcptest.matching.patterns import PREFIX, Pattern
+from mcptest.matching.shown import counted
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal
+
+    PieceKind = Literal["", "key", "text", "tag", "cut"]
+    Piece = tuple[PieceKind, str]
+    # How far it is indented, in steps, and what stands there.
+    Line = tuple[int, tuple[Piece, ...]]
+
+__all__ = ["INDENT", "is_tag", "json_lines", "line_text", "one_line", "tag_words"]
+
+INDENT = "  "
+
+WIDTH = 80
+MAX_LINES = 2_000
+MAX_TEXT_CHARS = 1_000
+# Deeper than anything that is read from a file or a server.
+MAX_DEPTH = 250
+
+
+def json_lines(value: object) -> tuple[Line, ...]:
+    """The value, with its tags, over as many lines as it takes to read it well."""
+    lines = _lines(value, 0)
+    rest = len(lines) - MAX_LINES
+    if rest <= 0:
+        return tuple(lines)
+    more: Line = (0, (("cut", f"… {counted(rest, 'more line')}"),))
+    return (*lines[:MAX_LINES], more)
+
+
+def line_text(line: Line) -> str:
+    """One line as text, indented."""
+    depth, pieces = line
+    return INDENT * depth + "".join(text for _, text in pieces)
+
+
+def one_line(value: object, limit: int) -> str:
+    """The value on one line of about `limit` characters."""
+    flat = " ".join(line_text((0, pieces)) for _, pieces in _lines(value, 0)[:limit])
+    return shorten(flat, limit)
+
+
+def is_tag(value: object) -> bool:
+    """Whether a tag of case files stands here, which no JSON reader would understand."""
+    return isinstance(value, Ref) or (isinstance(value, Pattern) and value.source[:2] == "!!")
+
+
+def tag_words(value: object) -> tuple[str, str]:
+    """The name of a tag and the text that belongs to it, "" when it has none."""
+    source = f"!!ref {value.name}" if isinstance(value, Ref) else getattr(value, "source", "!!")
+    name, _, text = source[2:].partition(" ")
+    return name, text
+
+
+def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
+    """The value from this depth on; a container that fits on the rest of a line is one.
+
+    `lead` are the characters of its key, which stand before it.
+    """
+    if isinstance(value, Group):
+        value = value.source
+    if not isinstance(value, (dict, list)) or not value or depth > MAX_DEPTH:
+        return [(depth, tuple(_scalar(value, depth)))]
+    opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    inner = [_member(key, member, depth + 1) for key, member in _members(value)]
+    if all(len(each) == 1 for each in inner):
+        flat = _flat(opening, [each[0][1] for each in inner], closing)
+        if len(INDENT) * depth + lead + sum(len(text) for _, text in flat) <= WIDTH:
+            return [(depth, flat)]
+    lines: list[Line] = [(depth, (("", opening),))]
+    for number, each in enumerate(inner, 1):
+        at, last = each[-1]
+        each[-1] = (at, (*last, ("", ","))) if number < len(inner) else each[-1]
+        lines += each
+    return [*lines, (depth, (("", closing),))]
+
+
+def _members(value: dict[str, object] | list[object]) -> Iterator[tuple[str | None, object]]:
+    if isinstance(value, dict):
+        yield from value.items()
+    else:
+        yield from ((None, item) for item in value)
+
+
+def _member(key: str | None, value: object, depth: int) -> list[Line]:
+    if key is None:
+        return _lines(value, depth)
+    kind: PieceKind = "tag" if key.startswith(PREFIX) else "key"
+    name = _quoted(key)
+    lines = _lines(value, depth, len(name) + 2)
+    at, first = lines[0]
+    lines[0] = (at, ((kind, name), ("", ": "), *first))
+    return lines
+
+
+def _flat(opening: str, inner: list[tuple[Piece, ...]], closing: str) -> tuple[Piece, ...]:
+    room = " " if opening == "{" else ""
+    pieces: list[Piece] = [("", f"{opening}{room}")]
+    for number, each in enumerate(inner):
+        pieces += [("", ", ")] if number else []
+        pieces += each
+    return (*pieces, ("", f"{room}{closing}"))
+
+
+def _scalar(value: object, depth: int) -> Iterator[Piece]:
+    if depth > MAX_DEPTH:
+        yield "cut", "…"
+    elif is_tag(value):
+        name, text = tag_words(value)
+        yield "tag", f"!!{visible(name)}"
+        # A name needs no quotes; a regular expression may hold anything.
+        if text:
+            yield "", " "
+            yield "tag", text if text.isidentifier() else _quoted_tag(text)
+    elif isinstance(value, Pattern):
+        yield "tag", _quoted(value.source)
+    elif isinstance(value, str):
+        yield "text", _quoted(value)
+    else:
+        # A file may hold what JSON has no word for, a date for example.
+        yield "", visible(json.dumps(value, default=str))
+
+
+def _quoted_tag(text: str) -> str:
+    """The text of a tag; between single quotes a backslash is just that."""
+    if "\\" in text and "'" not in text and visible(text) == text:
+        return f"'{shorten(text, MAX_TEXT_CHARS)}'"
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    """JSON text in which every character can be seen, cut when it is very long."""
+    rest = len(text) - MAX_TEXT_CHARS
+    tail = f" … {counted(rest, 'more character')}" if rest > 0 else ""
+    quoted = json.dumps(text[:MAX_TEXT_CHARS] + tail, ensure_ascii=False)
+    if visible(quoted) == quoted:
+        return quoted
+    # JSON's own escapes, so that it stays JSON.
+    return "".join(
+        char if visible(char) == char else json.dumps(char).strip('"') for char in quoted
+    )

@@ -1,0 +1,107 @@
+"""What can go wrong only when several servers stand behind one client.
+
+Each session is told of as it passes, and only what is compared is kept.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from mcptest.core import jsonrpc
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+__all__ = ["Hazard", "Member", "hazards_of"]
+
+# So many ids, and names of tools, are kept of one session.
+MAX_KEPT = 100_000
+_SHOWN = 5
+
+
+class Hazard(Record):
+    """A clash between sessions. `what` are the names or ids that clash."""
+
+    kind: str
+    message: str
+    servers: tuple[str, ...]
+    what: tuple[object, ...]
+
+
+class Member:
+    """What is kept of one session to compare it with the others."""
+
+    def __init__(self, label: str, transport: str) -> None:
+        self.label = label
+        self.transport = transport
+        self.ids: dict[jsonrpc.IdKey, object] = {}
+        self.tools: dict[str, None] = {}
+
+    def exchanged(self, request: Any, response: Any) -> None:
+        """An exchange of the session."""
+        if not isinstance(request, dict) or "method" not in request:
+            return
+        if "id" in request and len(self.ids) < MAX_KEPT:
+            self.ids[jsonrpc.id_key(request["id"])] = request["id"]
+        if request["method"] == "tools/list" and isinstance(response, dict):
+            self._list(response.get("result"))
+
+    def _list(self, result: Any) -> None:
+        tools = result.get("tools") if isinstance(result, dict) else None
+        for tool in tools if isinstance(tools, list) else ():
+            name = tool.get("name") if isinstance(tool, dict) else None
+            if isinstance(name, str) and len(self.tools) < MAX_KEPT:
+                self.tools[name] = None
+
+    @property
+    def name(self) -> str:
+        """The server's name in its label: what stands after `stdio://` and the like."""
+        return self.label.partition("://")[2] or self.label
+
+
+def hazards_of(members: list[Member]) -> list[Hazard]:
+    """Every clash between two or more of the sessions, names first."""
+    return [*_overlaps(members), *_collisions(members)]
+
+
+def _overlaps(members: list[Member]) -> Iterator[Hazard]:
+    owners: dict[str, dict[str, None]] = {}
+    for member in members:
+        prefix = f"{member.name}__"
+        for tool in member.tools:
+            if not tool.startswith(prefix):
+                owners.setdefault(tool, {})[member.label] = None
+    for tool, labels in owners.items():
+        if len(labels) > 1:
+            yield Hazard(
+                kind="tool_overlap",
+                message=f"the tool {tool} is offered by {_listed(labels)}: a client that does "
+                "not name the server with it cannot tell whose it is",
+                servers=tuple(labels),
+                what=(tool,),
+            )
+
+
+def _collisions(members: list[Member]) -> Iterator[Hazard]:
+    for one, other in combinations(members, 2):
+        if one.transport and other.transport and one.transport != other.transport:
+            continue
+        shared = [id for key, id in one.ids.items() if key in other.ids]
+        if shared:
+            shown = ", ".join(jsonrpc.describe_id(id) for id in shared[:_SHOWN])
+            more = f" and {len(shared) - _SHOWN:,} more" if len(shared) > _SHOWN else ""
+            yield Hazard(
+                kind="id_collision",
+                message=f"{one.label} and {other.label} both got requests with {shown}{more}: on "
+                "one shared transport their answers could not be told apart",
+                servers=(one.label, other.label),
+                what=tuple(shared[:_SHOWN]),
+            )
+
+
+def _listed(labels: dict[str, None]) -> str:
+    *first, last = labels
+    return f"{', '.join(first)} and {last}"

@@ -1,0 +1,108 @@
+"""What has become known in a session so far, for the rules that need it.
+
+The facts change as things are said, before the rules are asked about them: a rule that looks at
+the answer to `initialize` knows the version that was agreed on in it.
+"""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.revisions import REVISIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.invariants.said import Said
+
+    Members = dict[str, Any]
+
+__all__ = ["LETTERS", "META_CAPABILITIES", "META_VERSION", "Facts"]
+
+# The letters under which tables of rules speak of the revisions.
+LETTERS = dict(zip(REVISIONS, "ABCDE", strict=True))
+_HANDSHAKE_LETTERS = frozenset("ABCD")
+
+META_VERSION = "io.modelcontextprotocol/protocolVersion"
+META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
+
+
+class Facts:
+    """One session, as far as it is known.
+
+    `letters` are the revisions it can be: one once it is known, all with a handshake before.
+    `capabilities` is what the server declared; `block` what the capture says of it, ABSENT-free:
+    None when the session never completed a handshake.
+    """
+
+    def __init__(self, version: str = "", block: object = None, transport: str = "") -> None:
+        self.version = ""
+        self.letters = _HANDSHAKE_LETTERS
+        self.block = block
+        self.transport = transport
+        self.client_capabilities: Members = {}
+        self.capabilities: Members = block if isinstance(block, dict) else {}
+        self.is_initialised = False
+        # Requests without an answer yet, by id: those of the client and those of the server.
+        self.open: dict[jsonrpc.IdKey, Members] = {}
+        self.server_open: dict[jsonrpc.IdKey, Members] = {}
+        # Every tool that a list has shown, by name.
+        self.tools: dict[str, Members] = {}
+        if version:
+            self._settle(version)
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether this is the era without a handshake."""
+        return self.letters == {"E"}
+
+    def _settle(self, version: object) -> None:
+        if isinstance(version, str) and version in LETTERS:
+            self.version = version
+            self.letters = frozenset(LETTERS[version])
+
+    def take(self, said: Said) -> None:
+        """Learn from what is said, before it is judged."""
+        if not isinstance(said.message, dict):
+            return
+        if said.is_client:
+            self._take_client(said)
+        elif said.kind in ("result", "error"):
+            self._take_answer(said)
+        elif said.kind == "request":
+            self.server_open[jsonrpc.id_key(said.message.get("id"))] = said.message
+
+    def _take_client(self, said: Said) -> None:
+        if said.kind == "notification":
+            self.is_initialised |= said.method == "notifications/initialized"
+        elif said.kind == "request":
+            self.open[jsonrpc.id_key(said.message.get("id"))] = said.message
+            meta = said.params.get("_meta")
+            if said.method == "initialize":
+                self._declare(said.params.get("capabilities"))
+            elif isinstance(meta, dict) and META_VERSION in meta:
+                self._settle(meta[META_VERSION])
+                self._declare(meta.get(META_CAPABILITIES))
+
+    def _declare(self, capabilities: object) -> None:
+        self.client_capabilities = capabilities if isinstance(capabilities, dict) else {}
+
+    def _take_answer(self, said: Said) -> None:
+        if said.method in ("initialize", "server/discover") and said.kind == "result":
+            self._settle(said.result.get("protocolVersion"))
+            declared = said.result.get("capabilities")
+            self.capabilities = declared if isinstance(declared, dict) else {}
+        elif said.method == "tools/list":
+            tools = said.result.get("tools")
+            for tool in tools if isinstance(tools, list) else ():
+                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                    self.tools[tool["name"]] = tool
+
+    def forget(self, said: Said) -> None:
+        """Close what this answers, after it has been judged."""
+        if said.kind in ("result", "error") and isinstance(said.message, dict):
+            held = self.server_open if said.is_client else self.open
+            key = jsonrpc.id_key(said.message.get("id"))
+            if key not in held and said.message.get("id") is None and len(held) == 1:
+                key = next(iter(held))
+            held.pop(key, None)

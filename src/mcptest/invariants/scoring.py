@@ -1,0 +1,168 @@
+"""Ask every rule about a session while it passes, in bounded memory."""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.record import Record
+from mcptest.invariants.facts import Facts
+from mcptest.invariants.rule import Verdict
+from mcptest.invariants.said import Said, kind_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mcptest.invariants.rule import Breaches, Rule, Watch
+
+    Http = dict[str, Any] | None
+
+__all__ = ["Scorer", "SessionScore"]
+
+
+class SessionScore(Record):
+    """The verdicts on one session."""
+
+    server_label: str
+    verdicts: tuple[Verdict, ...]
+
+
+class _Asked:
+    """One rule and what it has said so far."""
+
+    __slots__ = ("count", "exchange", "has_looked", "message", "rule", "watch")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.watch: Watch = rule.start()
+        self.has_looked = False
+        self.count = 0
+        self.message = ""
+        self.exchange: int | None = None
+
+    def note(self, breaches: Breaches, exchange: int | None) -> None:
+        if breaches is None:
+            return
+        self.has_looked = True
+        if breaches and not self.count:
+            self.message, self.exchange = breaches[0], exchange
+        self.count += len(breaches)
+
+
+class Scorer:
+    """Judges one session; things are told to it in the order in which they were said."""
+
+    def __init__(self, rules: Sequence[Rule], facts: Facts, label: str = "") -> None:
+        self.facts = facts
+        self._label = label
+        self._asked = [_Asked(rule) for rule in rules]
+        self._by_topics: dict[tuple[str, ...], list[_Asked]] = {}
+
+    # What was said
+
+    def client(
+        self, message: object, exchange: int = -1, ms: float | None = None, http: Http = None
+    ) -> None:
+        """The client sent this; a batch counts as its messages."""
+        for each in message if isinstance(message, list) else (message,):
+            self._judge(self._said(each, exchange, ms, http, is_client=True))
+
+    def server(
+        self, message: object, exchange: int = -1, ms: float | None = None, http: Http = None
+    ) -> None:
+        """The server sent this. A batch is judged as one, and then as its messages."""
+        if isinstance(message, list):
+            self._judge(
+                Said(message, is_client=False, kind="batch", exchange=exchange, ms=ms, http=http)
+            )
+        for each in message if isinstance(message, list) else (message,):
+            self._judge(self._said(each, exchange, ms, http, is_client=False))
+
+    def noise(self, line: str, exchange: int = -1, ms: float | None = None) -> None:
+        """The server wrote a line that is no message."""
+        self._judge(Said(line, is_client=False, kind="noise", exchange=exchange, ms=ms))
+
+    def _said(
+        self, message: Any, exchange: int, ms: float | None, http: Http, *, is_client: bool
+    ) -> Said:
+        kind = kind_of(message)
+        method, request = "", None
+        if isinstance(message, dict):
+            if "method" in message:
+                method = message["method"] if isinstance(message["method"], str) else ""
+            else:
+                request = self._request_of(message, is_client=is_client)
+                method = str(request.get("method", "")) if request else ""
+        return Said(
+            message,
+            is_client=is_client,
+            kind=kind,
+            method=method,
+            request=request,
+            exchange=exchange,
+            ms=ms,
+            http=http,
+        )
+
+    def _request_of(self, answer: dict[str, Any], *, is_client: bool) -> dict[str, Any] | None:
+        held = self.facts.server_open if is_client else self.facts.open
+        found = held.get(jsonrpc.id_key(answer.get("id")))
+        if found is None and answer.get("id") is None and "error" in answer and len(held) == 1:
+            # The id could not be read: it is for the one request that is open.
+            return next(iter(held.values()))
+        return found
+
+    # Judging
+
+    def _judge(self, said: Said) -> None:
+        self.facts.take(said)
+        for asked in self._interested(_topics(said)):
+            if asked.rule.levels.keys() >= self.facts.letters:
+                asked.note(asked.watch.see(said, self.facts), said.exchange)
+        self.facts.forget(said)
+
+    def _interested(self, topics: tuple[str, ...]) -> list[_Asked]:
+        found = self._by_topics.get(topics)
+        if found is None:
+            wanted = set(topics)
+            found = [asked for asked in self._asked if wanted.intersection(asked.rule.topics)]
+            # Methods come from servers: only so many different ones are remembered.
+            if len(self._by_topics) < 1000:
+                self._by_topics[topics] = found
+        return found
+
+    def finish(self) -> SessionScore:
+        """The session is over: what every rule says of it."""
+        verdicts = []
+        for asked in self._asked:
+            if asked.rule.levels.keys() >= self.facts.letters:
+                asked.note(asked.watch.end(self.facts), None)
+            verdicts.append(self._verdict(asked))
+        return SessionScore(server_label=self._label, verdicts=tuple(verdicts))
+
+    def _verdict(self, asked: _Asked) -> Verdict:
+        rule, letters = asked.rule, self.facts.letters
+        if not rule.levels.keys() >= letters:
+            revision = f"revision {self.facts.version}" if self.facts.version else "this revision"
+            message = f"{revision} has {rule.elsewhere or 'no such rule'}"
+            return Verdict(rule=rule, status="not_applicable", message=message)
+        if not asked.has_looked:
+            return Verdict(rule=rule, status="not_applicable", message=rule.nothing)
+        if not asked.count:
+            return Verdict(rule=rule, status="pass", message=rule.property)
+        is_must = all(rule.levels[letter] == "MUST" for letter in letters)
+        return Verdict(
+            rule=rule,
+            status="fail" if is_must else "warning",
+            message=asked.message,
+            exchange=asked.exchange,
+            count=asked.count,
+        )
+
+
+def _topics(said: Said) -> tuple[str, ...]:
+    if said.kind == "noise":
+        return ("noise",)
+    if said.is_client:
+        return ("client", f"client:{said.method}")
+    return ("server", said.kind, f"{said.kind}:{said.method}")

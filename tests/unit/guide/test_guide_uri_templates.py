@@ -1,0 +1,34 @@
+"""Which addresses a URI template stands for."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.guide.uri_templates import is_made_from
+
+
+@pytest.mark.parametrize(
+    ("uri", "template", "fits"),
+    [
+        ("note://paris", "note://{city}", True),
+        ("note://paris/today", "note://{city}", False),
+        ("note://paris/today", "note://{city}/{day}", True),
+        ("note://paris/today", "note://{+rest}", True),
+        ("note://a/b.txt", "note://{path*}.txt", True),
+        ("note://a.md", "note://{path}.txt", False),
+        ("note://a", "note://a", True),
+        ("note://b", "note://a", False),
+        ("note://", "note://{a}", True),
+        ("other://a", "note://{a}", False),
+        ("note://a.b", "note://{a}.{b}", True),
+        ("note://ab", "note://{a}.{b}", False),
+        ("note://{", "note://{", True),
+    ],
+)
+def test_an_address_fits_or_it_does_not(uri: str, template: str, fits: bool) -> None:
+    assert is_made_from(uri, template) is fits
+
+
+def test_many_variables_take_no_longer_than_few() -> None:
+    assert not is_made_from("a" * 5_000, "{a}" * 5_000 + "x")
+    assert is_made_from("a" * 5_000, "{a}" * 5_000)
