@@ -115,6 +115,7 @@ def _described(visit: Visit) -> tuple[Described, bool]:
         info=info,
         capabilities=visit.capabilities,
         protocol_version=visit.protocol_version,
+        instructions=visit.instructions,
         offers={listing.kind.name: listing.offers for listing in listings},
     )
     return described, not problems

@@ -6,10 +6,9 @@ tests sent and that were answered. An input property counts once some call gave 
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
+from mcptest.core.uri_templates import is_made_from
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,16 +133,5 @@ def _measured(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
 def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
     kind, name, _ = use
     if kind == "resource" and offer.kind == "resourceTemplate":
-        return re.fullmatch(_template_regex(offer.name), name) is not None
+        return is_made_from(name, offer.name)
     return kind == offer.kind and name == offer.name
-
-
-def _template_regex(template: str) -> str:
-    """Roughly the URIs that a URI template stands for: a variable is one piece of a path."""
-    parts = re.split(r"(\{[^{}]*\})", template)
-    return "".join(
-        (".*" if part[1:2] in "+#/?&*" or part.endswith("*}") else "[^/]*")
-        if part.startswith("{") and part.endswith("}")
-        else re.escape(part)
-        for part in parts
-    )

@@ -21,6 +21,7 @@ __all__ = ["allows_extra", "branches", "properties_of", "required_of", "resolved
 
 _MAX_HOPS = 20
 _MAX_BRANCHES = 50
+_MAX_LOOKED = 1000
 _MAX_WORDS = 60
 
 
@@ -65,9 +66,11 @@ def _laid_over(parts: list[Schema]) -> Schema:
 def branches(schema: object, root: Schema) -> Iterator[Schema]:
     """Every plain schema that a value may follow: those of `anyOf`, `oneOf`, a list of types."""
     pending = [(resolved(schema, root), 0)]
-    count = 0
-    while pending and count < _MAX_BRANCHES:
+    count = looked = 0
+    # A schema that refers to itself twice has more branches than anybody can count.
+    while pending and count < _MAX_BRANCHES and looked < _MAX_LOOKED:
         found, depth = pending.pop(0)
+        looked += 1
         inner = [*_listed(found, "anyOf"), *_listed(found, "oneOf")]
         if inner and depth < _MAX_HOPS:
             outer = {key: found[key] for key in found if key not in ("anyOf", "oneOf")}

@@ -167,7 +167,7 @@ class _Draft:
         turns = case.dialogue.turns
         parts = parts_of(turns)
         links = Links(parts, len(self.cues), len(self.lines))
-        leniency: Leniency = "" if _is_exact(turns) else "objects"
+        leniency: Leniency = "" if case.dialogue.is_exact else "objects"
         is_partial = bool(leniency) and suite.format != RECORDED
         optional = frozenset(_names_in_meta(parts))
         first_cue = len(self.cues)
@@ -233,11 +233,6 @@ class _Draft:
             return {}
         assert isinstance(value, dict)
         return {"jsonrpc": "2.0"} | value
-
-
-def _is_exact(turns: Iterable[Turn]) -> bool:
-    """Whether the case says `_match: exact`, which is seen in what it expects."""
-    return any(turn.expectation is not None and not turn.expectation.leniency for turn in turns)
 
 
 def _names_in_meta(parts: Iterable[Part]) -> Iterator[str]:

@@ -78,6 +78,12 @@ class Visit:
     def protocol_version(self) -> str:
         return str(self._handshake.get("protocolVersion", ""))
 
+    @property
+    def instructions(self) -> str:
+        """What the server says about itself to whoever uses it."""
+        found = self._handshake.get("instructions")
+        return found if isinstance(found, str) else ""
+
     def ask(self, method: str, params: dict[str, object]) -> Message:
         """The whole answer to a request; ServerError when there is none."""
         assert self._server is not None, "the visit has not been opened"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.guide.uri_templates import is_made_from
+from mcptest.core.uri_templates import is_made_from
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,7 @@ def test_an_address_fits_or_it_does_not(uri: str, template: str, fits: bool) -> 
 def test_many_variables_take_no_longer_than_few() -> None:
     assert not is_made_from("a" * 5_000, "{a}" * 5_000 + "x")
     assert is_made_from("a" * 5_000, "{a}" * 5_000)
+
+
+def test_a_template_of_many_variables_takes_no_longer_than_it_is_long() -> None:
+    assert not is_made_from("a" * 60, "{a}" * 25 + "x")
