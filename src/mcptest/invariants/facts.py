@@ -31,24 +31,34 @@ class Facts:
     """One session, as far as it is known.
 
     `letters` are the revisions it can be: one once it is known, all with a handshake before.
-    `capabilities` is what the server declared; `block` what the capture says of it, ABSENT-free:
-    None when the session never completed a handshake.
+    `capabilities` is what the server declared; `block` what the capture says of it, None when
+    the session never completed a handshake.
     """
 
-    def __init__(self, version: str = "", block: object = None, transport: str = "") -> None:
+    def __init__(self) -> None:
         self.version = ""
         self.letters = _HANDSHAKE_LETTERS
-        self.block = block
-        self.transport = transport
+        self.block: object = None
+        self.transport = ""
+        self.exit_status = ""
         self.client_capabilities: Members = {}
-        self.capabilities: Members = block if isinstance(block, dict) else {}
+        self.capabilities: Members = {}
         self.is_initialised = False
         # Requests without an answer yet, by id: those of the client and those of the server.
         self.open: dict[jsonrpc.IdKey, Members] = {}
         self.server_open: dict[jsonrpc.IdKey, Members] = {}
         # Every tool that a list has shown, by name.
         self.tools: dict[str, Members] = {}
-        if version:
+
+    def note_block(self, block: object) -> None:
+        """The capabilities that the capture names for the whole session."""
+        self.block = block
+        if isinstance(block, dict) and not self.capabilities:
+            self.capabilities = block
+
+    def note_version(self, version: object) -> None:
+        """The revision that the capture names for the whole session."""
+        if not self.version:
             self._settle(version)
 
     @property

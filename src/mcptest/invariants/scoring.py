@@ -54,7 +54,7 @@ class Scorer:
 
     def __init__(self, rules: Sequence[Rule], facts: Facts, label: str = "") -> None:
         self.facts = facts
-        self._label = label
+        self.label = label
         self._asked = [_Asked(rule) for rule in rules]
         self._by_topics: dict[tuple[str, ...], list[_Asked]] = {}
 
@@ -138,7 +138,7 @@ class Scorer:
             if asked.rule.levels.keys() >= self.facts.letters:
                 asked.note(asked.watch.end(self.facts), None)
             verdicts.append(self._verdict(asked))
-        return SessionScore(server_label=self._label, verdicts=tuple(verdicts))
+        return SessionScore(server_label=self.label, verdicts=tuple(verdicts))
 
     def _verdict(self, asked: _Asked) -> Verdict:
         rule, letters = asked.rule, self.facts.letters

@@ -1,0 +1,84 @@
+"""Judge the sessions of a capture: each by every rule, then all of them together."""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+from mcptest.invariants.composition import Member, hazards_of
+from mcptest.invariants.facts import Facts
+from mcptest.invariants.registry import RULES
+from mcptest.invariants.scoring import Scorer
+from mcptest.invariants.telling import Teller
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from mcptest.invariants.composition import Hazard
+    from mcptest.invariants.rule import Rule
+    from mcptest.invariants.scoring import SessionScore
+
+__all__ = ["CaptureScore", "SessionJudge", "score_capture"]
+
+
+class CaptureScore(Record):
+    """What the rules say of a whole capture."""
+
+    sessions: tuple[SessionScore, ...]
+    hazards: tuple[Hazard, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule is broken and nothing clashes; a warning breaks nothing."""
+        verdicts = (verdict for session in self.sessions for verdict in session.verdicts)
+        return not self.hazards and all(verdict.status != "fail" for verdict in verdicts)
+
+
+class SessionJudge:
+    """Judges one session, exchange by exchange; its other members may come at any time."""
+
+    def __init__(self, rules: Sequence[Rule] = RULES) -> None:
+        self._scorer = Scorer(rules, Facts())
+        self._teller = Teller(self._scorer)
+        self.member = Member("", "")
+
+    def note(self, name: str, value: Any) -> None:
+        """A member of the session beside its exchanges."""
+        facts, member = self._scorer.facts, self.member
+        if name == "server_label":
+            self._scorer.label = member.label = str(value)
+        elif name == "server_capabilities":
+            facts.note_block(value)
+        elif name == "transport":
+            facts.transport = member.transport = str(value)
+        elif name == "protocol_version":
+            facts.note_version(value)
+        elif name == "exit_status":
+            facts.exit_status = str(value)
+        elif name == "prologue" and isinstance(value, dict):
+            self._teller.prologue(value)
+
+    def exchange(self, exchange: dict[str, Any]) -> None:
+        self._teller.exchange(exchange)
+        self.member.exchanged(exchange.get("request"), exchange.get("response"))
+
+    def finish(self) -> SessionScore:
+        self._teller.finish()
+        return self._scorer.finish()
+
+
+def score_capture(
+    sessions: Sequence[dict[str, Any]], rules: Sequence[Rule] = RULES
+) -> CaptureScore:
+    """The score of sessions that are in memory."""
+    scores, members = [], []
+    for session in sessions:
+        judge = SessionJudge(rules)
+        for name, value in session.items():
+            if name != "exchanges":
+                judge.note(name, value)
+        for exchange in session["exchanges"]:
+            judge.exchange(exchange)
+        scores.append(judge.finish())
+        members.append(judge.member)
+    return CaptureScore(sessions=tuple(scores), hazards=tuple(hazards_of(members)))
