@@ -8,27 +8,18 @@ from __future__ import annotations
 from itertools import combinations
 
 from mcptest.core import jsonrpc
-from mcptest.core.record import Record
+from mcptest.core.conformance import Hazard
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["Hazard", "Member", "hazards_of"]
+__all__ = ["Member", "hazards_of"]
 
 # So many ids, and names of tools, are kept of one session.
 MAX_KEPT = 100_000
 _SHOWN = 5
-
-
-class Hazard(Record):
-    """A clash between sessions. `what` are the names or ids that clash."""
-
-    kind: str
-    message: str
-    servers: tuple[str, ...]
-    what: tuple[object, ...]
 
 
 class Member:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.conformance import CaptureScore
 from mcptest.invariants.composition import Member, hazards_of
 from mcptest.invariants.facts import Facts
 from mcptest.invariants.registry import RULES
@@ -14,24 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from mcptest.invariants.composition import Hazard
+    from mcptest.core.conformance import SessionScore
     from mcptest.invariants.rule import Rule
-    from mcptest.invariants.scoring import SessionScore
 
-__all__ = ["CaptureScore", "SessionJudge", "score_capture"]
-
-
-class CaptureScore(Record):
-    """What the rules say of a whole capture."""
-
-    sessions: tuple[SessionScore, ...]
-    hazards: tuple[Hazard, ...] = ()
-
-    @property
-    def passed(self) -> bool:
-        """Whether no rule is broken and nothing clashes; a warning breaks nothing."""
-        verdicts = (verdict for session in self.sessions for verdict in session.verdicts)
-        return not self.hazards and all(verdict.status != "fail" for verdict in verdicts)
+__all__ = ["SessionJudge", "score_capture"]
 
 
 class SessionJudge:

@@ -1,4 +1,4 @@
-"""What a rule is, and what comes of asking it about a session."""
+"""What a rule is, and what watches a session for it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from mcptest.invariants.said import Said
 
     Level = Literal["MUST", "SHOULD"]
-    Status = Literal["pass", "fail", "warning", "not_applicable"]
 
     # Breaches, in sentences; None when there was nothing to look at.
     Breaches = Sequence[str] | None
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
         def end(self, facts: Facts) -> Breaches: ...
 
 
-__all__ = ["Looking", "Rule", "Verdict", "at_levels"]
+__all__ = ["Looking", "Rule", "at_levels"]
 
 
 class Rule(Record):
@@ -47,17 +46,6 @@ class Rule(Record):
     start: Callable[[], Watch]
     nothing: str = "nothing in this session is subject to it"
     elsewhere: str = ""
-
-
-class Verdict(Record):
-    """What one rule says of one session. `exchange` is where the first breach is, None for all
-    of the session; `count` how many there are."""
-
-    rule: Rule
-    status: Status
-    message: str
-    exchange: int | None = None
-    count: int = 0
 
 
 class Looking:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
-from mcptest.core.record import Record
+from mcptest.core.conformance import SessionScore, Verdict
 from mcptest.invariants.facts import Facts
-from mcptest.invariants.rule import Verdict
 from mcptest.invariants.said import Said, kind_of
 
 TYPE_CHECKING = False
@@ -17,14 +16,7 @@ if TYPE_CHECKING:
 
     Http = dict[str, Any] | None
 
-__all__ = ["Scorer", "SessionScore"]
-
-
-class SessionScore(Record):
-    """The verdicts on one session."""
-
-    server_label: str
-    verdicts: tuple[Verdict, ...]
+__all__ = ["Scorer"]
 
 
 class _Asked:
@@ -142,17 +134,18 @@ class Scorer:
 
     def _verdict(self, asked: _Asked) -> Verdict:
         rule, letters = asked.rule, self.facts.letters
+        verdict = Verdict(
+            id=rule.id, category=rule.category, status="not_applicable", message=rule.nothing
+        )
         if not rule.levels.keys() >= letters:
             revision = f"revision {self.facts.version}" if self.facts.version else "this revision"
-            message = f"{revision} has {rule.elsewhere or 'no such rule'}"
-            return Verdict(rule=rule, status="not_applicable", message=message)
+            return verdict.but(message=f"{revision} has {rule.elsewhere or 'no such rule'}")
         if not asked.has_looked:
-            return Verdict(rule=rule, status="not_applicable", message=rule.nothing)
+            return verdict
         if not asked.count:
-            return Verdict(rule=rule, status="pass", message=rule.property)
+            return verdict.but(status="pass", message=rule.property)
         is_must = all(rule.levels[letter] == "MUST" for letter in letters)
-        return Verdict(
-            rule=rule,
+        return verdict.but(
             status="fail" if is_must else "warning",
             message=asked.message,
             exchange=asked.exchange,

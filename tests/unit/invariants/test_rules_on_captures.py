@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from mcptest.core.conformance import Verdict
 from mcptest.invariants.judging import score_capture
 from mcptest.invariants.registry import RULES
-from mcptest.invariants.rule import Verdict
 
 TESTS = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(TESTS))
@@ -27,7 +27,7 @@ def verdict_on(path: Path) -> Verdict:
     value: Any = json.loads(path.read_text(encoding="utf-8"))
     score = score_capture(value if isinstance(value, list) else [value])
     id = path.name.partition(".")[0]
-    [verdict] = [each for each in score.sessions[0].verdicts if each.rule.id == id]
+    [verdict] = [each for each in score.sessions[0].verdicts if each.id == id]
     return verdict
 
 
