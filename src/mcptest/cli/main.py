@@ -36,7 +36,9 @@ COMMANDS = {
     "prompt": ("prompt", "get a prompt and show its messages"),
     "docs": ("docs", "write documentation of a server"),
     "mock": ("mock", "be the server that a contract describes, for testing clients"),
+    "record": ("record", "stand between a client and its server, and write a capture"),
     "cases": ("cases", "make a contract of recorded traffic"),
+    "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
     "report": ("report", "render a saved run again, or merge several into one"),
 }
 

@@ -25,7 +25,7 @@ __all__ = ["Teller"]
 _LISTS = ("server_messages", "replies", "noise")
 
 # So much is held back for a message with a lower number; later ones were numbered wrongly.
-_MAX_HELD = 50_000
+_MAX_HELD = 20_000
 
 
 class Teller:

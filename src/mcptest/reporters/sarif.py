@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Members = dict[str, object]
 
-__all__ = ["SarifReporter"]
+__all__ = ["SCHEMA", "SarifReporter", "location", "result_of"]
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_MISMATCHES = 10
@@ -85,30 +85,30 @@ class SarifReporter(Collected):
             yield _of_failure(suite, result)
         for suite, result in self.flaky():
             text = f"{name_of(result)}: passed on attempt {result.attempts:,}"
-            yield _result("flaky-test", "warning", text, _location(suite.file, result.line))
+            yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
         for finding in self.finished.findings:
             yield self._of_finding(finding)
         for gate in self.finished.missed_gates:
-            yield _result("gate-missed", "error", gate, self._anywhere())
+            yield result_of("gate-missed", "error", gate, self._anywhere())
         fault = self.finished.fault
         if fault is not None:
             text = "\n".join(part for part in (fault.message, fault.hint) if part)
-            yield _result(f"fault/{fault.kind}", "error", text, self._anywhere())
+            yield result_of(f"fault/{fault.kind}", "error", text, self._anywhere())
         if self.finished.interrupted:
             text = ending_line(self.started, self.finished)
-            yield _result("run-interrupted", "error", text, self._anywhere())
+            yield result_of("run-interrupted", "error", text, self._anywhere())
 
     def _of_finding(self, finding: Finding) -> Members:
         times = f" ({finding.count:,} times)" if finding.count > 1 else ""
         text = f"{finding.message}{times}\n{finding.quote}".strip()
         files = (suite.file for suite, _ in self.all_suites if suite.server == finding.server)
         file = next(files, "")
-        place = _location(file, 1) if file else self._anywhere()
-        return _result(f"finding/{finding.kind}", "note", text, place)
+        place = location(file, 1) if file else self._anywhere()
+        return result_of(f"finding/{finding.kind}", "note", text, place)
 
     def _anywhere(self) -> Members | None:
         """A place for what has none of its own: readers drop results without one."""
-        return _location(self.all_suites[0][0].file, 1) if self.all_suites else None
+        return location(self.all_suites[0][0].file, 1) if self.all_suites else None
 
 
 def _rule(rule: str) -> Members:
@@ -122,8 +122,8 @@ def _rule(rule: str) -> Members:
 
 def _of_diagnostic(diagnostic: Diagnostic) -> Members:
     text = "\n".join(part for part in (diagnostic.message, diagnostic.help) if part)
-    place = _location(diagnostic.file, diagnostic.line, diagnostic.column)
-    return _result(diagnostic.code, diagnostic.severity, text, place)
+    place = location(diagnostic.file, diagnostic.line, diagnostic.column)
+    return result_of(diagnostic.code, diagnostic.severity, text, place)
 
 
 def _of_failure(suite: SuiteStarted, result: CaseResult) -> Members:
@@ -132,13 +132,14 @@ def _of_failure(suite: SuiteStarted, result: CaseResult) -> Members:
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
         sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
-    result_members = _result(rule, "error", "\n".join(lines), _location(suite.file, result.line))
+    result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name and not the line: a test that moves is still the same.
     result_members["partialFingerprints"] = {"test/v1": f"{visible(suite.file)}#{name_of(result)}"}
     return result_members
 
 
-def _result(rule: str, level: str, text: str, place: Members | None) -> Members:
+def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
+    """One result, safe to be shown."""
     members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
     if place:
         members["locations"] = [place]
@@ -151,7 +152,8 @@ def _text(text: str) -> str:
     return text.replace("](", "] (") or "(nothing is known)"
 
 
-def _location(file: str, line: int, column: int = 0) -> Members:
+def location(file: str, line: int, column: int = 0) -> Members:
+    """A place in a file; lines and columns count from 1."""
     artifact: Members = {"uri": _uri(file)}
     if not file.startswith("/"):
         artifact["uriBaseId"] = "%SRCROOT%"

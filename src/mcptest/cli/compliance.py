@@ -1,0 +1,113 @@
+"""`mcptest compliance invariants`: judge a capture by the rules. Nobody is contacted."""
+
+from __future__ import annotations
+
+import sys
+
+from mcptest import __version__
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, wants_colour
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+from mcptest.invariants.reading import score_file
+from mcptest.reporters.conformance_files import (
+    render_conformance_json,
+    render_conformance_junit,
+    render_conformance_sarif,
+)
+from mcptest.reporters.conformance_text import render_conformance
+from mcptest.reporters.marks import narrow_encoding
+from mcptest.reporters.paint import Paint
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+    from mcptest.core.conformance import CaptureScore
+
+__all__ = ["COMMAND", "compliance"]
+
+_INVARIANTS = "invariants"
+_FORMATS = ("text", "json", "junit", "sarif")
+_PIECE_CHARS = 1 << 16
+
+
+def compliance(arguments: Arguments) -> int:
+    """Score the capture and show what the rules say; the exit status."""
+    file = _capture(arguments)
+    format = arguments.last("--format", "text")
+    if format not in _FORMATS:
+        meant = closest(format, _FORMATS)
+        question = f"; did you mean {meant}?" if meant else ""
+        message = f"--format knows no {visible(format)!r}{question}"
+        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    score = _scored(file)
+    _write(score, format, file, arguments)
+    return ExitCode.PASSED if score.passed else ExitCode.FAILED
+
+
+def _capture(arguments: Arguments) -> str:
+    if arguments.paths[:1] != (_INVARIANTS,):
+        seen = f", not {visible(arguments.paths[0])!r}" if arguments.paths else ""
+        raise UsageError(
+            f"mcptest compliance takes the word invariants{seen}",
+            "mcptest compliance invariants --capture FILE",
+        )
+    files = [*arguments.paths[1:], *arguments.all("--capture")]
+    if len(files) != 1:
+        raise UsageError(
+            f"mcptest compliance invariants takes one capture, not {len(files)}",
+            "write one with: mcptest run … --capture FILE; an array holds several sessions",
+        )
+    return files[0]
+
+
+def _scored(file: str) -> CaptureScore:
+    try:
+        with open(file, encoding="utf-8-sig") as stream:
+            return score_file(lambda: stream.read(_PIECE_CHARS), file)
+    except OSError as error:
+        raise _unreadable(file, f"cannot read it: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, f"it is not UTF-8: {error.reason}") from None
+
+
+def _unreadable(file: str, reason: str) -> FormatError:
+    return FormatError([Diagnostic(code="F001", file=file, message=reason)])
+
+
+def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) -> None:
+    output = StandardOutput()
+    if format == "json":
+        output.write_utf8(render_conformance_json(score))
+    elif format == "junit":
+        output.write_utf8(render_conformance_junit(score, file))
+    elif format == "sarif":
+        output.write_utf8(render_conformance_sarif(score, file, __version__))
+    else:
+        paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        encoding = narrow_encoding(sys.stdout)
+        is_verbose = arguments.has("--verbose")
+        output.write(render_conformance(score, paint, encoding, is_verbose=is_verbose))
+
+
+COMMAND = Command(
+    name="mcptest compliance",
+    summary="Judge a capture by the rules about whole sessions; no server is contacted.",
+    usage="mcptest compliance invariants --capture FILE",
+    details="FILE is a session, or an array of them, as mcptest run --capture and mcptest record "
+    "write it. Exit status 0: no rule is broken and nothing clashes; 1: otherwise.",
+    options=(
+        Option(names=("--capture",), value="FILE", help="the capture to judge"),
+        Option(names=("--format",), value="NAME", help="text, json, junit or sarif"),
+        Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+        Option(names=("-v", "--verbose"), help="show every rule, also those that are kept"),
+    ),
+    examples=(
+        "mcptest compliance invariants --capture session.json",
+        "mcptest compliance invariants --capture session.json --format json",
+    ),
+    run=compliance,
+)
