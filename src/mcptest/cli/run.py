@@ -134,6 +134,7 @@ def _run(
         bail=arguments.has("--bail"),
         retries=limits.retries,
         min_coverage=limits.min_coverage,
+        strict_invariants=_is_strict(plan, arguments),
     )
     guardian = Guardian(adopts_orphans=True)
     interrupts.on_second = guardian.kill_all
@@ -141,6 +142,7 @@ def _run(
         guardian=guardian,
         interrupts=interrupts,
         keeps_traffic=arguments.has("--capture"),
+        judges=True,
         keeps_log=reports.wants_log,
         while_waiting=reports.tick,
     )
@@ -152,6 +154,11 @@ def _run(
         return run_parallel(plan, options, launcher, reports.tell, limits.workers)
     finally:
         guardian.dismiss()
+
+
+def _is_strict(plan: Plan, arguments: Arguments) -> bool:
+    asked = any(spec.strict_invariants for _, spec in plan.suites)
+    return asked or arguments.has("--strict-invariants")
 
 
 def _render_captures(captures: list[SessionCapture]) -> str:

@@ -84,6 +84,10 @@ _REPORTS = (
         names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
     ),
     Option(
+        names=("--strict-invariants",),
+        help="exit with 1 when a rule about whole sessions is broken; otherwise it is only shown",
+    ),
+    Option(
         names=("--min-coverage",),
         value="PERCENT",
         help="exit with 6 when the tests exercise less of what the server offers",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.conformance import CaptureScore
 from mcptest.core.outcome import CaseResult, Fault, Finding, Summary
 from mcptest.core.record import Record
 
@@ -65,7 +66,8 @@ class RunFinished(Event):
     """The run is over. `fault` is set when no test could run at all.
 
     `coverage` has an entry for each server that could say what it offers; `missed_gates`
-    a sentence for each gate (`--min-coverage`) that was not reached.
+    a sentence for each gate (`--min-coverage`) that was not reached. `conformance` is what the
+    rules say of the sessions of the run, `broken_rules` what of it fails a strict run.
     """
 
     summary: Summary
@@ -77,3 +79,5 @@ class RunFinished(Event):
     bailed: bool = False
     coverage: tuple[ServerCoverage, ...] = ()
     missed_gates: tuple[str, ...] = ()
+    conformance: CaptureScore = CaptureScore()
+    broken_rules: tuple[str, ...] = ()

@@ -75,6 +75,7 @@ class ServerSpec(Record):
     limits: Limits = Limits()
     secrets: tuple[str, ...] = ()
     client: ClientSpec = ClientSpec()
+    strict_invariants: bool = False
 
 
 class Performance(Record):

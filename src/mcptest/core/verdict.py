@@ -16,7 +16,7 @@ def exit_code_of(finished: RunFinished) -> ExitCode:
         return ExitCode.INTERRUPTED
     if finished.fault:
         return ExitCode.NO_SERVER
-    if finished.summary.failed or finished.summary.errors:
+    if finished.summary.failed or finished.summary.errors or finished.broken_rules:
         return ExitCode.FAILED
     if finished.missed_gates:
         return ExitCode.GATE_MISSED

@@ -39,6 +39,7 @@ KEYS = (
     "isolation",
     "maxLineBytes",
     "client",
+    "strictInvariants",
 )
 PLANNED_KEYS = ("url", "headers")
 _REQUIRED = ("name", "command", "args")
@@ -98,6 +99,7 @@ def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
         limits=Limits(max_line_bytes=limit),
         secrets=secrets,
         client=read_client(client) if client else ClientSpec(),
+        strict_invariants=fields.flag("strictInvariants", False),
     )
 
 

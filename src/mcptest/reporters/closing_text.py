@@ -37,6 +37,9 @@ def closing_lines(
     if coverage:
         lines += [*coverage, ""]
     lines.append(totals(finished.summary, finished.duration_s, paint))
+    if finished.broken_rules:
+        listed = ", ".join(finished.broken_rules)
+        lines.append(paint.red(f"rules broken: {visible(shorten(listed, MAX_MESSAGE_CHARS))}"))
     for gate in finished.missed_gates:
         lines.append(paint.red(f"gate missed: {visible(shorten(gate, MAX_MESSAGE_CHARS))}"))
     ending = ending_line(started, finished)

@@ -7,6 +7,7 @@ import json
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Summary
 from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.members import hazard_members
 from mcptest.reporters.sarif import SCHEMA, location, result_of
 from mcptest.reporters.wording import defused_markers
 
@@ -14,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.conformance import CaptureScore, Hazard, Verdict
+    from mcptest.core.conformance import CaptureScore, Verdict
 
     Members = dict[str, object]
 
@@ -41,7 +42,7 @@ def conformance_members(score: CaptureScore) -> Members:
             }
             for session in score.sessions
         ],
-        "composition": [_hazard_members(hazard) for hazard in score.hazards],
+        "composition": [hazard_members(hazard) for hazard in score.hazards],
         "passed": score.passed,
     }
 
@@ -54,14 +55,6 @@ def verdict_members(verdict: Verdict) -> Members:
         "message": verdict.message,
         "exchange": verdict.exchange,
     }
-
-
-def _hazard_members(hazard: Hazard) -> Members:
-    what = "tool" if hazard.kind == "tool_overlap" else "ids"
-    members: Members = {"kind": hazard.kind, "message": hazard.message}
-    members["servers"] = list(hazard.servers)
-    members[what] = hazard.what[0] if what == "tool" else list(hazard.what)
-    return members
 
 
 # JUnit: a suite for each session, a case for each rule.

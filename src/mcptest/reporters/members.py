@@ -20,6 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from mcptest.core.conformance import CaptureScore, Hazard
     from mcptest.core.coverage import CoveredOffer, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.outcome import CaseResult, Fault, Finding, LogLine, Mismatch, Summary
@@ -34,6 +35,8 @@ __all__ = [
     "dumped",
     "fault_members",
     "finding_members",
+    "hazard_members",
+    "invariant_members",
     "milliseconds",
     "summary_members",
 ]
@@ -179,4 +182,27 @@ def _offer_members(offer: CoveredOffer) -> Members:
     if offer.kind in ("tool", "prompt"):
         parts = offer.properties
         members["properties"] = [{"name": part.name, "calls": part.calls} for part in parts]
+    return members
+
+
+def invariant_members(score: CaptureScore) -> list[Members]:
+    """What the rules say of each server; of those that do not apply only the session's own."""
+    return [
+        {
+            "id": verdict.id,
+            "server": session.server_label,
+            "status": verdict.status,
+            "message": verdict.message,
+        }
+        for session in score.sessions
+        for verdict in session.verdicts
+        if verdict.status != "not_applicable" or verdict.id.startswith("INV-")
+    ]
+
+
+def hazard_members(hazard: Hazard) -> Members:
+    what = "tool" if hazard.kind == "tool_overlap" else "ids"
+    members: Members = {"kind": hazard.kind, "message": hazard.message}
+    members["servers"] = list(hazard.servers)
+    members[what] = hazard.what[0] if what == "tool" else list(hazard.what)
     return members

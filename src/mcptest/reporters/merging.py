@@ -6,6 +6,7 @@ for they ran side by side; what tests took is untouched.
 
 from __future__ import annotations
 
+from mcptest.core.conformance import CaptureScore, merge_sessions
 from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import UsageError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
@@ -56,6 +57,11 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
         bailed=any(end.bailed for end in ends),
         coverage=merge_coverage(end.coverage for end in ends),
         missed_gates=tuple(dict.fromkeys(gate for end in ends for gate in end.missed_gates)),
+        conformance=CaptureScore(
+            sessions=merge_sessions(each for end in ends for each in end.conformance.sessions),
+            hazards=tuple(dict.fromkeys(each for end in ends for each in end.conformance.hazards)),
+        ),
+        broken_rules=tuple(dict.fromkeys(id for end in ends for id in end.broken_rules)),
     )
     return merged
 

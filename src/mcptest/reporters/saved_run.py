@@ -7,6 +7,14 @@ version does not know are passed over, for a report may grow; those it knows mus
 
 from __future__ import annotations
 
+from mcptest.core.conformance import (
+    VERDICTS,
+    CaptureScore,
+    Hazard,
+    SessionScore,
+    Verdict,
+    merge_sessions,
+)
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
@@ -85,8 +93,38 @@ def _run(report: SavedPart) -> Collected:
         bailed=report.flag("bailed", default=False),
         coverage=_coverage(report),
         missed_gates=report.texts("gates"),
+        conformance=_conformance(report),
+        broken_rules=report.texts("broken_rules"),
     )
     return run
+
+
+def _conformance(report: SavedPart) -> CaptureScore:
+    """What the rules said; reports of earlier versions say nothing of it."""
+    sessions = [
+        SessionScore(
+            server_label=part.text("server"),
+            verdicts=(
+                Verdict(
+                    id=part.text("id"),
+                    category="",
+                    status=part.word("status", VERDICTS),
+                    message=part.text("message", ""),
+                ),
+            ),
+        )
+        for part in report.parts("invariants")
+    ]
+    hazards = [
+        Hazard(
+            kind=part.text("kind"),
+            message=part.text("message", ""),
+            servers=part.texts("servers"),
+            what=(),
+        )
+        for part in report.parts("composition")
+    ]
+    return CaptureScore(sessions=merge_sessions(sessions), hazards=tuple(hazards))
 
 
 def _whole(run: Collected, file: str) -> Collected:

@@ -20,15 +20,16 @@ from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
 from mcptest.runner.log import MessageLog
+from mcptest.runner.watching_rules import RuleWatch
 from mcptest.wire.stdio import StdioServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
+    from mcptest.core.conformance import SessionScore
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
+    from mcptest.invariants.composition import Member
     from mcptest.runner.launcher import Launcher
 
     Item = Frame | Noise | Overlong
@@ -51,10 +52,13 @@ class Connection:
         self.session = ClientSession(spec.protocol_version, __version__, spec.client)
         self.wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
+        self._label = f"stdio://{spec.name}"
         self._began = time.monotonic()
         self._started_at = _now() if launcher.keeps_traffic else ""
         self._recorder = SessionRecorder() if launcher.keeps_traffic else None
         self._exchanges: list[Exchange] = []
+        self._transport = f"stdio:{self.wire.pid}@{self._started_at}"
+        self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
         # Questions of our own are nobody's traffic.
         self.is_private = False
         self._replied_bytes = 0
@@ -87,13 +91,19 @@ class Connection:
         if self._recorder and not self.is_private:
             self._recorder.client(parse_json(line.decode("utf-8")), self._ms())
         self.wire.send(line)
+        if self._watch and not self.is_private:
+            self._watch.sent(line)
 
     def _ms(self) -> float:
         return (time.monotonic() - self._began) * 1000
 
-    def _record(self, items: Iterable[Item]) -> None:
+    def _record(self, items: list[Item]) -> None:
+        if self.is_private:
+            return
+        if self._watch:
+            self._watch.received(items)
         recorder = self._recorder
-        if recorder is None or self.is_private:
+        if recorder is None:
             return
         ms = self._ms()
         for item in items:
@@ -112,6 +122,8 @@ class Connection:
 
     def receive(self, deadline: float) -> list[Item]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
+        if self._watch:
+            self._watch.work()
         tick = self.launcher.while_waiting
         if tick is None:
             return self.wire.receive(deadline)
@@ -171,16 +183,20 @@ class Connection:
             return ()
         return self._log.lines(self.stderr_since(self._log_mark), self.size)
 
+    def score(self, exit_status: str) -> tuple[SessionScore, Member] | None:
+        """What the rules say of the session, which is over; None when they were not asked."""
+        return self._watch.finish(exit_status) if self._watch else None
+
     def capture(self, exit_status: str = "") -> SessionCapture:
         """Everything that was said so far, when traffic is kept."""
         recorder = self._recorder or SessionRecorder()
         self._exchanges += recorder.finish()
         prologue, *exchanges = self._exchanges or [Exchange(request=ABSENT)]
         return SessionCapture(
-            server_label=f"stdio://{self.spec.name}",
+            server_label=self._label,
             server_capabilities=recorder.capabilities,
             exchanges=tuple(exchanges),
-            transport=f"stdio:{self.wire.pid}@{self._started_at}",
+            transport=self._transport,
             protocol_version=recorder.protocol_version,
             started_at=self._started_at,
             exit_status=exit_status,

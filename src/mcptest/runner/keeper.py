@@ -11,10 +11,12 @@ from mcptest.runner.server import Server
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
+    from mcptest.core.conformance import SessionScore
     from mcptest.core.coverage import CoveredOffer
     from mcptest.core.dialogue import Dialogue
     from mcptest.core.outcome import Finding, LogLine, LogWish
     from mcptest.core.plan import ServerSpec, Step
+    from mcptest.invariants.composition import Member
     from mcptest.runner.server import Launcher
 
 __all__ = ["Keeper"]
@@ -40,6 +42,7 @@ class Keeper:
         self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
+        self.scores: list[tuple[SessionScore, Member]] = []
 
     def server_for(self, spec: ServerSpec, step: Step) -> tuple[Server, str]:
         """A ready server, and a note when it is not the one from before."""
@@ -163,6 +166,9 @@ class Keeper:
         server.close(at_once=at_once)
         self.findings += server.findings
         self.captures.append(server.capture())
+        scored = server.score()
+        if scored:
+            self.scores.append(scored)
 
 
 # What a server is not used after: its stdout or stdin cannot be trusted any more.

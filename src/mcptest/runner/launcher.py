@@ -24,6 +24,7 @@ class Launcher(Record):
     interrupts: Interrupts
     grace: Grace = Grace()
     keeps_traffic: bool = False
+    judges: bool = False
     keeps_log: LogWish = ""
     while_waiting: Callable[[], None] | None = None
 

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.capture import SessionCapture
+    from mcptest.core.conformance import SessionScore
     from mcptest.core.coverage import CoveredOffer, ServerCoverage, Use
+    from mcptest.invariants.composition import Member
 
 __all__ = ["Counted", "Ending", "merge_endings"]
 
@@ -29,6 +31,7 @@ class Ending(Record):
 
     finished: RunFinished
     captures: tuple[SessionCapture, ...] = ()
+    scores: tuple[tuple[SessionScore, Member], ...] = ()
     coverage: Counted = Counted()
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 import os
 import time
 
+from mcptest.core.conformance import CaptureScore
 from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
-from mcptest.core.outcome import CaseResult
+from mcptest.core.outcome import CaseResult, merge_findings
 from mcptest.runner import faults
+from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.loading import Plan
 from mcptest.runner.merging import Counted, Ending, merge_endings
 from mcptest.runner.run import Run, RunOptions, Tally, gated, run_started, suite_started
@@ -112,9 +114,13 @@ class _ParallelRun:
         finally:
             workers.stop()
         finished = merge_endings(self._endings)
+        scores = [score for ending in self._endings for score in ending.scores]
+        conformance = conformance_of(scores)
         finished = finished.but(
             duration_s=time.monotonic() - began,
             interrupted=self._is_interrupted,
+            conformance=conformance,
+            findings=told_findings(finished.findings, conformance),
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
         finished = gated(finished, self._options)
@@ -139,13 +145,24 @@ class _ParallelRun:
                 for job in jobs:
                     plan = Plan(suites=(self._plan.suites[job],))
                     options = self._options.but(
-                        may_give_up=self._may_give_up(job), min_coverage=None
+                        may_give_up=self._may_give_up(job),
+                        min_coverage=None,
+                        strict_invariants=False,
                     )
                     run = Run(plan, options, launcher, send)
                     finished = run.run()
                     coverage = Counted(offers=run.keeper.inventories, uses=run.uses)
                     captures = tuple(run.keeper.captures)
-                    send(Ending(finished=finished, captures=captures, coverage=coverage))
+                    # What the rules say is told once, of all files together.
+                    finished = finished.but(
+                        conformance=CaptureScore(), findings=merge_findings(run.keeper.findings)
+                    )
+                    scores = tuple(run.keeper.scores)
+                    send(
+                        Ending(
+                            finished=finished, captures=captures, coverage=coverage, scores=scores
+                        )
+                    )
             finally:
                 guardian.dismiss()
 

@@ -18,23 +18,34 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.outcome import STATUSES, CaseResult, Summary, merge_findings
+from mcptest.core.outcome import STATUSES, CaseResult, Summary
 from mcptest.core.record import Record
+from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.performing import Performer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from mcptest.core.capture import SessionCapture
+    from mcptest.core.conformance import CaptureScore
     from mcptest.core.events import Listener
     from mcptest.core.outcome import Status
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
 
-__all__ = ["Run", "RunOptions", "Tally", "gated", "run_plan", "run_started", "suite_started"]
+__all__ = [
+    "Run",
+    "RunOptions",
+    "Tally",
+    "conformance_of",
+    "gated",
+    "run_plan",
+    "run_started",
+    "suite_started",
+]
 
 
 class RunOptions(Record):
@@ -44,6 +55,7 @@ class RunOptions(Record):
     bail: bool = False
     retries: int = 0
     min_coverage: float | None = None
+    strict_invariants: bool = False
     # Whether a first server that cannot be started ends the whole run.
     may_give_up: bool = True
 
@@ -90,10 +102,12 @@ class Run:
         no_server = fault is not None and not self.keeper.has_started_one
         no_server = no_server and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
+        conformance = conformance_of(self.keeper.scores)
         finished = RunFinished(
             summary=summary,
             duration_s=duration_s,
-            findings=merge_findings(self.keeper.findings),
+            findings=told_findings(self.keeper.findings, conformance),
+            conformance=conformance,
             fault=fault if no_server and not interrupted else None,
             interrupted=interrupted,
             interrupted_in=self._current if interrupted else "",
@@ -211,14 +225,32 @@ def suite_started(suite: Suite, spec: ServerSpec) -> SuiteStarted:
 
 def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     """The end of a run with the gates that it missed; one that never began misses none."""
-    wanted = options.min_coverage
-    if wanted is None or finished.fault or finished.interrupted:
+    if finished.fault or finished.interrupted:
         return finished
+    missed = tuple(_missed_coverage(finished, options))
+    finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished
+    return (
+        finished.but(broken_rules=_broken_rules(finished.conformance))
+        if (options.strict_invariants)
+        else finished
+    )
+
+
+def _broken_rules(score: CaptureScore) -> tuple[str, ...]:
+    """What is broken, by id; nothing is when only recommendations are not followed."""
+    verdicts = (verdict for session in score.sessions for verdict in session.verdicts)
+    ids = [verdict.id for verdict in verdicts if verdict.status == "fail"]
+    return tuple(dict.fromkeys((*ids, *(hazard.kind for hazard in score.hazards))))
+
+
+def _missed_coverage(finished: RunFinished, options: RunOptions) -> Iterator[str]:
+    wanted = options.min_coverage
+    if wanted is None:
+        return
     percent = percent_of(finished.coverage)
     if percent is not None and percent >= wanted:
-        return finished
+        return
     # Cut, not rounded: what is not reached must not look as if it were.
     unknown = "not known (the server could not say what it offers)"
     seen = unknown if percent is None else f"{int(percent * 10) / 10:.1f} %"
-    sentence = f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"
-    return finished.but(missed_gates=(*finished.missed_gates, sentence))
+    yield f"coverage is {seen}, and --min-coverage asks for {wanted:g} %"

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.capture import SessionCapture
+    from mcptest.core.conformance import SessionScore
     from mcptest.core.plan import ServerSpec
+    from mcptest.invariants.composition import Member
 
     # How much stderr had brought, and when it was, as a step's message was sent.
     _Begun = tuple[int, float]
@@ -302,8 +304,15 @@ class Server:
             self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture:
-        code = self.stopped.exit_code if self.stopped else None
-        return self.connection.capture(describe_exit(code) if self.stopped else "")
+        return self.connection.capture(self._exit_status)
+
+    def score(self) -> tuple[SessionScore, Member] | None:
+        """What the rules say of the session; None when they were not asked."""
+        return self.connection.score(self._exit_status)
+
+    @property
+    def _exit_status(self) -> str:
+        return describe_exit(self.stopped.exit_code) if self.stopped else ""
 
 
 def _awaits_answer(step: Step) -> bool:

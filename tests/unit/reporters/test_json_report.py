@@ -116,8 +116,10 @@ def test_the_report_has_exactly_the_promised_members() -> None:
             {"kind": "stray", "server": "Files", "message": "m", "quote": "q", "count": 3}
         ],
         "invariants": [],
+        "composition": [],
         "coverage": None,
         "gates": [],
+        "broken_rules": [],
         "error": None,
         "interrupted": False,
         "interrupted_in": None,
@@ -289,8 +291,10 @@ def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
         "warnings": [],
         "findings": [],
         "invariants": [],
+        "composition": [],
         "coverage": None,
         "gates": [],
+        "broken_rules": [],
         "error": {
             "kind": "bad_file",
             "message": "1 mistake",
