@@ -93,6 +93,7 @@ METHODS: dict[str, Callable[[Message], object]] = {
     "pid": lambda asked: answer(asked, {"pid": os.getpid()}),
     "silent": lambda asked: note("I heard you"),
     "exits": lambda asked: sys.exit(3),
+    "prompts/list": lambda asked: answer(asked, {"prompts": []}),
     "tools/list": lambda asked: answer(asked, {"tools": []}),
     "slow": slow,
 }

@@ -120,9 +120,11 @@ class JsonStream:
             pieces.append(piece)
             wanted -= len(piece)
         self._has_ended = wanted >= 0
+        if not pieces:
+            return False
         self._drop_read()
         self._text += "".join(pieces)
-        return bool(pieces)
+        return True
 
     def _drop_read(self) -> None:
         here = self._error_at("", self._at)
