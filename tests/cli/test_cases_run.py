@@ -210,6 +210,47 @@ def test_an_answer_to_an_id_that_was_never_sent_is_a_failure(tmp_path: Path) -> 
     assert found["message"] == "the server answered id 999, and no request with that id was sent"
 
 
+def test_an_answer_under_another_id_is_told_soon(tmp_path: Path) -> None:
+    """With the usual limit of 30 s nobody would wait for the end of this test."""
+    ended = run(tmp_path, document("wrong", **{"in": request("as_text", 3), "out": result(3)}))
+    [found] = results(ended)[0]["mismatches"]
+    assert found["message"] == 'the server answered id "3", and no request with that id was sent'
+    assert found["hint"] == "id 3 was; as ids, numbers and texts differ"
+
+
+def test_a_strict_case_allows_neither_a_second_answer_nor_noise(tmp_path: Path) -> None:
+    keys: dict[str, Any] = {"in": request("twice"), "out": result()}
+    ended = run(tmp_path, document("lenient", **keys), document("strict", _strict=True, **keys))
+    assert statuses(ended) == ["passed", "failed"]
+    told = [found["message"] for found in results(ended)[1]["mismatches"]]
+    assert told[0].startswith("id 1 was answered a second time")
+    assert "is not JSON" in told[1]
+
+
+def test_an_error_in_the_place_of_a_result_is_shown(tmp_path: Path) -> None:
+    wants_result = document("a", **{"in": request("nowhere"), "out": result(x=1)})
+    error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32601}}
+    wants_error = document("b", **{"in": request("echo"), "out": error})
+    [one, other] = results(run(tmp_path, wants_result, wants_error))
+    [first], [second] = one["mismatches"], other["mismatches"]
+    assert (first["path"], second["path"]) == ("out.result", "out.error")
+    assert first["message"] == "the server answered with an error instead of a result"
+    assert "no method nowhere" in first["hint"]
+    assert second["message"] == "the server answered with a result instead of an error"
+
+
+def test_a_failure_is_shown_at_the_message_that_was_not_met(tmp_path: Path) -> None:
+    case = document(
+        "two",
+        in_a=request("echo", 1),
+        out_a=result(1, echo=None),
+        in_b=request("echo", 2),
+        out_b=result(2, echo=5),
+    )
+    [test] = results(run(tmp_path, case))
+    assert test["line"] == 5
+
+
 def test_an_answer_that_no_out_describes_is_awaited(tmp_path: Path) -> None:
     case = document("slow", **{"in": request("slow")})
     after = document("echo", **{"in": request("echo"), "out": result(echo=None), "_strict": True})
@@ -270,6 +311,15 @@ def test_a_value_that_was_never_bound_is_an_error_of_that_case(tmp_path: Path) -
     uses = document("uses", **{"in": request("echo", t="!!ref t"), "out": result(echo="!!any")})
     [test] = results(run(tmp_path, gives, uses, words=("-k", "uses")))
     assert (test["status"], test["error"]["kind"]) == ("error", "missing_capture")
+
+
+def test_a_case_that_sends_nothing_leaves_the_server_as_it_is(tmp_path: Path) -> None:
+    pid = document("pid", **{"in": request("pid"), "out": result(pid="!!bind pid")})
+    never = document("never", _skip=True, **{"in": request("gives"), "out": result(t="!!bind t")})
+    uses = document("uses", **{"in": request("echo", t="!!ref t"), "out": result(echo="!!any")})
+    same = document("same", **{"in": request("pid"), "out": result(pid="!!ref pid")})
+    ended = run(tmp_path, pid, never, uses, same)
+    assert statuses(ended) == ["passed", "skipped", "error", "passed"]
 
 
 def test_what_is_made_up_for_a_message_can_be_referred_to(tmp_path: Path) -> None:

@@ -75,6 +75,12 @@ def stray(asked: Message) -> None:
     answer(asked, {})
 
 
+def twice(asked: Message) -> None:
+    sys.stdout.write("a word to nobody\n")
+    answer(asked, {})
+    answer(asked, {})
+
+
 def slow(asked: Message) -> None:
     time.sleep(0.4)
     answer(asked, {"slow": True})
@@ -96,6 +102,8 @@ METHODS: dict[str, Callable[[Message], object]] = {
     "prompts/list": lambda asked: answer(asked, {"prompts": []}),
     "tools/list": lambda asked: answer(asked, {"tools": []}),
     "slow": slow,
+    "twice": twice,
+    "as_text": lambda asked: say({"id": str(asked["id"]), "result": {}}),
 }
 
 

@@ -84,8 +84,7 @@ class MessageReader:
         try:
             read = read_tag(tagged.tag, tagged.text)
         except ParameterError as error:
-            example = TAGS[tagged.tag].example if tagged.tag in TAGS else "!!ref session"
-            message, help = f"!!{tagged.tag} {error}", f"for example {example}"
+            message, help = f"!!{tagged.tag} {error}", f"for example {_example(tagged.tag)}"
             here.complain("", error.code, message, help, on_key=False)
             return None
         if isinstance(read, Ref):
@@ -113,3 +112,9 @@ class MessageReader:
         except ValueError as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)
+
+
+def _example(tag: str) -> str:
+    # The matcher of this one is shared with the other format, whose examples look different.
+    others = {"type": "!!type string", "ref": "!!ref session"}
+    return others.get(tag) or TAGS[tag].example

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["TurnReader", "is_ours", "is_turn"]
 
 _MEMBERS = ("method", "result", "error")
+_ASKED_HELP = "bind the id of the question with !!bind, and write !!ref here"
 
 
 def is_turn(key: str) -> bool:
@@ -61,8 +62,10 @@ class TurnReader:
         for key, value in fields.mapping.items():
             if not is_turn(key) or not _is_message(fields, key, value):
                 continue
-            if has_patterns and is_ours(key):
-                _refuse_patterns(fields.at((key,)), value)
+            if is_ours(key):
+                _warn_of_version(fields.at((key,)), value)
+            if has_patterns == is_ours(key):
+                _look_for_patterns(fields.at((key,)), value, is_ours(key))
             draft = self._draft(fields, key, value, has_patterns=has_patterns)
             pairs.add(
                 Turn(
@@ -117,18 +120,35 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
     return bool(parts)
 
 
-def _refuse_patterns(here: Fields, value: object) -> None:
-    """What is sent is sent as it is written: a pattern would arrive as a text."""
+def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:
+    """Texts that look like patterns and are none: in what is sent, and without `_patterns`."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            _refuse_patterns(here.at((name,)), inner)
+            _look_for_patterns(here.at((name,)), inner, is_sent)
     elif isinstance(value, list):
         for index, inner in enumerate(value):
-            _refuse_patterns(here.at((index,)), inner)
+            _look_for_patterns(here.at((index,)), inner, is_sent)
     elif isinstance(value, str) and value.startswith(PREFIX):
+        _complain_of_pattern(here, is_sent)
+
+
+def _complain_of_pattern(here: Fields, is_sent: bool) -> None:
+    if is_sent:
         message = "a pattern cannot be sent: it says what must come, not what to send"
         help = "write a value; a tag such as !!type string stands for one that is made up"
         here.complain("", "F014", message, help, on_key=False)
+    else:
+        message = "this text is compared as it is; it is a pattern only with _patterns: true"
+        here.complain("", "W001", message, on_key=False, severity="warning")
+
+
+def _warn_of_version(here: Fields, value: object) -> None:
+    """What is sent is sent as it is written, and servers may well refuse it without a version."""
+    for message in value if isinstance(value, list) else (value,):
+        if isinstance(message, dict) and message.get("jsonrpc") != "2.0":
+            seen = "has another" if "jsonrpc" in message else "has no"
+            sentence = f'this message {seen} "jsonrpc": "2.0", and is sent as it is'
+            here.complain("", "W001", sentence, severity="warning")
 
 
 def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
@@ -180,6 +200,10 @@ class _Pairs:
             message = f"no request {said} stands before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
             self._complain(turn, "id", message, help)
+        elif not is_open and not has_blanks(id):
+            message = f"no request of the server with {describe_id(id)} stands before this"
+            here = self._fields.at((turn.key, "id"))
+            here.complain("", "W001", message, _ASKED_HELP, on_key=False, severity="warning")
         return None
 
     def _refuse_impossible(self, turn: Turn) -> None:

@@ -88,15 +88,15 @@ class _Loader:
         self._server: ServerSpec | None = None
 
     def suite(self) -> Suite:
-        cases = []
-        for number, document in enumerate(self._stream.documents, start=1):
+        cases: list[Case] = []
+        for document in self._stream.documents:
             fields = Fields({}, (document.index,), self.complaints)
             if not isinstance(document.value, dict):
                 message = f"a case must be a mapping and is {kind_of(document.value)}"
                 fields.complain("", "F005", message)
                 continue
             fields = Fields(document.value, (document.index,), self.complaints)
-            case = self._case(fields, document, number)
+            case = self._case(fields, document, len(cases) + 1)
             if case:
                 cases.append(case)
         if not cases and not self.complaints:
@@ -149,7 +149,7 @@ class _Loader:
             if key == "case" or is_turn(key) or key in EXTENSIONS:
                 continue
             if not key.startswith("_"):
-                meant = closest(key, ("case", "in", "out", *EXTENSIONS))
+                meant = _meant(key)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 help = "there are case, in…, out… and keys of your own that begin with _"
                 fields.complain(key, "F006", f'a case has no key "{key}"{question}', help)
@@ -209,3 +209,11 @@ def _initialises(case: Case) -> bool:
 
 def _is_initialize(turn: Turn) -> bool:
     return is_ours(turn.key) and turn.method == "initialize"
+
+
+def _meant(key: str) -> str:
+    """The key that was probably meant; of `ot_log` only the beginning can be wrong."""
+    head, mark, rest = key.partition("_")
+    whole = closest(key, ("case", *EXTENSIONS))
+    begins = closest(head, ("in", "out")) if head else ""
+    return whole or (f"{begins}{mark}{rest}" if begins else "")

@@ -44,6 +44,9 @@ _REQUIRED_TEST_KEYS = frozenset(["it", "request", "expect"])
 
 _MAX_RETRIES = 100
 
+# What a manifest for the mock has at its top.
+_OFFERS = frozenset(["tools", "resources", "prompts"])
+
 
 def load_conductor(
     text: str,
@@ -84,6 +87,10 @@ class _Loader:
             Fields({}, (), self.complaints).complain("", "F005", message)
             return None
         fields = Fields(value, (), self.complaints)
+        if "tests" not in value and _OFFERS.intersection(value):
+            message = "this is a manifest of what a server offers, not a test file"
+            fields.complain("", "F005", message, "mcptest mock plays it")
+            return None
         if "config" in value:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")

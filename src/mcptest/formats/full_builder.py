@@ -199,7 +199,9 @@ class Builder:
                 f'the key "{shorten(text, 60)}" is written twice: at line {number(first)} and at '
                 f"line {number(event.start_mark.line)}",
                 event,
-                help="keep one of them",
+                help="keep one of them; if another document begins here, write --- before it"
+                if is_at_root and may_repeat
+                else "keep one of them",
             )
 
     def _rename(self, event: Any, key: str) -> None:

@@ -69,6 +69,8 @@ def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> TagError:
     if not ours:
         return TagError(f"{refused}: object tags are not allowed", help=_PLAIN_VALUES, width=width)
     meant = closest(name, ours)
+    habits = {"regex": "re", "regexp": "re", "var": "ref", "capture": "bind", "string": "type"}
+    meant = meant or habits.get(name, "")
     question = f"; did you mean !!{meant}?" if meant else ": object tags are not allowed"
     known = ", ".join(f"!!{mine}" for mine in ours)
     return TagError(

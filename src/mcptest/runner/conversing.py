@@ -134,6 +134,8 @@ def _with_reasons(result: CaseResult, talk: Talk) -> CaseResult:
     if len(mismatches) >= MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return result.but(
+        # Where it went wrong says more than where the case begins.
+        line=talk.line or result.line,
         mismatches=mismatches[:MAX_MISMATCHES],
         sent="\n".join(talk.sent),
         expected=talk.expected,

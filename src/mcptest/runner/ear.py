@@ -26,6 +26,7 @@ _SHOWN_METHODS = 5
 
 # Whatever a server says on its own beyond this is not kept: nobody could look at it.
 _MAX_HEARD = 100_000
+_MAX_STRAYS = 100
 
 
 class Heard:
@@ -54,6 +55,7 @@ class Ear:
     def __init__(self, asks: Counter[str], carried: Sequence[Heard] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
         self.strays: list[Message] = []
+        self.repeats: list[Message] = []
         self.heard = list(carried)
         self._asks = asks - Counter(each.message["method"] for each in carried if each.reply)
         self._next = 0
@@ -68,8 +70,10 @@ class Ear:
             return True
         if isinstance(event, Asked):
             return self._take_request(event)
-        if isinstance(event, Strayed) and event.kind == "unknown_id":
-            self.strays.append(event.message)
+        if isinstance(event, Strayed):
+            kept = {"unknown_id": self.strays, "duplicate_response": self.repeats}.get(event.kind)
+            if kept is not None and len(kept) < _MAX_STRAYS:
+                kept.append(event.message)
         return False
 
     def _take_request(self, event: Asked) -> bool:

@@ -51,6 +51,7 @@ class Inbox:
         self._broken: Fault | None = None
         self.answer: Any = ABSENT
         self.clues: list[str] = []
+        self.noise: list[str] = []
         self.messages = 0
         self.notifications: list[Any] = []
         self._keeps_notifications = False
@@ -59,7 +60,7 @@ class Inbox:
 
     def start_step(self, *, keep_notifications: bool = False) -> None:
         """What comes from here on belongs to the next step."""
-        self.clues, self.messages = [], 0
+        self.clues, self.noise, self.messages = [], [], 0
         self._keeps_notifications = keep_notifications
         if self.notifications:
             self.notifications = []
@@ -152,7 +153,10 @@ class Inbox:
             self._break(faults.malformed(noise))
             return
         quote = faults.quoted_line(noise.raw, noise.size)
-        self._suspect(f"it wrote a line that is not JSON ({noise.reason}): {quote}")
+        clue = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
+        self._suspect(clue)
+        if len(self.noise) < _MAX_CLUES:
+            self.noise.append(clue)
 
     def _suspect(self, clue: str) -> None:
         if len(self.clues) < _MAX_CLUES:

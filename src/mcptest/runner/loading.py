@@ -188,10 +188,15 @@ class _Servers:
 
 
 def _no_server(suite: Suite) -> NoReturn:
+    block = (
+        "a _server: key into its first document"
+        if suite.format == "cases"
+        else ("a server: block into it")
+    )
     raise UsageError(
         f"no server to test {visible(suite.file)} against",
         f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
-        "beside the test file, or a server: block into it",
+        f"beside the test file, or {block}",
     )
 
 

@@ -97,7 +97,7 @@ class Performer:
                     duration_s = time.monotonic() - began
                     return _failed(case, step, reply, mismatches, duration_s, notes)
         except UnsentError as error:
-            self._leave_dialogue(case, error.fault)
+            self._leave_dialogue(case, error.fault, has_begun=error.has_begun)
             return _errored(case, error.fault, time.monotonic() - began, notes)
         except ServerError as error:
             return self._broken(case, error.fault, time.monotonic() - began, notes)
@@ -178,9 +178,9 @@ class Performer:
         self._leave_dialogue(case, fault)
         return _errored(case, fault, duration_s, notes).but(log=log)
 
-    def _leave_dialogue(self, case: Case, fault: Fault) -> None:
+    def _leave_dialogue(self, case: Case, fault: Fault, *, has_begun: bool = True) -> None:
         """What was left in the middle of a dialogue must not answer in the next one."""
-        if case.dialogue and fault.kind != "hook_failed":
+        if case.dialogue and has_begun:
             self._keeper.replace(f"the case before ended in {fault.kind}")
 
 

@@ -18,6 +18,7 @@ from mcptest.matching.group import written
 from mcptest.runner import faults
 from mcptest.runner.ear import Ear, Heard, asked_in
 from mcptest.runner.launcher import Reply
+from mcptest.runner.surplus import other_kind, stray_mismatches, strict_mismatches
 from mcptest.runner.unsent import UnsentError, missing_values
 from mcptest.runner.weighing import weighed
 
@@ -37,6 +38,13 @@ if TYPE_CHECKING:
 __all__ = ["Talk"]
 
 _PING_ID = "mcptest-ping"
+
+# How long the right answer may take after one with an id that nobody used.
+_STRAY_PATIENCE_S = 1.0
+
+
+class _StrayedError(Exception):
+    """The answer came under another id, or not at all; what is known has been noted."""
 
 
 class Talk:
@@ -68,6 +76,8 @@ class Talk:
         self.actual: dict[str, object] = {}
         # Whether something that was to come never did: it may come yet, to another case.
         self.is_spent = False
+        # The line of the first turn that was not met.
+        self.line: int | None = None
         self.left_over: list[Heard] = []
 
     def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
@@ -78,6 +88,8 @@ class Talk:
         connection.inbox.listener = self._ear.listen
         try:
             self._perform()
+        except _StrayedError:
+            self.is_spent = True
         finally:
             connection.inbox.listener = None
             connection.inbox.stop_expecting()
@@ -102,7 +114,7 @@ class Talk:
     def _say(self, index: int, turn: Turn) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
-            raise UnsentError(missing_values(missing))
+            raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
         value = made_up(filled(turn.value, self._values))
         self._values.update(pulled(turn.binds, value))
         if isinstance(value, list):
@@ -120,7 +132,8 @@ class Talk:
         if not revision.has_batches:
             message = f"not sent: {turn.key} is a batch, and revision {revision.version} has none"
             hint = "only revision 2025-03-26 has batches; write the messages one by one"
-            raise UnsentError(Fault(kind="no_batches", message=message, hint=hint))
+            fault = Fault(kind="no_batches", message=message, hint=hint)
+            raise UnsentError(fault, has_begun=bool(self.sent))
 
     def _note_request(self, index: int, message: Message) -> bool:
         """Remember what is owed for a message of ours; whether anything is."""
@@ -159,7 +172,13 @@ class Talk:
         self._connection.inbox.expect(id)
         while key not in self._ear.answers:
             moment = f"{faults.call(method, id)} was waiting for its answer"
+            if self._ear.strays:
+                # Somebody answers with another id: the case has failed, and is not waited for long.
+                deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
             if not self._wait(moment, deadline):
+                if self._ear.strays:
+                    self._judge_surplus()
+                    raise _StrayedError
                 del self._open[key]
                 raise ServerError(self._overdue(method, id))
         self._connection.inbox.stop_expecting()
@@ -202,30 +221,37 @@ class Talk:
 
     def _miss(self, turn: Turn) -> None:
         message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
-        shown = written(turn.value)
-        self.expected[turn.key] = shown
-        self.mismatches.append(
-            Mismatch(
-                path=turn.key,
-                expected=shown,
-                actual=ABSENT,
-                message=message,
-                hint=self._ear.arrivals(),
-            )
+        wanted = written(turn.value)
+        self.expected[turn.key] = wanted
+        missed = Mismatch(
+            path=turn.key,
+            expected=wanted,
+            actual=ABSENT,
+            message=message,
+            hint=self._ear.arrivals(),
         )
+        self._note(turn, [missed])
 
     def _judge(self, turn: Turn, message: Message) -> None:
         missing = [name for name in turn.needs if name not in self._values]
-        bound = pulled(turn.binds, message)
-        self._values.update(bound)
+        self._values.update(pulled(turn.binds, message))
         if any(name not in self._values for name in missing):
-            raise UnsentError(missing_values(missing))
+            raise UnsentError(missing_values(missing), has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
         wanted = filled(turn.value, self._values)
+        self.expected[turn.key], self.actual[turn.key] = written(wanted), message
+        other = other_kind(turn.key, written(wanted), message)
+        if other:
+            self._note(turn, [other])
+            return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
-        self.expected[turn.key], self.actual[turn.key] = written(wanted), message
-        self.mismatches += weighed(self._server, expectation, reply, (None, turn.key))[1]
+        self._note(turn, weighed(self._server, expectation, reply, (None, turn.key))[1])
+
+    def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
+        if mismatches and self.line is None:
+            self.line = turn.line
+        self.mismatches += mismatches
 
     def _reply(self, heard: Heard) -> None:
         reply, heard.reply = heard.reply, None
@@ -238,8 +264,8 @@ class Talk:
         """Await what no turn speaks of, and make sure that the server is still there."""
         for _, id in tuple(self._open.values()):
             self._answer_to(id)
-        if all(turn.is_ours for turn in self._dialogue.turns):
-            # Nothing that came shows that the server took what it was sent.
+        if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
+            # Nothing that came shows that the server took what it was sent, or that it is done.
             self._connection.session.opened(_PING_ID)
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
             self._connection.send(encode_line(jsonrpc.request(_PING_ID, "ping")))
@@ -247,17 +273,10 @@ class Talk:
         self._connection.look_around()
 
     def _judge_surplus(self) -> None:
-        for stray in self._ear.strays:
-            said = jsonrpc.describe_id(stray.get("id"))
-            message = f"the server answered {said}, and no request with that id was sent"
-            self.mismatches.append(
-                Mismatch(path="surplus", expected=ABSENT, actual=stray, message=message)
-            )
-        for heard in self._ear.unclaimed if self._dialogue.is_strict else ():
-            message = f"{heard.message['method']} came, and with _strict only what is written may"
-            self.mismatches.append(
-                Mismatch(path="surplus", expected=ABSENT, actual=heard.message, message=message)
-            )
+        ids = [id for _, id in self._open.values()]
+        self.mismatches += stray_mismatches(self._ear, ids)
+        if self._dialogue.is_strict:
+            self.mismatches += strict_mismatches(self._ear, self._connection.inbox.noise)
 
     def _let_go(self, next_turns: Sequence[Turn]) -> None:
         """Give what is still owed, but for what the next case begins with."""

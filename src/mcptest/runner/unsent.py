@@ -13,11 +13,15 @@ __all__ = ["UnsentError", "missing_values"]
 
 
 class UnsentError(Exception):
-    """A message that cannot be made or sent; the server has no part in it."""
+    """A message that cannot be made or sent; the server has no part in it.
 
-    def __init__(self, fault: Fault) -> None:
+    `has_begun` says that others were sent before it, which may still be answered.
+    """
+
+    def __init__(self, fault: Fault, *, has_begun: bool = False) -> None:
         super().__init__(fault.message)
         self.fault = fault
+        self.has_begun = has_begun
 
 
 def missing_values(names: Sequence[str]) -> Fault:

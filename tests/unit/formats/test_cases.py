@@ -102,6 +102,59 @@ def test_an_extension_that_is_nearly_ours_is_warned_of() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            f'{CALL}\nout: {{id: 1, result: "match:type:string"}}',
+            "this text is compared as it is; it is a pattern only with _patterns: true",
+        ),
+        ("in: {id: 1, method: x}", 'this message has no "jsonrpc": "2.0", and is sent as it is'),
+        (
+            "in: {jsonrpc: 2.0, id: 1, method: x}",
+            'this message has another "jsonrpc": "2.0", and is sent as it is',
+        ),
+        (
+            'in: {jsonrpc: "2.0", id: 77, result: {}}',
+            "no request of the server with id 77 stands before this",
+        ),
+    ],
+)
+def test_what_is_probably_a_slip_is_warned_of(text: str, message: str) -> None:
+    assert warnings(text) == [("W001", message)]
+
+
+def test_what_is_meant_as_it_is_written_is_not_warned_of() -> None:
+    pattern = f'_patterns: true\n{CALL}\nout: {{id: 1, result: "match:type:string"}}'
+    question = 'out: {id: 77, method: ask}\nin: {jsonrpc: "2.0", id: 77, result: {}}'
+    assert warnings(pattern) == warnings(question) == []
+
+
+def message_of(text: str) -> tuple[str, str]:
+    with pytest.raises(FormatError) as raised:
+        load(text)
+    found = raised.value.diagnostics[0]
+    return found.message, found.help
+
+
+def test_a_key_that_begins_with_a_slip_is_known_by_its_end() -> None:
+    message, _ = message_of(f"{CALL}\not_log: {{method: n}}")
+    assert message == 'a case has no key "ot_log"; did you mean "out_log"?'
+
+
+def test_two_names_in_one_document_may_be_two_cases() -> None:
+    _, help = message_of(f"case: a\n{CALL}\ncase: b\n{CALL}")
+    assert help == "keep one of them; if another document begins here, write --- before it"
+
+
+def test_examples_in_help_can_be_pasted() -> None:
+    for wrong in ("!!re '('", "!!type text", "!!ref 1", "!!ere '/'"):
+        _, help = message_of(f"{CALL}\nout: {{id: 1, result: {wrong}}}")
+        example = help.removeprefix("for example ")
+        bound = "in_0: {method: m, params: !!bind session}\n"
+        assert load(f"{bound}{CALL}\nout: {{id: 1, result: {example}}}").cases
+
+
 def test_binds_and_refs_are_known_with_their_places() -> None:
     text = (
         f"{CALL}\nout: {{id: 1, result: {{a: [!!bind x]}}}}\nin_2: {{method: m, params: !!ref x}}"
@@ -140,7 +193,7 @@ def test_the_first_document_may_hold_nothing_but_the_server() -> None:
     suite = load(f"_server: {{command: ./serve, args: [a]}}\n---\n{CALL}")
     assert suite.server is not None
     assert (suite.server.name, suite.server.command) == ("serve", ("./serve", "a"))
-    assert [case.name for case in suite.cases] == ["case 2"]
+    assert [case.name for case in suite.cases] == ["case 1"]
 
 
 @pytest.mark.parametrize(
