@@ -19,6 +19,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+from bench.captures import write_capture
 from bench.suites import (
     build_server,
     python_environment,
@@ -215,6 +216,25 @@ def autotest(folder: Path, server: list[str]) -> dict[str, Callable[[], tuple[fl
     }
 
 
+SMALL_CAPTURE, LARGE_CAPTURE = 10, 100
+
+
+def judge_captures(folder: Path, count: int) -> None:
+    """How judging a capture grows with its size, in time and in memory."""
+    command = [PYTHON, "-m", "mcptest", "compliance", "invariants", "--capture"]
+    contestants: dict[str, Callable[[], tuple[float, float]]] = {
+        f"judging {size} MB": partial(timed, [*command, str(write_capture(folder, size))])
+        for size in (SMALL_CAPTURE, LARGE_CAPTURE)
+    }
+    found = rounds(contestants, count)
+    for name, (took_ms, memory_mb) in found.items():
+        print(f"  {name:<40} {took_ms:9.1f} ms {memory_mb:8.1f} MB")
+    (small_ms, small_mb), (large_ms, large_mb) = found.values()
+    print("\nratios")
+    print(verdict("growth: 100 MB over 10 MB", large_ms / small_ms, 10.5))
+    print(verdict("memory growth from 10 to 100 MB, MB", large_mb - small_mb, 20))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured")
@@ -223,8 +243,14 @@ def main() -> None:
         action="store_true",
         help="also measure mcp-aegis and mcp-autotest, as ./check installed them",
     )
+    parser.add_argument(
+        "--captures", action="store_true", help="measure only how captures are judged"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
+        if options.captures:
+            judge_captures(Path(name), options.rounds)
+            return
         contestants = contestants_of(Path(name), options.peers)
         rounds(contestants, 1)
         report(rounds(contestants, options.rounds))

@@ -9,12 +9,13 @@ from mcptest.invariants.said import Said, kind_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from mcptest.invariants.rule import Breaches, Rule, Watch
 
     Http = dict[str, Any] | None
+    Interested = list[tuple["_Asked", Callable[[Said, Facts], Breaches]]]
 
 __all__ = ["Scorer"]
 
@@ -32,9 +33,7 @@ class _Asked:
         self.message = ""
         self.exchange: int | None = None
 
-    def note(self, breaches: Breaches, exchange: int | None) -> None:
-        if breaches is None:
-            return
+    def note(self, breaches: Sequence[str], exchange: int | None) -> None:
         self.has_looked = True
         if breaches and not self.count:
             self.message, self.exchange = breaches[0], exchange
@@ -48,7 +47,7 @@ class Scorer:
         self.facts = facts
         self.label = label
         self._asked = [_Asked(rule) for rule in rules]
-        self._by_topics: dict[tuple[str, ...], list[_Asked]] = {}
+        self._by_key: dict[tuple[bool, str, str, frozenset[str]], Interested] = {}
 
     # What was said
 
@@ -107,20 +106,28 @@ class Scorer:
     # Judging
 
     def _judge(self, said: Said) -> None:
-        self.facts.take(said)
-        for asked in self._interested(_topics(said)):
-            if asked.rule.levels.keys() >= self.facts.letters:
-                asked.note(asked.watch.see(said, self.facts), said.exchange)
-        self.facts.forget(said)
+        facts = self.facts
+        facts.take(said)
+        for asked, see in self._interested(said):
+            breaches = see(said, facts)
+            if breaches is not None:
+                asked.note(breaches, said.exchange)
+        facts.forget(said)
 
-    def _interested(self, topics: tuple[str, ...]) -> list[_Asked]:
-        found = self._by_topics.get(topics)
+    def _interested(self, said: Said) -> Interested:
+        """The rules that speak of such a thing, in the revisions that this session can be."""
+        key = (said.is_client, said.kind, said.method, self.facts.letters)
+        found = self._by_key.get(key)
         if found is None:
-            wanted = set(topics)
-            found = [asked for asked in self._asked if wanted.intersection(asked.rule.topics)]
+            wanted, letters = set(_topics(said)), self.facts.letters
+            found = [
+                (asked, asked.watch.see)
+                for asked in self._asked
+                if wanted.intersection(asked.rule.topics) and asked.rule.levels.keys() >= letters
+            ]
             # Methods come from servers: only so many different ones are remembered.
-            if len(self._by_topics) < 1000:
-                self._by_topics[topics] = found
+            if len(self._by_key) < 1000:
+                self._by_key[key] = found
         return found
 
     def finish(self) -> SessionScore:
@@ -128,7 +135,9 @@ class Scorer:
         verdicts = []
         for asked in self._asked:
             if asked.rule.levels.keys() >= self.facts.letters:
-                asked.note(asked.watch.end(self.facts), None)
+                breaches = asked.watch.end(self.facts)
+                if breaches is not None:
+                    asked.note(breaches, None)
             verdicts.append(self._verdict(asked))
         return SessionScore(server_label=self.label, verdicts=tuple(verdicts))
 
