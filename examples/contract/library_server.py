@@ -49,7 +49,10 @@ def search(words: str) -> Message:
 def borrow(book: str) -> Message:
     if book not in BOOKS:
         return said(f"There is no {book}.") | {"isError": True}
-    params = {"message": "Back by 2030-01-31?", "requestedSchema": {"type": "object"}}
+    params = {
+        "message": "Back by 2030-01-31?",
+        "requestedSchema": {"type": "object", "properties": {}},
+    }
     send({"id": f"consent-{book}", "method": "elicitation/create", "params": params})
     answer = json.loads(sys.stdin.readline())
     agreed = answer.get("result", {}).get("action") == "accept"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+from itertools import count
 from typing import Any
 
 Message = dict[str, Any]
@@ -41,9 +42,13 @@ def send(message: Message) -> None:
     sys.stdout.flush()
 
 
+# No id is used twice in a session.
+QUESTIONS = count(1)
+
+
 def ask(method: str, params: Message) -> Message:
     """What the client answers; it is the only one who writes to us."""
-    send({"id": f"ask-{method}", "method": method, "params": params})
+    send({"id": f"ask-{next(QUESTIONS)}", "method": method, "params": params})
     answer: Message = json.loads(sys.stdin.readline())
     return answer
 

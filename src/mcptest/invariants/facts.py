@@ -89,6 +89,8 @@ class Facts:
             self.open[jsonrpc.id_key(said.message.get("id"))] = said.message
             meta = said.params.get("_meta")
             if said.method == "initialize":
+                # Also after a try without a handshake: from here on there is one.
+                self.version, self.letters = "", _HANDSHAKE_LETTERS
                 self._declare(said.params.get("capabilities"))
             elif isinstance(meta, dict) and META_VERSION in meta:
                 self._settle(meta[META_VERSION])

@@ -123,7 +123,8 @@ def _tool_result(said: Said, _: Facts) -> Breaches:
     result = said.message["result"]
     if not isinstance(result, dict):
         return ["the result of tools/call is no object"]
-    if result.get("resultType") == "input_required":
+    # A first answer that is not the result of the tool yet: more input is wanted, or a task began.
+    if result.get("resultType", "complete") != "complete" or "task" in result:
         return None
     breaches = []
     has_content = isinstance(result.get("content"), list)
