@@ -81,6 +81,7 @@ EXCUSED = {"reporters/terminal.py": {"time"}}
 THIRD_PARTY = {
     "cli": {"watchfiles"},
     "formats": {"yaml"},
+    "invariants": {"jsonschema_rs"},
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "runner": {"coverage"},
@@ -101,6 +102,7 @@ MAY_DEFER = {
     "cli/watching.py",
     "core/redaction.py",
     "formats/document.py",
+    "invariants/tool_outputs.py",
     "matching/builtins.py",
     "matching/compare.py",
     "matching/expectation.py",

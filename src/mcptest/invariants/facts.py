@@ -23,6 +23,9 @@ __all__ = ["LETTERS", "META_CAPABILITIES", "META_VERSION", "Facts"]
 LETTERS = dict(zip(REVISIONS, "ABCDE", strict=True))
 _HANDSHAKE_LETTERS = frozenset("ABCD")
 
+# Nobody offers more; whoever does is judged by the first ones.
+_MAX_TOOLS = 10_000
+
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
 
@@ -108,7 +111,8 @@ class Facts:
             tools = said.result.get("tools")
             for tool in tools if isinstance(tools, list) else ():
                 if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    self.tools[tool["name"]] = tool
+                    if len(self.tools) < _MAX_TOOLS or tool["name"] in self.tools:
+                        self.tools[tool["name"]] = tool
 
     def forget(self, said: Said) -> None:
         """Close what this answers, after it has been judged."""
