@@ -9,6 +9,7 @@ from __future__ import annotations
 from mcptest.core.paths import render_path
 from mcptest.core.visible import shorten
 from mcptest.invariants.facts import META_CAPABILITIES
+from mcptest.invariants.rule import Looking
 from mcptest.invariants.wording import few
 
 TYPE_CHECKING = False
@@ -100,12 +101,10 @@ def asking_topics(method: str) -> tuple[str, ...]:
     )
 
 
-class _EachAsked:
-    def __init__(self, method: str, check: Callable[[Asked, Facts], Breaches]) -> None:
-        self._method = method
-        self._check = check
+def each_asked(method: str, check: Callable[[Asked, Facts], Breaches]) -> Callable[[], Looking]:
+    """The start of a rule that looks at every question of one kind."""
 
-    def see(self, said: Said, facts: Facts) -> Breaches:
+    def look(said: Said, facts: Facts) -> Breaches:
         # Nearly every result asks for nothing, and many rules want to know.
         if said.kind == "result":
             result = said.message["result"]
@@ -113,18 +112,12 @@ class _EachAsked:
                 return None
         found: list[str] | None = None
         for asked in asked_in(said, facts):
-            breaches = self._check(asked, facts) if asked.method == self._method else None
+            breaches = check(asked, facts) if asked.method == method else None
             if breaches is not None:
                 found = few((*(found or ()), *breaches))
         return found
 
-    def end(self, _: Facts) -> Breaches:
-        return None
-
-
-def each_asked(method: str, check: Callable[[Asked, Facts], Breaches]) -> Callable[[], _EachAsked]:
-    """The start of a rule that looks at every question of one kind."""
-    return lambda: _EachAsked(method, check)
+    return lambda: Looking(look)
 
 
 def asked_in(said: Said, facts: Facts) -> Iterator[Asked]:

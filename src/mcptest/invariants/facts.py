@@ -42,11 +42,14 @@ class Facts:
         self.version = ""
         self.letters = _HANDSHAKE_LETTERS
         self.block: object = None
+        self.label = ""
         self.transport = ""
         self.exit_status = ""
         self.client_capabilities: Members = {}
         self.capabilities: Members = {}
         self.is_initialised = False
+        # Grows whenever something becomes known that rules may go by.
+        self.epoch = 0
         # Requests without an answer yet, by id: those of the client and those of the server.
         self.open: dict[jsonrpc.IdKey, Members] = {}
         self.server_open: dict[jsonrpc.IdKey, Members] = {}
@@ -56,6 +59,7 @@ class Facts:
     def note_block(self, block: object) -> None:
         """The capabilities that the capture names for the whole session."""
         self.block = block
+        self.epoch += 1
         if isinstance(block, dict) and not self.capabilities:
             self.capabilities = block
 
@@ -65,12 +69,18 @@ class Facts:
             self._settle(version)
 
     @property
+    def is_stdio(self) -> bool:
+        """Whether the session is known to have gone over stdio."""
+        return (self.transport or self.label).startswith("stdio")
+
+    @property
     def is_stateless(self) -> bool:
         """Whether this is the era without a handshake."""
         return self.letters == {"E"}
 
     def _settle(self, version: object) -> None:
-        if isinstance(version, str) and version in LETTERS:
+        if isinstance(version, str) and version in LETTERS and version != self.version:
+            self.epoch += 1
             self.version = version
             self.letters = frozenset(LETTERS[version])
 
@@ -94,25 +104,29 @@ class Facts:
             if said.method == "initialize":
                 # Also after a try without a handshake: from here on there is one.
                 self.version, self.letters = "", _HANDSHAKE_LETTERS
+                self.epoch += 1
                 self._declare(said.params.get("capabilities"))
             elif isinstance(meta, dict) and META_VERSION in meta:
                 self._settle(meta[META_VERSION])
                 self._declare(meta.get(META_CAPABILITIES))
 
     def _declare(self, capabilities: object) -> None:
+        self.epoch += 1
         self.client_capabilities = capabilities if isinstance(capabilities, dict) else {}
 
     def _take_answer(self, said: Said) -> None:
         if said.method in ("initialize", "server/discover") and said.kind == "result":
             self._settle(said.result.get("protocolVersion"))
+            self.epoch += 1
             declared = said.result.get("capabilities")
             self.capabilities = declared if isinstance(declared, dict) else {}
         elif said.method == "tools/list":
+            self.epoch += 1
             tools = said.result.get("tools")
             for tool in tools if isinstance(tools, list) else ():
-                if isinstance(tool, dict) and isinstance(tool.get("name"), str):
-                    if len(self.tools) < _MAX_TOOLS or tool["name"] in self.tools:
-                        self.tools[tool["name"]] = tool
+                name = tool.get("name") if isinstance(tool, dict) else None
+                if isinstance(name, str) and (len(self.tools) < _MAX_TOOLS or name in self.tools):
+                    self.tools[name] = tool
 
     def forget(self, said: Said) -> None:
         """Close what this answers, after it has been judged."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.invariants.asking import CAPABILITIES, INPUT_METHODS, asked_in, input_path, undeclared
 from mcptest.invariants.elicitation import METHOD, wrong_mode
-from mcptest.invariants.rule import Rule, at_levels
+from mcptest.invariants.rule import Looking, Rule, at_levels
 from mcptest.invariants.wording import few, seen, shown
 
 TYPE_CHECKING = False
@@ -20,23 +20,16 @@ __all__ = ["ROUND_RULES"]
 _KINDS = tuple(CAPABILITIES)
 
 
-class _Interim:
-    def __init__(self, check: Callable[[Said, Facts], Breaches]) -> None:
-        self._check = check
+def _interim(check: Callable[[Said, Facts], Breaches]) -> Callable[[], Looking]:
+    """The start of a rule that looks only at results that want input."""
 
-    def see(self, said: Said, facts: Facts) -> Breaches:
+    def look(said: Said, facts: Facts) -> Breaches:
         result = said.message["result"]
         if not isinstance(result, dict) or result.get("resultType") != "input_required":
             return None
-        return self._check(said, facts)
+        return check(said, facts)
 
-    def end(self, _: Facts) -> Breaches:
-        return None
-
-
-def _interim(check: Callable[[Said, Facts], Breaches]) -> Callable[[], _Interim]:
-    """The start of a rule that looks only at results that want input."""
-    return lambda: _Interim(check)
+    return lambda: Looking(look)
 
 
 def _allowed_method(said: Said, _: Facts) -> Breaches:

@@ -32,7 +32,7 @@ class SessionJudge:
         """A member of the session beside its exchanges."""
         facts, member = self._scorer.facts, self.member
         if name == "server_label":
-            self._scorer.label = member.label = str(value)
+            self._scorer.label = facts.label = member.label = str(value)
         elif name == "server_capabilities":
             facts.note_block(value)
         elif name == "transport":

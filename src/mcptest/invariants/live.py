@@ -1,4 +1,4 @@
-"""Judge a session while it is held: what was said is noted at once and judged when there is time."""
+"""Judge a session that is still going on."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _OWN_IDS = "mcptest-"
 
 
 class LiveJudge:
-    """Judges one session that is still going on."""
+    """Is told everything that is said, in order, and says at the end what the rules make of it."""
 
     def __init__(self, label: str, transport: str) -> None:
         facts = Facts()
-        facts.transport = transport
+        facts.label, facts.transport = label, transport
         self._scorer = Scorer(RULES, facts, label)
         self.member = Member(label, transport)
         self._exchange = -1

@@ -5,6 +5,8 @@ from __future__ import annotations
 from mcptest.core import jsonrpc
 from mcptest.core.conformance import SessionScore, Verdict
 from mcptest.invariants.facts import Facts
+from mcptest.invariants.likeness import likeness_of
+from mcptest.invariants.rule import Looking
 from mcptest.invariants.said import Said, kind_of
 
 TYPE_CHECKING = False
@@ -12,12 +14,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
+    from mcptest.invariants.likeness import Likeness
     from mcptest.invariants.rule import Breaches, Rule, Watch
 
     Http = dict[str, Any] | None
     Interested = list[tuple["_Asked", Callable[[Said, Facts], Breaches]]]
 
 __all__ = ["Scorer"]
+
+_MAX_ALIKE = 1000
+_MAX_KEYS = 1000
 
 
 class _Asked:
@@ -47,7 +53,9 @@ class Scorer:
         self.facts = facts
         self.label = label
         self._asked = [_Asked(rule) for rule in rules]
-        self._by_key: dict[tuple[bool, str, str, frozenset[str]], Interested] = {}
+        self._by_key: dict[object, tuple[Interested, Interested]] = {}
+        # What rules that remember nothing have been content with; see `likeness`.
+        self._contented: set[Likeness] = set()
 
     # What was said
 
@@ -108,26 +116,39 @@ class Scorer:
     def _judge(self, said: Said) -> None:
         facts = self.facts
         facts.take(said)
-        for asked, see in self._interested(said):
+        every, remembering = self._interested(said)
+        likeness = likeness_of(said, facts)
+        is_known = likeness in self._contented
+        has_breach = False
+        for asked, see in remembering if is_known else every:
             breaches = see(said, facts)
             if breaches is not None:
                 asked.note(breaches, said.exchange)
+                has_breach = has_breach or bool(breaches)
+        if likeness and not is_known and not has_breach and len(self._contented) < _MAX_ALIKE:
+            self._contented.add(likeness)
         facts.forget(said)
 
-    def _interested(self, said: Said) -> Interested:
-        """The rules that speak of such a thing, in the revisions that this session can be."""
-        key = (said.is_client, said.kind, said.method, self.facts.letters)
-        found = self._by_key.get(key)
-        if found is None:
-            wanted, letters = set(_topics(said)), self.facts.letters
-            found = [
-                (asked, asked.watch.see)
-                for asked in self._asked
-                if wanted.intersection(asked.rule.topics) and asked.rule.levels.keys() >= letters
-            ]
-            # Methods come from servers: only so many different ones are remembered.
-            if len(self._by_key) < 1000:
-                self._by_key[key] = found
+    def _interested(self, said: Said) -> tuple[Interested, Interested]:
+        """The rules that speak of such a thing in the revisions that this session can be: all
+        of them, and those that remember something."""
+        letters, is_stdio = self.facts.letters, self.facts.is_stdio
+        key = (said.is_client, said.kind, said.method, letters, is_stdio)
+        known = self._by_key.get(key)
+        if known:
+            return known
+        wanted = set(_topics(said))
+        every: Interested = [
+            (asked, asked.watch.see)
+            for asked in self._asked
+            if wanted.intersection(asked.rule.topics)
+            and asked.rule.levels.keys() >= letters
+            and not (is_stdio and asked.rule.category == "http")
+        ]
+        found = every, [each for each in every if not isinstance(each[0].watch, Looking)]
+        # Methods come from servers: only so many different ones are remembered.
+        if len(self._by_key) < _MAX_KEYS:
+            self._by_key[key] = found
         return found
 
     def finish(self) -> SessionScore:

@@ -52,7 +52,7 @@ class _OverStdio:
 
 
 def _is_stdio(facts: Facts) -> bool:
-    return facts.transport.startswith("stdio")
+    return facts.is_stdio
 
 
 def _pure(said: Said, _: Facts) -> Breaches:

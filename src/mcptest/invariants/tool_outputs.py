@@ -44,14 +44,15 @@ def _schema(said: Said, facts: Facts) -> Members | None:
     return schema if isinstance(schema, dict) else None
 
 
-class _OutputConforms:
+class _OutputConforms(Looking):
     """A result that no bounded amount of work can judge is not judged."""
 
     def __init__(self) -> None:
+        super().__init__(self._look)
         # By name of the tool: its schema when it was last called, and a validator for it.
         self._validators: dict[str, tuple[Members, Any]] = {}
 
-    def see(self, said: Said, facts: Facts) -> Breaches:
+    def _look(self, said: Said, facts: Facts) -> Breaches:
         schema, result = _schema(said, facts), _structured(said, facts)
         if schema is None or result is None:
             return None

@@ -429,12 +429,12 @@ def test_a_code_that_is_no_integer_is_left_to_the_rule_about_shapes() -> None:
     assert {statuses[f"BASE-{number}"] for number in (23, 24, 25, 26, 27)} == {"not_applicable"}
 
 
-def test_a_refused_handshake_may_name_the_versions_that_there_are() -> None:
+def test_a_refused_handshake_is_not_judged_by_the_codes_of_the_other_era() -> None:
     scorer = started("E")
     scorer.client(request(1, "initialize", {"protocolVersion": "2025-11-25"}))
     data = {"supported": ["2026-07-28"], "requested": "2025-11-25"}
     scorer.server({**error(1, 0), "error": {"code": -32022, "message": "no", "data": data}})
-    assert verdict(scorer, "BASE-24").status == "pass"
+    assert verdict(scorer, "BASE-24").status == "not_applicable"
 
 
 def test_the_type_of_a_result_that_answers_nothing_is_not_judged() -> None:
