@@ -9,6 +9,9 @@ from mcptest.cli.conductor import COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.core.strict_json import dump_json
+from mcptest.invariants.facts import LETTERS
+from mcptest.invariants.registry import RULES
+from mcptest.invariants.rule import Rule
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.registry import Directive, Matcher
 
@@ -89,7 +92,38 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-PAGES = {"docs/commands.md": command_page, "docs/matchers.md": matcher_page}
+def rule_page() -> str:
+    """Every rule about sessions, by family."""
+    parts = [
+        NOTE,
+        "# Rules, by id\n",
+        "What [every run is watched for](compliance.md). The letters are the revisions of the\n"
+        f"protocol: {', '.join(f'{letter} is {version}' for version, letter in LETTERS.items())}.\n"
+        "Where a rule is a MUST, its breach is a failure; where it is a SHOULD, a warning.\n",
+    ]
+    families = dict.fromkeys(rule.id.partition("-")[0] for rule in RULES)
+    for family in families:
+        parts.append(
+            f"## {family}\n\n| id | name | MUST | SHOULD | what holds |\n|---|---|---|---|---|"
+        )
+        for rule in RULES:
+            if rule.id.partition("-")[0] == family:
+                must, should = (_letters(rule, level) for level in ("MUST", "SHOULD"))
+                cells = (rule.id, rule.name, must, should, _cell(rule.property))
+                parts.append(f"| {' | '.join(cells)} |")
+        parts.append("")
+    return "\n".join(parts)
+
+
+def _letters(rule: Rule, level: str) -> str:
+    return "".join(letter for letter in "ABCDE" if rule.levels.get(letter) == level)
+
+
+PAGES = {
+    "docs/commands.md": command_page,
+    "docs/matchers.md": matcher_page,
+    "docs/rules.md": rule_page,
+}
 
 
 def main() -> int:
