@@ -68,7 +68,7 @@ def test_a_signal_ends_it_with_the_same_report(folder: Path, number: signal.Sign
     assert ended.code == 0
     assert ended.err.startswith("mcptest mock: 1 of 2 cases exercised\n")
     report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
-    assert report == {"exercised": ["Adds"], "missed": ["Reads"], "wrong": []}
+    assert report == {"exercised": ["Adds"], "missed": ["Reads"], "waiting": [], "wrong": []}
 
 
 def test_the_report_says_what_was_wrong(folder: Path) -> None:
@@ -139,6 +139,13 @@ def test_a_contract_can_be_explored(folder: Path) -> None:
     called = mcptest(folder, "call", "add", "a=1", "b=2", *server)
     assert (called.code, called.report()["content"][0]["text"]) == (0, "3")
     assert mcptest(folder, "read", "note://one", *server).code == 0
+
+
+def test_a_call_that_no_case_has_is_refused_with_the_nearest(folder: Path) -> None:
+    server = ("--", sys.executable, "-m", "mcptest", "mock", "-q", "contract_test.yaml")
+    ended = mcptest(folder, "call", "add", "a=1", "b=2", "c=3", "--no-check", *server)
+    assert (ended.code, ended.out) == (1, "")
+    assert "params.arguments.c: is not expected, got" in ended.err
 
 
 def test_a_manifest_can_be_explored(folder: Path) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Message = Mapping[str, Any]
 
-__all__ = ["LISTS", "body_of"]
+__all__ = ["IN_PART", "LISTS", "body_of"]
 
 # The methods that list what there is, and the member of the answer in which it stands.
 LISTS = {
@@ -22,6 +22,10 @@ LISTS = {
     "resources/templates/list": "resourceTemplates",
     "prompts/list": "prompts",
 }
+
+# Who a client is, and why it gives up, is its own affair: what is written of these must be
+# there, and more may be. Every other request is exactly what is written.
+IN_PART = frozenset(["initialize", "notifications/cancelled"])
 
 _WITH_ARGUMENTS = frozenset(["tools/call", "prompts/get"])
 
@@ -39,20 +43,21 @@ def body_of(message: Message) -> dict[str, object]:
 
 def _params(message: Message) -> object:
     params = message.get("params")
-    if params is None:
-        return {}
+    if params is None or params == []:
+        params = {}
     if not isinstance(params, dict):
         return params
     left_out = {"_meta"}
     method = message["method"]
-    if method in _WITH_ARGUMENTS and params.get("arguments") in ({}, None):
-        left_out.add("arguments")
     if method in LISTS and params.get("cursor") is None:
         left_out.add("cursor")
     if method == "notifications/cancelled":
         # An id, and so the client's own.
         left_out.add("requestId")
-    return {key: value for key, value in params.items() if key not in left_out}
+    body = {key: value for key, value in params.items() if key not in left_out}
+    if method in _WITH_ARGUMENTS and body.get("arguments") is None:
+        body["arguments"] = {}
+    return body
 
 
 def _without_meta(value: object) -> object:

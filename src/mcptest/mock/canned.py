@@ -8,7 +8,12 @@ from mcptest.core.suggest import closest
 from mcptest.matching.compare import compare
 from mcptest.matching.shown import shown
 from mcptest.mock.bodies import LISTS
-from mcptest.mock.implied import ALWAYS_FINE, discover_result, initialize_result
+from mcptest.mock.implied import (
+    ALWAYS_FINE,
+    BEFORE_HANDSHAKE,
+    discover_result,
+    initialize_result,
+)
 from mcptest.mock.refusal import INVALID_PARAMS, refusal
 from mcptest.mock.report import MockReport
 from mcptest.mock.state import Sent, fresh_state
@@ -30,7 +35,6 @@ _USES = {
     "resources/read": ("resource", "uri"),
     "prompts/get": ("prompt", "name"),
 }
-_SESSION = ("initialize", "ping", "server/discover")
 
 
 class ManifestPlayer:
@@ -48,7 +52,7 @@ class ManifestPlayer:
         """The methods of requests that can be answered."""
         families = self._manifest.kinds
         known = [method for method in (*LISTS, *_USES) if method.partition("/")[0] in families]
-        return (*_SESSION, *known)
+        return (*BEFORE_HANDSHAKE, *known)
 
     def start(self) -> State:
         return fresh_state()
@@ -56,7 +60,7 @@ class ManifestPlayer:
     def report(self, state: State) -> MockReport:
         """What the client did in a session."""
         offers = self._manifest.offers
-        exercised = [number in state.used for number, _ in enumerate(offers)]
+        exercised = [state.has_used(number) for number, _ in enumerate(offers)]
         return MockReport.of([offer.place() for offer in offers], exercised, state)
 
     def request(self, state: State, message: Message) -> Outcome:

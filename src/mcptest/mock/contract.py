@@ -6,15 +6,17 @@ from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.mock.bodies import LISTS
 from mcptest.mock.derived import listed
-from mcptest.mock.finding import differences, find_cue, nearest_cue
+from mcptest.mock.finding import differences, find_cue
 from mcptest.mock.implied import (
     ALWAYS_FINE,
+    BEFORE_HANDSHAKE,
     INITIALIZED,
     capabilities_of,
     discover_result,
     empty_result,
     initialize_result,
 )
+from mcptest.mock.nearest import nearest_cue
 from mcptest.mock.playing import UnboundNameError, hear, say, say_opening
 from mcptest.mock.refusal import INVALID_PARAMS, refusal
 from mcptest.mock.report import MockReport
@@ -31,9 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ContractPlayer"]
 
-# Asked before a session is ready, so that nothing else may be said before their answers.
-_BEFORE_READY = frozenset(["initialize", "ping", "server/discover"])
-
 
 class ContractPlayer:
     """The server's part of a script. With `is_once`, each cue is answered one time only."""
@@ -42,22 +41,27 @@ class ContractPlayer:
         self._script = script
         self._is_once = is_once
         self._capabilities = capabilities_of(script)
+        self._lists: dict[str, dict[str, object]] = {}
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods of requests that can be answered."""
-        return tuple(dict.fromkeys((*self._script.methods, *_BEFORE_READY, *LISTS)))
+        return tuple(dict.fromkeys((*self._script.methods, *BEFORE_HANDSHAKE, *LISTS)))
 
     def start(self) -> State:
         return fresh_state(self._script.opening)
 
     def report(self, state: State) -> MockReport:
         """What the client did in a session; a case is exercised when all of it came."""
+        script = self._script
+        unsent = {script.lines[index].act for index in state.unsent}
         exercised = [
-            state.used.issuperset(act.cues) and not set(act.opening) & set(state.unsent)
-            for act in self._script.acts
+            number not in unsent and all(map(state.has_used, act.cues))
+            for number, act in enumerate(script.acts)
         ]
-        return MockReport.of([act.place() for act in self._script.acts], exercised, state)
+        asked = [script.lines[each.line] for each in state.asked.values()]
+        awaited = {line.act: line.method for line in reversed(asked) if line.reply is not None}
+        return MockReport.of([act.place() for act in script.acts], exercised, state, awaited)
 
     # Requests
 
@@ -66,16 +70,17 @@ class ContractPlayer:
         if method == "initialize":
             return self._initialize(state, message)
         opening: tuple[Sent, ...] = ()
-        if method not in _BEFORE_READY:
+        if method not in BEFORE_HANDSHAKE:
             state, opening = self._get_ready(state)
+        before = state
         cue = find_cue(self._script, state, "request", message)
-        if cue and self._is_once and cue.index in state.used:
+        if cue and self._is_once and state.has_used(cue.index):
             state, sent = self._refuse_again(state, cue, message)
         elif cue:
             state, sent = self._play(state, cue, message)
         else:
             state, sent = self._without_cue(state, message)
-        return self._and_late(state, (*opening, *sent))
+        return self._and_late(before, state, (*opening, *sent))
 
     def _initialize(self, state: State, message: Message) -> Outcome:
         """Who the client is, is not the contract's business: any cue for it will do."""
@@ -113,7 +118,7 @@ class ContractPlayer:
     def _plausible(self, message: Message) -> dict[str, object]:
         method = message["method"]
         if method in LISTS:
-            return listed(self._script, method)
+            return self._listed(method)
         return self._initialized(message) if method == "initialize" else empty_result(method)
 
     def _without_cue(self, state: State, message: Message) -> Outcome:
@@ -126,8 +131,14 @@ class ContractPlayer:
             result = discover_result(self._script.name, "", self._capabilities)
             return state, (self._result(message, result),)
         if method in LISTS and cursor is None:
-            return state, (self._result(message, listed(self._script, method)),)
+            return state, (self._result(message, self._listed(method)),)
         return self._refuse(state, message)
+
+    def _listed(self, method: str) -> dict[str, object]:
+        # Always the same, and made of the whole contract.
+        if method not in self._lists:
+            self._lists[method] = listed(self._script, method)
+        return self._lists[method]
 
     def _result(self, message: Message, result: dict[str, object]) -> Sent:
         return Sent(message=result_response(message["id"], result), method=message["method"])
@@ -137,7 +148,7 @@ class ContractPlayer:
     def _refuse(self, state: State, message: Message) -> Outcome:
         method = message["method"]
         near = nearest_cue(self._script, state, "request", message)
-        is_known = bool(self._script.cues_for("request", method)) or method in LISTS
+        is_known = method in self.methods
         if is_known:
             code, sentence = INVALID_PARAMS, f"no case answers this {method}"
         else:
@@ -184,11 +195,11 @@ class ContractPlayer:
     def notification(self, state: State, message: Message) -> Outcome:
         if message["method"] == INITIALIZED:
             return self._begin(state, message)
-        return self._and_late(*self._notified(state, message))
+        return self._and_late(state, *self._notified(state, message))
 
     def _notified(self, state: State, message: Message) -> Outcome:
         cue = find_cue(self._script, state, "notification", message)
-        is_spent = cue is not None and self._is_once and cue.index in state.used
+        is_spent = cue is not None and self._is_once and state.has_used(cue.index)
         if cue and not is_spent:
             return self._upon(state, cue, message)
         if message["method"] in ALWAYS_FINE:
@@ -199,20 +210,23 @@ class ContractPlayer:
 
     def _begin(self, state: State, message: Message) -> Outcome:
         """The session is ready: all cases that begin like this go on."""
-        sent: tuple[Sent, ...] = ()
+        before = state
+        sent: list[Sent] = []
         for cue in self._script.cues_for("notification", INITIALIZED):
-            if cue.index not in state.used:
+            if not state.has_used(cue.index):
                 state, more = self._upon(state, cue, message)
                 sent += more
         state, opening = self._get_ready(state)
-        return state, (*sent, *opening)
+        return self._and_late(before, state, (*sent, *opening))
 
     def _get_ready(self, state: State) -> Outcome:
-        return say_opening(self._script, state if state.is_ready else state.but(is_ready=True))
+        return (
+            (state, ()) if state.is_ready else say_opening(self._script, state.but(is_ready=True))
+        )
 
-    def _and_late(self, state: State, sent: tuple[Sent, ...]) -> Outcome:
+    def _and_late(self, before: State, state: State, sent: tuple[Sent, ...]) -> Outcome:
         """Lines that could not open their cases before, because a name was not bound, follow."""
-        if not (state.is_ready and state.unsent):
+        if not (state.is_ready and state.unsent) or state.bound is before.bound:
             return state, sent
         state, late = say_opening(self._script, state)
         return state, (*sent, *late)
@@ -246,7 +260,7 @@ class ContractPlayer:
             return self._refuse_reply(state, asked, message, wrong)
         if cue is None:
             return state, ()
-        return self._and_late(*self._upon(state, cue, message, asked.owed))
+        return self._and_late(state, *self._upon(state, cue, message, asked.owed))
 
     def _refuse_reply(
         self, state: State, asked: Asked, message: Message, found: Sequence[Mismatch]

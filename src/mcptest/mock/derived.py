@@ -8,7 +8,7 @@ from mcptest.mock.bodies import LISTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mcptest.mock.script import Cue, Script
     from mcptest.mock.state import Message
@@ -42,27 +42,23 @@ def _uses(script: Script, method: str, key: str) -> dict[str, list[Cue]]:
 
 def _tools(script: Script) -> Iterator[Message]:
     for name, cues in _uses(script, "tools/call", "name").items():
-        seen = [_arguments(cue) for cue in cues]
+        seen = _seen(cues)
         schema: Message = {"type": "object"}
-        properties = {
-            argument: _schema_of([each[argument] for each in seen if argument in each])
-            for argument in _names(seen)
-        }
-        if properties:
-            schema["properties"] = properties
-        if required := _in_all(seen):
-            schema["required"] = required
+        if seen:
+            schema["properties"] = {name: _schema_of(values) for name, values in seen.items()}
+        if required := _in_all(seen, cues):
+            schema["required"] = list(required)
         yield {"name": name, "inputSchema": schema}
 
 
 def _prompts(script: Script) -> Iterator[Message]:
     for name, cues in _uses(script, "prompts/get", "name").items():
-        seen = [_arguments(cue) for cue in cues]
-        required = _in_all(seen)
+        seen = _seen(cues)
+        required = _in_all(seen, cues)
         prompt: Message = {"name": name}
-        if arguments := _names(seen):
+        if seen:
             prompt["arguments"] = [
-                {"name": argument, "required": argument in required} for argument in arguments
+                {"name": argument, "required": argument in required} for argument in seen
             ]
         yield prompt
 
@@ -87,12 +83,18 @@ def _arguments(cue: Cue) -> Mapping[str, object]:
     return arguments if isinstance(arguments, dict) else {}
 
 
-def _names(seen: Iterable[Mapping[str, object]]) -> list[str]:
-    return list(dict.fromkeys(name for each in seen for name in each))
+def _seen(cues: Iterable[Cue]) -> dict[str, list[object]]:
+    """The arguments that are given in these cues, with all of their values."""
+    seen: dict[str, list[object]] = {}
+    for cue in cues:
+        for name, value in _arguments(cue).items():
+            seen.setdefault(name, []).append(value)
+    return seen
 
 
-def _in_all(seen: list[Mapping[str, object]]) -> list[str]:
-    return [name for name in seen[0] if all(name in each for each in seen)]
+def _in_all(seen: Mapping[str, list[object]], cues: Sequence[Cue]) -> dict[str, None]:
+    """The arguments that every cue gives."""
+    return {name: None for name, values in seen.items() if len(values) == len(cues)}
 
 
 def _schema_of(values: list[object]) -> Result:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALWAYS_FINE",
+    "BEFORE_HANDSHAKE",
     "INITIALIZED",
     "capabilities_of",
     "discover_result",
@@ -27,6 +28,9 @@ __all__ = [
 
 
 INITIALIZED = "notifications/initialized"
+
+# Asked before a session is ready, so that nothing else may be said before their answers.
+BEFORE_HANDSHAKE = ("initialize", "ping", "server/discover")
 
 # What a client may say at any time, whether a contract speaks of it or not.
 ALWAYS_FINE = frozenset(

@@ -6,6 +6,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.formats.templates import references
+from mcptest.mock.manifest_texts import argument_references, unclosed_references
 from mcptest.mock.offers import Offer
 
 TYPE_CHECKING = False
@@ -56,7 +57,7 @@ class Item:
         """The offer, all of which must be JSON."""
         answers = tuple(answers)
         try:
-            dump_json([entry, [answer.body for answer in answers]])
+            dump_json([entry, [[answer.body, answer.as_is] for answer in answers]])
         except (TypeError, ValueError):
             self.fields.complain("", "F009", f"this {kind} holds what JSON has no word for")
         return Offer(
@@ -96,7 +97,11 @@ class Item:
         `known` are the arguments there are, None when there may be any.
         """
         found: dict[str, None] = {}
-        for name, steps in references(fields.mapping.get(key)):
+        value = fields.mapping.get(key)
+        unclosed = self._refuse_unclosed(fields.at((key,)), value)
+        for name, steps in references(value):
+            if steps in unclosed:
+                continue
             found[name] = None
             root, _, rest = name.partition(".")
             first = rest.partition(".")[0]
@@ -112,3 +117,19 @@ class Item:
                 message = f"there is no argument {first}{question}"
                 here.complain("", "F009", message, help, on_key=False)
         return tuple(found)
+
+    def _refuse_unclosed(self, fields: Fields, value: object) -> set[tuple[str | int, ...]]:
+        """A complaint about every `${args.…` without an end; where they are."""
+        unclosed = list(unclosed_references(value))
+        for steps, text in unclosed:
+            message = f"{text} is not closed: there is no }} that ends it"
+            help = "write it as ${args.NAME}"
+            fields.at(steps).complain("", "F009", message, help, on_key=False)
+        return {steps for steps, _ in unclosed}
+
+    def refuse_arguments(self, fields: Fields, key: str, where: str) -> None:
+        """A complaint about every `${args.…}` at a key that is never called with any."""
+        for steps, text in argument_references(fields.mapping.get(key)):
+            message = f"{where} is read without arguments, and {text} cannot be filled in"
+            help = f"the text itself is written ${text}"
+            fields.at((key, *steps)).complain("", "F009", message, help, on_key=False)

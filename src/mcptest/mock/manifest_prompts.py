@@ -7,6 +7,7 @@ import binascii
 
 from mcptest.core.strict_json import dump_json
 from mcptest.mock.manifest_item import ENTRY_KEYS
+from mcptest.mock.manifest_texts import unescaped
 from mcptest.mock.offers import CannedAnswer
 
 TYPE_CHECKING = False
@@ -34,22 +35,23 @@ def read_resource(item: Item) -> Offer:
     kind: Body = {"mimeType": "application/json"} if found == "json" else {}
     entry = {"uri": uri, "name": uri} | kind | item.entry(_RESOURCE_KEYS)
     about: Body = {key: entry[key] for key in ("uri", "mimeType") if key in entry}
+    item.refuse_arguments(item.fields, found, "a resource")
     contents: Body = {**about, **_contents(item.fields, found)}
-    answer = CannedAnswer(body={"result": {"contents": [contents]}})
+    answer = CannedAnswer(body={"result": {}}, as_is={"contents": [contents]})
     return item.offer("resource", uri, entry, (answer,), lambda _: "")
 
 
 def _contents(fields: Fields, key: str) -> Body:
     if key == "json":
         try:
-            return {"text": dump_json(fields.mapping[key])}
+            return {"text": unescaped(dump_json(fields.mapping[key]))}
         except (TypeError, ValueError):
             fields.complain(key, "F009", '"json" holds what JSON has no word for', on_key=False)
             return {}
     text = fields.text(key) if key else ""
     if key == "blob" and not _is_base64(text):
         fields.complain(key, "F009", '"blob" must be base64', on_key=False)
-    return {key: text}
+    return {key: unescaped(text)}
 
 
 def _is_base64(text: str) -> bool:
@@ -67,10 +69,12 @@ def read_prompt(item: Item) -> Offer:
     found = item.one_of(fields, _PROMPTS, "a prompt")
     arguments = dict(_arguments(item))
     known = list(arguments) if "arguments" in fields.mapping else None
-    result: Body = {"messages": list(_messages(item, found))}
-    if "description" in fields.mapping:
-        result = {"description": fields.text("description")} | result
-    answer = CannedAnswer(body={"result": result}, names=item.names_in(fields, found, known))
+    answer = CannedAnswer(
+        body={"result": {"messages": list(_messages(item, found))}},
+        # The list has it too, where there are no arguments.
+        as_is=item.entry(["description"]),
+        names=item.names_in(fields, found, known),
+    )
 
     def check(given: Mapping[str, object]) -> str:
         missing = [name for name, required in arguments.items() if required and name not in given]

@@ -130,7 +130,7 @@ def _answer(item: Item, fields: Fields, key: str, known: Sequence[str] | None) -
         else:
             inner.list_at("content")
             body = {key: {"content": []} | inner.mapping}
-    return CannedAnswer(body=body, names=item.names_in(fields, key, known))
+    return CannedAnswer(body=body, as_is={}, names=item.names_in(fields, key, known))
 
 
 def _check_error(fields: Fields) -> None:

@@ -25,10 +25,12 @@ class MissingArgumentError(ValueError):
 class CannedAnswer(Record):
     """One answer: `body` has a result or an error, with `${args.…}` where arguments are put.
 
-    It is given when the arguments have what `when` asks for.
+    `as_is` are members of it that are sent as they are. It is given when the arguments have
+    what `when` asks for.
     """
 
     body: dict[str, Any]
+    as_is: Mapping[str, object]
     names: tuple[str, ...] = ()
     when: object = ABSENT
 
@@ -42,7 +44,8 @@ class CannedAnswer(Record):
         """The body with the arguments of a call; MissingArgumentError names one it lacks."""
         values = {name: _argument(name, arguments) for name in self.names}
         ((outcome, members),) = self.body.items()
-        return {outcome: {key: _filled_member(key, each, values) for key, each in members.items()}}
+        put = {key: _filled_member(key, each, values) for key, each in members.items()}
+        return {outcome: {**self.as_is, **put}}
 
 
 def _argument(name: str, arguments: Mapping[str, object]) -> object:

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["UnboundNameError", "hear", "say", "say_opening"]
 
 _PROGRESS = "notifications/progress"
+
+# What a client must declare to be asked this.
+_NEEDED = {
+    "sampling/createMessage": "sampling",
+    "elicitation/create": "elicitation",
+    "roots/list": "roots",
+}
 _ID_TYPES = (str, int)
 
 
@@ -32,14 +39,11 @@ class UnboundNameError(Exception):
 
 def hear(state: State, cue: Cue, message: Message) -> State:
     """The session after a message that is this cue: names are bound, and it has been used."""
-    gone = {(cue.scope, bind.name) for bind in cue.binds}
-    bound = {name: value for name, value in state.bound.items() if name not in gone}
-    found = pulled(cue.binds, message)
-    bound |= {(cue.scope, name): value for name, value in found.items()}
-    tokens = dict(state.tokens)
-    if cue.token is not ABSENT:
-        tokens[cue.act, id_key(cue.token)] = _token_of(message)
-    return state.use(cue.index).but(bound=bound, tokens=tokens)
+    state = _bound(state.use(cue.index), cue, message)
+    if cue.token is ABSENT:
+        return state
+    key = (cue.act, id_key(cue.token))
+    return state.but(tokens=state.tokens.put(key, _token_of(message)))
 
 
 def _token_of(message: Message) -> object:
@@ -58,13 +62,13 @@ def say(
     sent: list[Sent] = []
     for index in lines:
         line = script.lines[index]
-        missing = [name for name in line.needs if (line.scope, name) not in state.bound]
+        known = {name: state.bound.get((line.scope, name), ABSENT) for name in line.needs}
+        missing = [name for name, value in known.items() if value is ABSENT]
         if missing and line.kind == "notification" and line.optional.issuperset(missing):
             # A client that gives no progress token, say, wants to hear of no progress.
             continue
         if missing:
             raise UnboundNameError(line, missing[0])
-        known = {name: state.bound[line.scope, name] for name in line.needs}
         message = filled(line.value, known)
         assert isinstance(message, dict)
         state, more = _SAYING[line.kind](script, state, line, message, owed)
@@ -74,16 +78,17 @@ def say(
 
 def say_opening(script: Script, state: State) -> tuple[State, tuple[Sent, ...]]:
     """The lines that open cases, as far as they have not been said and can be."""
-    sent: tuple[Sent, ...] = ()
+    sent: list[Sent] = []
+    unsent: list[int] = []
     for index in state.unsent:
         try:
             state, more = say(script, state, (index,), None)
         except UnboundNameError:
             # Another case must come first.
-            continue
-        sent += more
-        state = state.but(unsent=tuple(each for each in state.unsent if each != index))
-    return state, sent
+            unsent.append(index)
+        else:
+            sent += more
+    return state.but(unsent=tuple(unsent)), tuple(sent)
 
 
 def _answer(
@@ -105,7 +110,15 @@ def _request(
         id = f"mock-{state.minted}"
     message = message | {"id": id}
     state = state.ask(id_key(id), Asked(line=line.index, owed=owed))
-    return _bound(state, line, message), [Sent(message=message)]
+    return _bound(_noted(state, line.method), line, message), [Sent(message=message)]
+
+
+def _noted(state: State, method: str) -> State:
+    """The contract has its way, and whoever wrote it hears that a client may refuse this."""
+    needed = _NEEDED.get(method)
+    if needed is None or needed in (state.declared or ()):
+        return state
+    return state.note(method, f"{method} was sent to a client that did not declare {needed}")
 
 
 def _notification(
@@ -121,12 +134,16 @@ def _notification(
     return _bound(state, line, message), [Sent(message=message)]
 
 
-def _bound(state: State, line: Line, message: Message) -> State:
-    if not line.binds:
+def _bound(state: State, said: Cue | Line, message: Message) -> State:
+    """The session with the names that are bound in a message; what is not there has none."""
+    if not said.binds:
         return state
-    found = pulled(line.binds, message)
-    named = {(line.scope, name): value for name, value in found.items()}
-    return state.but(bound={**state.bound, **named})
+    found = pulled(said.binds, message)
+    bound = state.bound
+    for name in dict.fromkeys(bind.name for bind in said.binds):
+        key = (said.scope, name)
+        bound = bound.put(key, found[name]) if name in found else bound.drop(key)
+    return state.but(bound=bound)
 
 
 _SAYING = {"response": _answer, "request": _request, "notification": _notification}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
-from mcptest.mock.finding import told
+from mcptest.matching.shown import shown
 from mcptest.mock.state import Sent, difference_members
 
 TYPE_CHECKING = False
@@ -20,6 +20,7 @@ INVALID_PARAMS = -32602
 
 # More than this nobody reads, and it would travel in every answer.
 _MAX_DIFFERENCES = 20
+_MAX_IN_WORDS = 3
 
 
 def refusal(
@@ -37,8 +38,29 @@ def refusal(
         message += f"; the nearest is {dump_json(nearest['case'])} ({place})"
     # An unknown method has been told already.
     if differences and differences[0].path != "method" and differences[0].message not in sentence:
-        message += f": {told(differences[0])}"
-    shown = [difference_members(each) for each in differences[:_MAX_DIFFERENCES]]
-    data = {"nearest": nearest, "differences": shown}
+        message += f": {_in_words(differences)}"
+    told = [difference_members(each) for each in differences[:_MAX_DIFFERENCES]]
+    data = {"nearest": nearest, "differences": told}
     error = {"code": code, "message": message, "data": data}
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
+
+
+def _in_words(differences: Sequence[Mismatch]) -> str:
+    """The first differences on one line, and how many more there are."""
+    told = [_told(each) for each in differences[:_MAX_IN_WORDS]]
+    if len(differences) > _MAX_IN_WORDS:
+        told.append(f"and {len(differences) - _MAX_IN_WORDS} more")
+    return "; ".join(told)
+
+
+def _told(difference: Mismatch) -> str:
+    where = f"{difference.path}: " if difference.path else ""
+    sides = ""
+    if difference.message == "differs":
+        sides = f", expected {shown(difference.expected)}, got {shown(difference.actual)}"
+    elif difference.message == "is missing":
+        sides = f", expected {shown(difference.expected)}"
+    elif difference.message == "is not expected":
+        sides = f", got {shown(difference.actual)}"
+    hint = f" ({difference.hint})" if difference.hint else ""
+    return f"{where}{difference.message}{sides}{hint}"

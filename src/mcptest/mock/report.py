@@ -10,34 +10,59 @@ from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mcptest.mock.state import State, Wrong
 
     Place = dict[str, object]
 
-__all__ = ["MockReport", "render_report", "render_summary"]
+__all__ = ["Missed", "MockReport", "render_report", "render_summary"]
 
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
+
+
+class Missed(Record):
+    """A case that was not exercised.
+
+    `awaited` is the method of a request of the mock that the client has yet to answer, when
+    the case was called and that is what it waits for.
+    """
+
+    place: Place
+    awaited: str = ""
 
 
 class MockReport(Record):
     """The cases by what became of them, and what was wrong; `more_wrong` was not recorded."""
 
     exercised: tuple[Place, ...]
-    missed: tuple[Place, ...]
+    missed: tuple[Missed, ...]
     wrong: tuple[Wrong, ...]
     more_wrong: int = 0
+    notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, places: Sequence[Place], exercised: Iterable[bool], state: State) -> MockReport:
-        told = list(zip(places, exercised, strict=True))
+    def of(
+        cls,
+        places: Sequence[Place],
+        exercised: Iterable[bool],
+        state: State,
+        awaited: Mapping[int, str] | None = None,
+    ) -> MockReport:
+        """What became of the cases at these places; `awaited` is by their numbers."""
+        told = list(enumerate(zip(places, exercised, strict=True)))
+        waiting = awaited or {}
         return cls(
-            exercised=tuple(place for place, is_exercised in told if is_exercised),
-            missed=tuple(place for place, is_exercised in told if not is_exercised),
+            exercised=tuple(place for _, (place, is_exercised) in told if is_exercised),
+            missed=tuple(
+                Missed(place=place, awaited=waiting.get(number, ""))
+                for number, (place, is_exercised) in told
+                if not is_exercised
+            ),
             wrong=state.wrong,
             more_wrong=state.more_wrong,
+            notes=tuple(state.notes.values()),
         )
 
     @property
@@ -58,7 +83,12 @@ def render_report(report: MockReport) -> str:
         wrong.append({"request": None, "nearest": None, "differences": [left_out]})
     members = {
         "exercised": [place["case"] for place in report.exercised],
-        "missed": [place["case"] for place in report.missed],
+        "missed": [missed.place["case"] for missed in report.missed],
+        "waiting": [
+            {"case": missed.place["case"], "method": missed.awaited}
+            for missed in report.missed
+            if missed.awaited
+        ],
         "wrong": wrong,
     }
     return printable_json(json.dumps(members, ensure_ascii=False, indent=2)) + "\n"
@@ -70,10 +100,11 @@ def render_summary(report: MockReport) -> str:
     wrong = len(report.wrong) + report.more_wrong
     head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
     lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
-    lines += [f"  missed  {_place(place)}" for place in report.missed[:_MAX_SHOWN]]
+    lines += [f"  missed  {_missed(missed)}" for missed in report.missed[:_MAX_SHOWN]]
     lines += _left_out(len(report.missed))
     lines += [f"  wrong   {_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
     lines += _left_out(wrong)
+    lines += [f"  note    {visible(note)}" for note in report.notes]
     return "\n".join(lines) + "\n"
 
 
@@ -83,6 +114,13 @@ def _left_out(count: int) -> list[str]:
 
 def _place(place: Place) -> str:
     return visible(f"{place['case']} ({place['file']}:{place['line']})")
+
+
+def _missed(missed: Missed) -> str:
+    place = _place(missed.place)
+    if not missed.awaited:
+        return place
+    return f"{place}: waiting for the client's answer to {visible(missed.awaited)}"
 
 
 def _wrong(wrong: Wrong) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mcptest.core.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.revisions import REVISIONS
+from mcptest.mock.implied import BEFORE_HANDSHAKE
 from mcptest.mock.refusal import INVALID_REQUEST, PARSE_ERROR, refusal
 from mcptest.mock.state import Sent
 
@@ -82,8 +83,21 @@ def _single(player: Player, state: State, value: object) -> Outcome:
     if broken:
         return _refused(state, value.get("id"), INVALID_REQUEST, broken[0], value)
     if kind == "request":
-        return player.request(state, value)
+        return player.request(_greeted(state, value), value)
     return player.notification(state, value)
+
+
+def _greeted(state: State, message: Message) -> State:
+    """The session that knows whether there was a handshake, and what the client said in it."""
+    method = message["method"]
+    if method == "initialize":
+        params = message.get("params")
+        declared = params.get("capabilities") if isinstance(params, dict) else None
+        return state.but(declared=frozenset(declared if isinstance(declared, dict) else ()))
+    if state.declared is not None or method in BEFORE_HANDSHAKE:
+        return state
+    sentence = f"{method} came before any handshake, and was answered all the same"
+    return state.note("handshake", sentence)
 
 
 def _batch(player: Player, state: State, values: list[Any]) -> Outcome:

@@ -15,8 +15,9 @@ from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.blanks import filled, has_blanks, made_up
-from mcptest.mock.bodies import body_of
+from mcptest.mock.bodies import IN_PART, body_of
 from mcptest.mock.completing import completed
+from mcptest.mock.cue_index import CueIndex
 from mcptest.mock.wiring import Links, Part, parts_of
 
 TYPE_CHECKING = False
@@ -101,7 +102,7 @@ class Script(Record):
     acts: tuple[Act, ...]
     cues: tuple[Cue, ...]
     lines: tuple[Line, ...]
-    by_method: dict[tuple[str, str], tuple[int, ...]]
+    index: CueIndex
 
     @property
     def opening(self) -> tuple[int, ...]:
@@ -110,11 +111,11 @@ class Script(Record):
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods of the client's requests."""
-        return tuple(method for kind, method in self.by_method if kind == "request")
+        return self.index.methods("request")
 
     def cues_for(self, kind: MessageKind, method: str) -> tuple[Cue, ...]:
         """The cues of a kind with this method, in written order."""
-        return tuple(self.cues[index] for index in self.by_method.get((kind, method), ()))
+        return tuple(self.cues[number] for number in self.index.numbers(kind, method))
 
     def answer_to(self, cue: Cue) -> Message:
         """The answer that the contract has for a request, {} when it has none."""
@@ -129,16 +130,13 @@ def build_script(suites: Sequence[Suite]) -> Script:
             draft.add(case, suite, scope)
     if draft.mistakes:
         raise FormatError(draft.mistakes)
-    by_method: dict[tuple[str, str], list[int]] = {}
-    for cue in draft.cues:
-        by_method.setdefault((cue.kind, cue.method), []).append(cue.index)
     file = suites[0].file if suites else ""
     return Script(
         name=posixpath.basename(file).partition(".")[0] or "mock",
         acts=tuple(draft.acts),
         cues=tuple(draft.cues),
         lines=tuple(draft.lines),
-        by_method={key: tuple(indexes) for key, indexes in by_method.items()},
+        index=CueIndex([cue for cue in draft.cues if cue.kind != "response"]),
     )
 
 
@@ -167,13 +165,13 @@ class _Draft:
         turns = case.dialogue.turns
         parts = parts_of(turns)
         links = Links(parts, len(self.cues), len(self.lines))
-        leniency: Leniency = "" if case.dialogue.is_exact else "objects"
-        is_partial = bool(leniency) and suite.format != RECORDED
+        is_exact = case.dialogue.is_exact
+        is_partial = not is_exact and suite.format != RECORDED
         optional = frozenset(_names_in_meta(parts))
         first_cue = len(self.cues)
         for at, part in enumerate(parts):
             if part.is_clients:
-                self.cues.append(self._cue(part, scope, leniency, links, at))
+                self.cues.append(self._cue(part, scope, links, at, is_exact=is_exact))
             else:
                 value = self._sendable(part.turn, file)
                 if is_partial and part.answers is not None:
@@ -185,7 +183,7 @@ class _Draft:
         opening = links.followers(None)
         self.acts.append(Act(name=case.name, file=file, line=case.line, cues=cues, opening=opening))
 
-    def _cue(self, part: Part, scope: int, leniency: Leniency, links: Links, at: int) -> Cue:
+    def _cue(self, part: Part, scope: int, links: Links, at: int, *, is_exact: bool) -> Cue:
         body = body_of(part.value)
         return Cue(
             index=links.number(at),
@@ -194,7 +192,7 @@ class _Draft:
             body=body,
             kind=part.kind,
             method=part.method,
-            leniency=leniency,
+            leniency=_leniency(part, is_exact=is_exact),
             binds=part.binds,
             needs=tuple(dict.fromkeys(_refs(body))),
             lines=links.followers(at),
@@ -233,6 +231,13 @@ class _Draft:
             return {}
         assert isinstance(value, dict)
         return {"jsonrpc": "2.0"} | value
+
+
+def _leniency(part: Part, *, is_exact: bool) -> Leniency:
+    """A request is the whole of what is written; of an answer, more than that may be there."""
+    if part.kind == "response":
+        return "" if is_exact else "objects"
+    return "objects" if part.method in IN_PART else ""
 
 
 def _names_in_meta(parts: Iterable[Part]) -> Iterator[str]:

@@ -10,6 +10,7 @@ from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.shown import shown
+from mcptest.mock.shelf import Shelf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from mcptest.core.outcome import Mismatch
 
     Message = dict[str, Any]
-    Name = tuple[int, str]
 
 __all__ = ["MAX_WRONG", "Asked", "Owed", "Sent", "State", "Wrong", "fresh_state"]
 
@@ -74,25 +74,35 @@ class Wrong(Record):
 class State(Record):
     """One session so far.
 
-    `used` are the cues that came, `bound` the values of names by file, `tokens` the client's
-    progress tokens by case and by how the contract writes them, `unsent` the lines that open
-    a case and have not been said.
+    `used` are the cues that came, a bit for each; `bound` are the values of names by file,
+    `tokens` the client's progress tokens by case and by how the contract writes them, `unsent`
+    the lines that open a case and have not been said. `declared` are the capabilities that the
+    client named in its handshake, None before it. `notes` are told at the end, one for each
+    subject.
     """
 
-    used: frozenset[int]
-    bound: Mapping[Name, object]
-    tokens: Mapping[tuple[int, IdKey], object]
+    used: int
+    bound: Shelf
+    tokens: Shelf
     owed: tuple[Owed, ...]
     asked: Mapping[IdKey, Asked]
     unsent: tuple[int, ...]
+    notes: Mapping[str, str]
     is_ready: bool = False
     minted: int = 0
     revision: str = ""
+    declared: frozenset[str] | None = None
     wrong: tuple[Wrong, ...] = ()
     more_wrong: int = 0
 
     def use(self, *cues: int) -> State:
-        return self if self.used.issuperset(cues) else self.but(used=self.used.union(cues))
+        used = self.used
+        for cue in cues:
+            used |= 1 << cue
+        return self if used == self.used else self.but(used=used)
+
+    def has_used(self, cue: int) -> bool:
+        return bool(self.used >> cue & 1)
 
     def owe(self, owed: Owed) -> State:
         return self.but(owed=(*self.owed, owed)[-_MAX_WAITING:])
@@ -104,11 +114,19 @@ class State(Record):
         return any(each is owed for each in self.owed)
 
     def ask(self, key: IdKey, asked: Asked) -> State:
-        kept = list(self.asked.items())[1 - _MAX_WAITING :]
-        return self.but(asked=dict(kept) | {key: asked})
+        kept = {**self.asked, key: asked}
+        if len(kept) > _MAX_WAITING:
+            del kept[next(iter(kept))]
+        return self.but(asked=kept)
 
     def hear_answer(self, key: IdKey) -> State:
         return self.but(asked={each: asked for each, asked in self.asked.items() if each != key})
+
+    def note(self, subject: str, sentence: str) -> State:
+        """The session with something to be told that is not wrong, once for each subject."""
+        if subject in self.notes:
+            return self
+        return self.but(notes={**self.notes, subject: sentence})
 
     def blame(
         self,
@@ -126,7 +144,7 @@ class State(Record):
 
 def fresh_state(unsent: tuple[int, ...] = ()) -> State:
     """A session in which nothing has been said."""
-    return State(used=frozenset(), bound={}, tokens={}, owed=(), asked={}, unsent=unsent)
+    return State(used=0, bound=Shelf(), tokens=Shelf(), owed=(), asked={}, unsent=unsent, notes={})
 
 
 def difference_members(difference: Mismatch) -> dict[str, object]:

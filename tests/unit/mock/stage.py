@@ -55,6 +55,12 @@ class Stage:
         self.state, sent = respond(self.player, self.state, value)
         return [json.loads(encode_line(each.message)) for each in sent]
 
+    def greet(self, *capabilities: str) -> Stage:
+        """Make the handshake as a client that declares these capabilities."""
+        declared: Message = {name: {} for name in capabilities}
+        self.hear(request("initialize", {"capabilities": declared}))
+        return self
+
     def ask(self, method: str, params: object = None, id: object = 1) -> Message:
         """The one message that comes of a request, which is its answer."""
         (answer,) = self.hear(request(method, params, id))
@@ -90,7 +96,7 @@ class Stage:
 
     @property
     def missed(self) -> list[object]:
-        return [place["case"] for place in self.report.missed]
+        return [missed.place["case"] for missed in self.report.missed]
 
 
 def request(method: str, params: object = None, id: object = 1) -> Message:

@@ -54,6 +54,20 @@ def test_an_answer_that_differs_makes_the_waiting_request_fail_and_is_wrong() ->
     assert stage.missed == ["Asks back"]
 
 
+def test_an_answer_may_say_more_than_is_written() -> None:
+    stage = contract(ASKS_BACK)
+    stage.hear(call())
+    (answer,) = stage.reply(77, {**ACCEPTED, "more": 1})
+    assert answer["result"]["text"] == "Ada"
+
+
+def test_in_an_exact_case_an_answer_may_not_say_more() -> None:
+    stage = contract(ASKS_BACK + "_match: exact\n")
+    stage.hear(call())
+    (answer,) = stage.reply(77, {**ACCEPTED, "more": 1})
+    assert [each["path"] for each in answer["error"]["data"]["differences"]] == ["result.more"]
+
+
 def test_an_error_in_the_place_of_a_result_differs() -> None:
     stage = contract(ASKS_BACK)
     stage.hear(call())
@@ -200,6 +214,19 @@ def test_an_opening_that_needs_a_name_comes_when_the_name_is_bound() -> None:
     assert said(stage.hear(request("bind", {"v": "again"}))) == [1]
 
 
+def test_several_openings_are_said_in_written_order_and_each_once() -> None:
+    binds = (
+        "in: {jsonrpc: '2.0', id: 1, method: bind, params: {v: !!bind v}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+    stage = contract(cases(binds, log("!!ref v"), log("first"), log("!!ref v"), log("last")))
+    assert said(stage.notify("notifications/initialized")) == ["first", "last"]
+    assert said(stage.hear(request("ping"))) == [1]
+    assert said(stage.hear(request("bind", {"v": "now"}))) == [1, "now", "now"]
+    assert stage.notify("notifications/initialized") == []
+    assert stage.missed == []
+
+
 # Notifications of the client
 
 
@@ -216,10 +243,11 @@ def test_a_notification_may_have_consequences() -> None:
 def test_a_notification_that_the_contract_does_not_have_is_wrong() -> None:
     stage = contract(noticed(""))
     assert stage.notify("notifications/x", {"a": 2}) == []
-    (wrong,) = stage.report.wrong
-    assert wrong.nearest is not None
-    assert wrong.nearest["case"] == "Noticed"
-    assert [each["path"] for each in wrong.differences] == ["params.a"]
+    assert stage.notify("notifications/x", {"a": 1, "b": 1}) == []
+    for wrong, path in zip(stage.report.wrong, ["params.a", "params.b"], strict=True):
+        assert wrong.nearest is not None
+        assert wrong.nearest["case"] == "Noticed"
+        assert [each["path"] for each in wrong.differences] == [path]
 
 
 @pytest.mark.parametrize(
@@ -244,13 +272,25 @@ def test_with_once_a_notification_too_many_is_wrong() -> None:
     assert len(stage.report.wrong) == 1
 
 
-def test_the_id_in_a_cancellation_is_the_clients_own() -> None:
-    stage = contract(
+def cancels(params: str) -> str:
+    return (
         "case: Cancels\n"
-        "in: {jsonrpc: '2.0', method: notifications/cancelled, params: {requestId: 5}}\n"
+        f"in: {{jsonrpc: '2.0', method: notifications/cancelled, params: {params}}}\n"
         + log("stopped")
     )
-    assert said(stage.notify("notifications/cancelled", {"requestId": "mine"})) == ["stopped"]
+
+
+def test_id_and_reason_of_a_cancellation_are_the_clients_own() -> None:
+    cancelled = {"requestId": "mine", "reason": "it takes too long"}
+    stage = contract(cancels("{requestId: 5}"))
+    assert said(stage.notify("notifications/cancelled", cancelled)) == ["stopped"]
+
+
+def test_a_reason_that_is_written_must_be_there() -> None:
+    stage = contract(cancels("{requestId: 5, reason: late}"))
+    assert stage.notify("notifications/cancelled", {"requestId": 1, "reason": "early"}) == []
+    assert stage.missed == ["Cancels"]
+    assert said(stage.notify("notifications/cancelled", {"reason": "late"})) == ["stopped"]
 
 
 def test_a_notification_that_needs_a_name_nothing_has_bound_is_wrong() -> None:

@@ -189,6 +189,25 @@ def test_resources_hold_text_json_or_bytes(stage: Stage) -> None:
     assert read("note://blob") == [{"uri": "note://blob", "mimeType": "image/png", "blob": "AAEC"}]
 
 
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("{text: 'in ${HOME} and ${argsy}'}", "in ${HOME} and ${argsy}"),
+        ("{text: '$${args.x} and $${HOME}'}", "${args.x} and $${HOME}"),
+        ("{json: {a: '$${args.x} ${b}'}}", '{"a":"${args.x} ${b}"}'),
+    ],
+)
+def test_nothing_is_filled_in_in_a_resource(written: str, read: str) -> None:
+    stage = manifest(f"resources: [{{uri: 'note://a', {written[1:-1]}}}]")
+    (contents,) = stage.result("resources/read", {"uri": "note://a"})["contents"]
+    assert contents["text"] == read
+
+
+def test_nothing_is_filled_in_in_the_description_of_a_prompt() -> None:
+    stage = manifest("prompts: [{name: p, description: 'on ${args.who} ${b}', text: x}]")
+    assert stage.result("prompts/get", {"name": "p"})["description"] == "on ${args.who} ${b}"
+
+
 def test_prompts_are_texts_or_messages(stage: Stage) -> None:
     asked = stage.result("prompts/get", {"name": "ask", "arguments": {"who": "Ada"}})
     text = {"type": "text", "text": "Ask Ada"}

@@ -61,6 +61,16 @@ SCHEMA = "inputSchema: {type: object, properties: {who: {}}}"
             "F012",
             'unknown matcher "containz"',
         ),
+        ("tools: [{name: a, answer: 'hi ${args.who'}]", "F009", "${args.who is not closed"),
+        ("tools: [{name: a, answer: 'hi ${args'}]", "F009", "${args is not closed"),
+        ("tools: [{name: a, answer: '${args.a and {x}'}]", "F009", "${args.a is not closed"),
+        ("tools: [{name: a, answer: '${args.a ${args.b}'}]", "F009", "${args.a is not closed"),
+        ("tools: [{name: a, result: {'${args.a': 1}}]", "F009", "${args.a is not closed"),
+        ("prompts: [{name: p, text: '${args.who'}]", "F009", "${args.who is not closed"),
+        ("resources: [{uri: a, text: 'b ${args.x} c'}]", "F009", "and ${args.x} cannot be filled"),
+        ("resources: [{uri: a, text: '${args}'}]", "F009", "and ${args} cannot be filled"),
+        ("resources: [{uri: a, text: '${args.x'}]", "F009", "and ${args.x cannot be filled"),
+        ("resources: [{uri: a, json: {b: ['${args.x}']}}]", "F009", "is read without arguments"),
         ("resources: [{text: x}]", "F007", 'a resource needs the key "uri"'),
         ("resources: [{uri: a}]", "F007", "a resource has one of the keys text, blob, json"),
         ("resources: [{uri: a, text: x, json: 1}]", "F007", "here is text and json"),
@@ -100,3 +110,30 @@ def test_arguments_beside_the_schema_may_be_used_where_it_allows_them() -> None:
     text = f"tools: [{{name: t, inputSchema: {schema}, answer: '${{args.other}}'}}]"
     manifest, warnings = load_manifest(text, "m.yaml", builtin_registry())
     assert (len(manifest.offers), warnings) == (1, ())
+
+
+def test_a_slip_in_a_text_is_told_once_and_where_it_is() -> None:
+    found = mistakes(
+        "tools:\n"
+        f"  - name: a\n    {SCHEMA}\n"
+        "    result:\n      content:\n        - type: text\n"
+        "          text: ${args.who and ${args.b}\n"
+        "resources:\n  - uri: a\n    json:\n      b: 1\n      c: ${args.x}\n"
+    )
+    assert [(code, line) for code, line, _ in found] == [("F009", 7), ("F009", 12)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "${args.$ref} {",
+        "{${args.a}}",
+        "$${args.a",
+        "costs ${ 5",
+        "${args.a} ${argsy",
+        "a } b ${args.c}",
+    ],
+)
+def test_what_is_closed_or_is_no_reference_is_no_slip(text: str) -> None:
+    source = f"tools: [{{name: t, answer: '{text}'}}]"
+    assert load_manifest(source, "m.yaml", builtin_registry())[1] == ()

@@ -36,17 +36,80 @@ def test_an_error_of_the_contract_is_sent_as_it_is() -> None:
     assert stage.error("tools/call", {"name": "bad"}) == {"code": -32001, "message": "no"}
 
 
-def test_what_is_written_must_be_there_and_more_may_be() -> None:
-    stage = contract(ADD)
-    assert stage.call("add", a=1, b=2, c=3) == "three"
-    assert stage.error("tools/call", {"name": "add", "arguments": {"a": 1}})["code"] == -32602
+@pytest.mark.parametrize("match", ["", "_match: partial\n", "_match: exact\n"])
+@pytest.mark.parametrize(
+    ("params", "path"),
+    [
+        ({"name": "add", "arguments": {"a": 1}}, "params.arguments.b"),
+        ({"name": "add", "arguments": {"a": 1, "b": 2, "c": 3}}, "params.arguments.c"),
+        ({"name": "add", "arguments": {"a": 1, "b": 2}, "task": {}}, "params.task"),
+        ({"name": "add"}, "params.arguments.a"),
+    ],
+)
+def test_a_request_is_answered_when_it_is_exactly_what_is_written(
+    params: dict[str, Any], path: str, match: str
+) -> None:
+    stage = contract(ADD + match)
+    assert stage.call("add", b=2, a=1) == "three"
+    error = stage.error("tools/call", params)
+    assert error["code"] == -32602
+    assert error["data"]["differences"][0]["path"] == path
 
 
-def test_in_an_exact_case_nothing_more_may_be_there() -> None:
-    stage = contract(ADD + "_match: exact\n")
-    assert stage.call("add", a=1, b=2) == "three"
-    params = {"name": "add", "arguments": {"a": 1, "b": 2, "c": 3}}
-    assert stage.error("tools/call", params)["code"] == -32602
+ANN = a_case("Greeting somebody", "{name: greet, arguments: {who: Ann}}", "Hello Ann")
+NOBODY = a_case("Nobody to greet", "{name: greet, arguments: {}}", "Nobody")
+
+
+@pytest.mark.parametrize("text", [cases(ANN, NOBODY), cases(NOBODY, ANN)])
+def test_a_case_without_arguments_answers_no_call_with_some(text: str) -> None:
+    stage = contract(text)
+    assert stage.call("greet", who="Ann") == "Hello Ann"
+    assert stage.call("greet") == "Nobody"
+    error = stage.error("tools/call", {"name": "greet", "arguments": {"who": "Bob"}})
+    assert 'params.arguments.who: differs, expected "Ann", got "Bob"' in error["message"]
+
+
+def test_the_case_with_an_optional_argument_answers_the_call_with_it() -> None:
+    stage = contract(
+        cases(
+            a_case("All", "{name: search, arguments: {q: a}}", "all"),
+            a_case("Some", "{name: search, arguments: {q: a, limit: 1}}", "some"),
+        )
+    )
+    assert stage.call("search", q="a", limit=1) == "some"
+    assert stage.call("search", q="a") == "all"
+
+
+@pytest.mark.parametrize(
+    ("written", "sent", "fits"),
+    [
+        ("1", 1.0, True),
+        ("1.0", 1, True),
+        ("0.0", -0.0, True),
+        ("1", True, False),
+        ("1", "1", False),
+        ("1", 2, False),
+        ("null", None, True),
+        ("null", False, False),
+        ("{a: 1, b: [x]}", {"b": ["x"], "a": 1}, True),
+        ("{a: 1}", {"a": 1, "b": 2}, False),
+        ("[1, 2]", [1, 2], True),
+        ("[1, 2]", [2, 1], False),
+        ("[1, 2]", [1, 2, 3], False),
+        ("[]", {}, False),
+    ],
+)
+def test_values_are_the_same_when_json_says_so(written: str, sent: object, fits: bool) -> None:
+    stage = contract(a_case("V", f"{{name: v, arguments: {{v: {written}}}}}", "v"))
+    answer = stage.ask("tools/call", {"name": "v", "arguments": {"v": sent}})
+    assert ("result" in answer) == fits
+
+
+@pytest.mark.parametrize("tag", ["!!any", "!!type object", "!!bind a"])
+@pytest.mark.parametrize("sent", [{}, {"arguments": {}}, {"arguments": {"a": 1}}])
+def test_a_tag_for_all_arguments_is_met_by_none_of_them(tag: str, sent: dict[str, Any]) -> None:
+    stage = contract(a_case("Goes", f"{{name: go, arguments: {tag}}}", "gone"))
+    assert "result" in stage.ask("tools/call", {"name": "go", **sent})
 
 
 @pytest.mark.parametrize("meta", [{}, {"progressToken": 4}])
@@ -62,7 +125,7 @@ EMPTY = (
 
 
 @pytest.mark.parametrize("written", ["", ", params: {}"])
-@pytest.mark.parametrize("sent", [None, {}, {"_meta": {}}])
+@pytest.mark.parametrize("sent", [None, {}, [], {"_meta": {}}])
 @pytest.mark.parametrize("exact", ["", "_match: exact\n"])
 def test_empty_params_hinder_no_match(written: str, sent: object, exact: str) -> None:
     assert contract(EMPTY.format(written) + exact).result("a/b", sent) == {}
@@ -186,5 +249,4 @@ def test_hearing_changes_no_state_but_makes_a_new_one() -> None:
     stage = contract(ADD)
     before = stage.state
     stage.hear(request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}))
-    assert before.used == frozenset()
-    assert stage.state.used == frozenset([0])
+    assert (before.has_used(0), stage.state.has_used(0)) == (False, True)

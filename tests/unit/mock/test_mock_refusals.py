@@ -32,6 +32,19 @@ def test_no_match_names_the_nearest_case_and_what_differs() -> None:
     assert error["data"] == {"nearest": PLACE, "differences": [difference]}
 
 
+def test_the_first_differences_are_told_in_words_and_the_rest_is_counted() -> None:
+    error = contract(ADD).error("tools/call", {"name": "add", "arguments": {"other": 1, "a": 5}})
+    assert error["message"].endswith(
+        ": params.arguments.a: differs, expected 1, got 5; "
+        "params.arguments.b: is missing, expected 2; "
+        "params.arguments.other: is not expected, got 1"
+    )
+    more = dict.fromkeys("abcdefg", 0)
+    error = contract(ADD).error("tools/call", {"name": "add", "arguments": more})
+    assert error["message"].endswith("; and 4 more")
+    assert len(error["data"]["differences"]) == 7
+
+
 def test_a_missing_value_is_null_in_the_differences() -> None:
     error = contract(ADD).error("tools/call", {"name": "add", "arguments": {"a": 1}})
     (difference,) = error["data"]["differences"]
@@ -43,6 +56,39 @@ def test_a_call_of_the_same_tool_is_nearer_than_fewer_differences() -> None:
     stage = contract(cases(a_case("Far", "{name: far}", "x"), ADD))
     error = stage.error("tools/call", {"name": "add", "arguments": {"a": 5, "b": 6}})
     assert error["data"]["nearest"]["case"] == "Adds"
+
+
+def test_of_several_cases_for_a_tool_the_one_with_the_fewest_differences_is_nearest() -> None:
+    stage = contract(
+        cases(
+            a_case("Far", "{name: find, arguments: {q: b, limit: 2}}", "x"),
+            a_case("Near", "{name: find, arguments: {q: a}}", "x"),
+            a_case("Also near", "{name: find, arguments: {q: !!re ^a, page: {from: 1}}}", "x"),
+        )
+    )
+    for arguments, nearest, path in (
+        ({"q": "a", "limit": 1}, "Near", "params.arguments.limit"),
+        ({"q": "b", "limit": 3}, "Far", "params.arguments.limit"),
+        ({"q": "ab", "page": {"from": 2}}, "Also near", "params.arguments.page.from"),
+        ({"q": "ab", "page": {"from": 1, "to": 2}}, "Also near", "params.arguments.page.to"),
+    ):
+        data = stage.error("tools/call", {"name": "find", "arguments": arguments})["data"]
+        assert data["nearest"]["case"] == nearest
+        assert [each["path"] for each in data["differences"]] == [path]
+
+
+def test_a_case_that_may_be_for_any_tool_is_near_too() -> None:
+    stage = contract(cases(ADD, a_case("Any", "{name: !!re ^a, arguments: {x: 1}}", "x")))
+    for name in ("add", "all"):
+        error = stage.error("tools/call", {"name": name, "arguments": {"x": 2}})
+        assert error["data"]["nearest"]["case"] == "Any"
+
+
+def test_a_name_that_is_nearly_that_of_a_tool_is_told_with_it() -> None:
+    stage = contract(cases(a_case("Other", "{name: other}", "x"), ADD))
+    error = stage.error("tools/call", {"name": "ad", "arguments": {}})
+    assert error["data"]["nearest"]["case"] == "Adds"
+    assert 'params.name: differs, expected "add", got "ad"' in error["message"]
 
 
 def test_an_unknown_method_is_told_with_the_one_that_was_meant() -> None:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
-from stage import a_case, cases, contract, request
+import pytest
+from stage import a_case, cases, contract, manifest, request
 
 from mcptest.mock.report import render_report, render_summary
+
+if TYPE_CHECKING:
+    from stage import Stage
 
 BOTH = cases(
     a_case("Adds", "{name: add, arguments: {a: 1}}", "three"), a_case("Goes", "{name: go}", "gone")
@@ -20,6 +25,7 @@ def test_the_report_has_names_and_wrong_calls_and_nothing_else() -> None:
     assert json.loads(render_report(stage.report)) == {
         "exercised": ["Goes"],
         "missed": ["Adds"],
+        "waiting": [],
         "wrong": [
             {
                 "request": request("tools/call", {"name": "add", "arguments": {"a": 2}}),
@@ -49,7 +55,7 @@ def test_the_contract_is_kept_when_nothing_is_missed_and_nothing_wrong() -> None
 
 
 def test_the_summary_says_what_was_missed_and_what_differed_first() -> None:
-    stage = contract(BOTH)
+    stage = contract(BOTH).greet()
     stage.call("go")
     stage.error("tools/call", {"name": "add", "arguments": {"a": 2}})
     assert render_summary(stage.report) == (
@@ -61,7 +67,7 @@ def test_the_summary_says_what_was_missed_and_what_differed_first() -> None:
 
 
 def test_the_summary_of_a_kept_contract_is_one_line() -> None:
-    stage = contract(a_case("Goes", "{name: go}", "gone"))
+    stage = contract(a_case("Goes", "{name: go}", "gone")).greet()
     stage.call("go")
     assert render_summary(stage.report) == "mcptest mock: 1 of 1 cases exercised\n"
 
@@ -75,7 +81,7 @@ def test_names_and_values_cannot_act_on_a_terminal() -> None:
 
 
 def test_what_was_not_recorded_is_counted() -> None:
-    stage = contract(BOTH)
+    stage = contract(BOTH).greet()
     for _ in range(203):
         stage.error("nope")
     wrong = json.loads(render_report(stage.report))["wrong"]
@@ -84,3 +90,107 @@ def test_what_was_not_recorded_is_counted() -> None:
     summary = render_summary(stage.report)
     assert "203 wrong calls" in summary
     assert summary.endswith("… and 183 more\n")
+
+
+# Cases that wait
+
+
+def asking(method: str, reply: str = "in_a: {jsonrpc: '2.0', id: 7, result: {}}\n") -> str:
+    return (
+        "case: Asks\n"
+        "in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: ask}}\n"
+        f"out_q: {{jsonrpc: '2.0', id: 7, method: {method}}}\n{reply}"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+
+
+ASK = request("tools/call", {"name": "ask"})
+
+
+def test_a_case_that_waits_for_the_clients_answer_is_told_as_such() -> None:
+    stage = contract(asking("sampling/createMessage")).greet("sampling")
+    stage.hear(ASK)
+    assert render_summary(stage.report) == (
+        "mcptest mock: 0 of 1 cases exercised\n"
+        "  missed  Asks (contract.yaml:1): "
+        "waiting for the client's answer to sampling/createMessage\n"
+    )
+    report = json.loads(render_report(stage.report))
+    assert report["missed"] == ["Asks"]
+    assert report["waiting"] == [{"case": "Asks", "method": "sampling/createMessage"}]
+
+
+@pytest.mark.parametrize("hears", [[], [ASK, {"jsonrpc": "2.0", "id": 7, "result": {}}]])
+def test_a_case_that_was_not_called_or_has_its_answer_waits_for_nothing(
+    hears: list[object],
+) -> None:
+    stage = contract(asking("roots/list")).greet("roots")
+    for message in hears:
+        stage.hear(message)
+    assert "waiting for" not in render_summary(stage.report)
+    assert json.loads(render_report(stage.report))["waiting"] == []
+
+
+def test_an_answer_that_the_case_does_not_have_is_not_waited_for() -> None:
+    stage = contract(asking("roots/list", reply="")).greet("roots")
+    stage.hear(ASK)
+    assert stage.exercised == ["Asks"]
+    assert json.loads(render_report(stage.report))["waiting"] == []
+
+
+# Notes
+
+
+CAPABILITIES = [
+    ("sampling/createMessage", "sampling"),
+    ("elicitation/create", "elicitation"),
+    ("roots/list", "roots"),
+]
+
+
+@pytest.mark.parametrize(("method", "needed"), CAPABILITIES)
+def test_what_is_asked_of_a_client_that_did_not_declare_it_is_noted_once(
+    method: str, needed: str
+) -> None:
+    stage = contract(asking(method)).greet("other")
+    for _ in range(2):
+        assert [each["method"] for each in stage.hear(ASK)] == [method]
+    note = f"{method} was sent to a client that did not declare {needed}"
+    assert stage.report.notes == (note,)
+    assert render_summary(stage.report).endswith(f"\n  note    {note}\n")
+    assert stage.report.wrong == ()
+
+
+@pytest.mark.parametrize(("method", "needed"), [*CAPABILITIES, ("ping", "x"), ("x/y", "x")])
+def test_what_a_client_declared_or_need_not_declare_is_not_noted(method: str, needed: str) -> None:
+    stage = contract(asking(method)).greet(needed)
+    stage.hear(ASK)
+    assert stage.report.notes == ()
+
+
+MANIFEST = "tools: [{name: go, answer: gone}]\n"
+
+
+@pytest.mark.parametrize("stage", [contract(BOTH), manifest(MANIFEST)])
+def test_a_request_before_any_handshake_is_answered_and_noted_once(stage: Stage) -> None:
+    assert stage.call("go") == "gone"
+    stage.result("tools/list")
+    note = "tools/call came before any handshake, and was answered all the same"
+    assert stage.report.notes == (note,)
+    assert f"\n  note    {note}\n" in render_summary(stage.report)
+    assert stage.report.wrong == ()
+
+
+@pytest.mark.parametrize("stage", [contract(BOTH), manifest(MANIFEST)])
+def test_a_client_may_ask_some_things_before_the_handshake_and_all_after_it(stage: Stage) -> None:
+    stage.result("ping")
+    stage.result("server/discover")
+    stage.greet()
+    stage.call("go")
+    assert stage.report.notes == ()
+
+
+def test_a_method_in_a_note_cannot_act_on_a_terminal() -> None:
+    stage = contract(BOTH)
+    stage.error("\x1b[31m")
+    assert "\x1b" not in render_summary(stage.report)

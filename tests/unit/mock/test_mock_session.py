@@ -80,7 +80,7 @@ def test_a_case_that_refuses_a_client_is_not_for_all_of_them() -> None:
     stage = contract(cases(REFUSES, INITIALIZE % ("somebody", "server")))
     assert stage.result("initialize", opening())["serverInfo"]["name"] == "server"
     assert stage.missed == ["Refuses", "Opens"]
-    assert stage.error("initialize", {"protocolVersion": "1"})["message"] == "too old"
+    assert stage.error("initialize", opening(version="1"))["message"] == "too old"
     assert "Refuses" in stage.exercised
 
 
