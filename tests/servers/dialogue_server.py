@@ -81,6 +81,45 @@ def twice(asked: Message) -> None:
     answer(asked, {})
 
 
+def starts_helper(asked: Message) -> None:
+    """Starts a process that is nobody's child, as some servers do."""
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.setsid()
+        helper = os.fork()
+        if helper:
+            os.write(writer, str(helper).encode())
+            os._exit(0)
+        os.close(0), os.close(1)
+        time.sleep(60)
+        os._exit(0)
+    os.wait()
+    STATE["helper"] = int(os.read(reader, 20))
+    answer(asked, {})
+
+
+def has_helper(asked: Message) -> None:
+    try:
+        os.kill(STATE["helper"], 0)
+        answer(asked, {"alive": True})
+    except ProcessLookupError:
+        answer(asked, {"alive": False})
+
+
+def predicts(asked: Message) -> None:
+    """Answers, and then something that nobody has asked yet."""
+    say({"id": 2, "result": {}})
+    answer(asked, {})
+
+
+def needs_roots(asked: Message) -> None:
+    """Answers only when its own question has been answered."""
+    say({"id": "early", "method": "roots/list"})
+    while "method" in json.loads(sys.stdin.readline()):
+        pass
+    answer(asked, {})
+
+
 def slow(asked: Message) -> None:
     time.sleep(0.4)
     answer(asked, {"slow": True})
@@ -102,6 +141,11 @@ METHODS: dict[str, Callable[[Message], object]] = {
     "prompts/list": lambda asked: answer(asked, {"prompts": []}),
     "tools/list": lambda asked: answer(asked, {"tools": []}),
     "slow": slow,
+    "helper": starts_helper,
+    "has_helper": has_helper,
+    "predicts": predicts,
+    "needs_roots": needs_roots,
+    "never": lambda asked: None,
     "twice": twice,
     "as_text": lambda asked: say({"id": str(asked["id"]), "result": {}}),
 }

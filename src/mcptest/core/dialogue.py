@@ -19,9 +19,13 @@ __all__ = ["Bind", "Dialogue", "Hook", "Ref", "Turn"]
 
 
 class Ref(Record):
-    """Stands in a message for a value that an earlier message of the file bound to a name."""
+    """Stands in a message for a value that was bound to a name before.
+
+    By an earlier message of the file, or, when it `is_own`, further up in the same one.
+    """
 
     name: str
+    is_own: bool = False
 
 
 class Bind(Record):
@@ -36,8 +40,9 @@ class Turn(Record):
 
     `value` is the message as data, with a pattern of `matching.tags` where a tag describes a
     value and a `Ref` where one is used again; for the client's side it may be a list of
-    messages, sent as a batch. `needs` are the names of all its refs. `answers` is the index of
-    the turn whose request this message answers. `expectation` is there in what the server says.
+    messages, sent as a batch. `needs` are the names that earlier messages must have bound.
+    `answers` is the index of the turn whose request this message answers. `expectation` is there
+    in what the server says.
     """
 
     key: str
@@ -78,14 +83,16 @@ class Dialogue(Record):
     """All messages of one case, and how they are compared.
 
     `needs_session` says that the server must have been initialised before; a dialogue that
-    `opens_session` begins with doing so itself. `is_exact` allows nothing in a message that is
-    not written, `is_strict` no message that no turn speaks of.
+    `opens_session` begins with doing so itself. `hello` are the params with which the file did
+    so last, None where it never does. `is_exact` allows nothing in a message that is not
+    written, `is_strict` no message that no turn speaks of.
     """
 
     turns: tuple[Turn, ...]
     is_exact: bool = False
     is_strict: bool = False
     needs_session: bool = True
+    hello: object = None
     opens_session: bool = False
     before: Hook | None = None
     after: Hook | None = None

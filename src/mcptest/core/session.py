@@ -95,8 +95,8 @@ class ClientSession:
 
     # Opening
 
-    def initialize(self) -> Message:
-        """The first request of a session in the handshake era."""
+    def initialize(self, wanted: Message | None = None) -> Message:
+        """The first request of a session in the handshake era; `wanted` replaces its params."""
         self._expect_state("spawned")
         self.state = "initializing"
         self.opened(INITIALIZE_ID)
@@ -105,7 +105,7 @@ class ClientSession:
             "capabilities": self._client.capabilities or {},
             "clientInfo": {"name": "mcptest", "version": self._client_version},
         }
-        return jsonrpc.request(INITIALIZE_ID, "initialize", params)
+        return jsonrpc.request(INITIALIZE_ID, "initialize", params | (wanted or {}))
 
     def accept(self, result: Message) -> Message:
         """Take the server's answer; the notification that completes the handshake."""

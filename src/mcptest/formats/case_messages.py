@@ -6,7 +6,10 @@ and refers to, and where. What the message means beside others is not known here
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 from mcptest.core.dialogue import Bind, Ref
+from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.paths import trail_of
 from mcptest.core.record import Record
 from mcptest.formats.stream import Tagged
@@ -17,10 +20,14 @@ from mcptest.matching.tags import TAGS, bound_name, read_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from mcptest.formats.fields import Fields
     from mcptest.matching.expectation import Compiler
 
     Steps = tuple[str | int, ...]
+    # While entered, computing too long raises PatternTimeoutError.
+    Bounded = AbstractContextManager[None]
 
 __all__ = ["Draft", "MessageReader"]
 
@@ -43,9 +50,12 @@ class MessageReader:
     have to send such messages: what cannot be made up is a mistake then.
     """
 
-    def __init__(self, fields: Fields, compiler: Compiler | None, *, is_sent: bool) -> None:
+    def __init__(
+        self, fields: Fields, compiler: Compiler | None, bounded: Bounded, *, is_sent: bool
+    ) -> None:
         self._fields = fields
         self._compiler = compiler
+        self._bounded = bounded
         self._is_sent = is_sent
         self._binds: list[Bind] = []
         self._refs: list[tuple[str, Steps]] = []
@@ -88,6 +98,8 @@ class MessageReader:
             here.complain("", error.code, message, help, on_key=False)
             return None
         if isinstance(read, Ref):
+            if any(bind.name == read.name for bind in self._binds):
+                return read.but(is_own=True)
             self._refs.append((read.name, steps))
         elif name := bound_name(read):
             self._binds.append(Bind(name=name, steps=steps))
@@ -108,8 +120,9 @@ class MessageReader:
         if not self._is_sent:
             return
         try:
-            made_up(pattern, str(steps[-1]) if steps else "")
-        except ValueError as error:
+            with self._bounded if pattern.matcher.is_slow else nullcontext():
+                made_up(pattern, str(steps[-1]) if steps else "")
+        except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)
 

@@ -6,6 +6,8 @@ before it; what cannot be is complained about here.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mcptest.core.dialogue import Turn
 from mcptest.core.jsonrpc import describe_id, id_key
 from mcptest.core.outcome import ABSENT
@@ -25,12 +27,17 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.plan import Leniency
-    from mcptest.formats.case_messages import Draft
+    from mcptest.formats.case_messages import Bounded, Draft
     from mcptest.formats.fields import Fields
     from mcptest.formats.stream import StreamDocument
     from mcptest.matching.expectation import Compiler
 
 __all__ = ["TurnReader", "is_ours", "is_turn"]
+
+# So many mistakes of one kind, and names in one sentence, are enough for anybody.
+_MAX_UNBOUND = 100
+_MAX_LISTED = 20
+_MAX_WEIGHED = 1000
 
 _MEMBERS = ("method", "result", "error")
 _ASKED_HELP = "bind the id of the question with !!bind, and write !!ref here"
@@ -49,10 +56,12 @@ def is_ours(key: str) -> bool:
 class TurnReader:
     """Reads the turns of one case after the other; `bound` are the names bound so far."""
 
-    def __init__(self, compiler: Compiler, *, for_mock: bool) -> None:
+    def __init__(self, compiler: Compiler, bounded: Bounded, *, for_mock: bool) -> None:
         self._compiler = compiler
+        self._bounded = bounded
         self._for_mock = for_mock
         self._bound: dict[str, None] = {}
+        self._unbound = 0
 
     def read(self, fields: Fields, document: StreamDocument) -> tuple[Turn, ...]:
         """All messages of a case, in the order in which they are written."""
@@ -86,7 +95,7 @@ class TurnReader:
     def _draft(self, fields: Fields, key: str, value: object, *, has_patterns: bool) -> Draft:
         compiler = self._compiler if has_patterns and not is_ours(key) else None
         is_sent = is_ours(key) != self._for_mock
-        draft = MessageReader(fields, compiler, is_sent=is_sent).read(key, value)
+        draft = MessageReader(fields, compiler, self._bounded, is_sent=is_sent).read(key, value)
         self._bound.update(dict.fromkeys(bind.name for bind in draft.binds))
         for name, steps in draft.refs:
             if name not in self._bound:
@@ -94,9 +103,13 @@ class TurnReader:
         return draft
 
     def _refuse_unbound(self, here: Fields, name: str) -> None:
-        meant = closest(name, self._bound)
+        self._unbound += 1
+        if self._unbound > _MAX_UNBOUND:
+            return
+        meant = closest(name, self._bound) if len(self._bound) < _MAX_WEIGHED else ""
         question = f"; did you mean {meant}?" if meant else ""
-        there = ", ".join(self._bound) or "none"
+        there = ", ".join(islice(self._bound, _MAX_LISTED)) or "none"
+        there += ", …" if len(self._bound) > _MAX_LISTED else ""
         message = f"nothing before this binds the name {name}{question}"
         here.complain("", "F020", message, f"bound so far with !!bind: {there}", on_key=False)
 
@@ -161,14 +174,48 @@ def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
     )
 
 
+class _Waiting:
+    """The requests of one side that wait for an answer, oldest first."""
+
+    def __init__(self) -> None:
+        self._indexes: dict[object, int] = {}
+
+    def add(self, id: object, index: int) -> bool:
+        """Whether this is the only one with its id."""
+        key = _id_key(id)
+        is_new = key not in self._indexes
+        # An id that says nothing of itself waits under its place.
+        self._indexes[key if is_new and key is not None else ("at", index, len(self._indexes))] = (
+            index
+        )
+        return is_new or key is None
+
+    def take(self, id: object) -> int | None:
+        """The turn with the request that has this id; the oldest one for an id that is open."""
+        key = _id_key(id)
+        if key is None:
+            key = next(iter(self._indexes), None)
+        return self._indexes.pop(key, None)
+
+
+def _id_key(id: object) -> object:
+    """What an id is looked up by; None when it can be anything."""
+    if id is None or id is ABSENT:
+        return None
+    if has_blanks(id):
+        name = _name_of(id)
+        return ("name", name) if name else None
+    return id_key(id)
+
+
 class _Pairs:
     """The turns of a case so far, and which requests in them have no answer yet."""
 
     def __init__(self, fields: Fields) -> None:
         self._fields = fields
         self.turns: list[Turn] = []
-        # By side: the index of the turn and the id of every request that waits.
-        self._waiting: dict[bool, list[tuple[int, object]]] = {True: [], False: []}
+        # By side: the client's, and the server's.
+        self._waiting = {True: _Waiting(), False: _Waiting()}
 
     def add(self, turn: Turn) -> None:
         if not turn.is_ours:
@@ -181,26 +228,22 @@ class _Pairs:
         self.turns.append(turn)
 
     def _ask(self, turn: Turn, id: object) -> None:
-        waiting = self._waiting[turn.is_ours]
-        if any(_is_same_id(id, other) for _, other in waiting):
+        if not self._waiting[turn.is_ours].add(id, len(self.turns)):
             message = f"{describe_id(written(id))} is used again before its first answer"
             self._complain(turn, "id", message, "give each request of a case an id of its own")
-        waiting.append((len(self.turns), id))
 
     def _answered(self, turn: Turn, id: object) -> int | None:
         """The turn with the request that this message answers."""
-        waiting = self._waiting[not turn.is_ours]
-        is_open = id is None or id is ABSENT or (has_blanks(id) and not _name_of(id))
-        for place, (index, other) in enumerate(waiting):
-            if is_open or _is_same_id(id, other):
-                del waiting[place]
-                return index
+        index = self._waiting[not turn.is_ours].take(id)
+        if index is not None:
+            return index
         if not turn.is_ours:
+            is_open = _id_key(id) is None
             said = "that waits for an answer" if is_open else f"with {describe_id(written(id))}"
             message = f"no request {said} stands before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
             self._complain(turn, "id", message, help)
-        elif not is_open and not has_blanks(id):
+        elif not has_blanks(id) and id is not None and id is not ABSENT:
             message = f"no request of the server with {describe_id(id)} stands before this"
             here = self._fields.at((turn.key, "id"))
             here.complain("", "W001", message, _ASKED_HELP, on_key=False, severity="warning")
@@ -224,12 +267,6 @@ def _messages_of(turn: Turn) -> Iterator[dict[str, object]]:
     for message in turn.value if isinstance(turn.value, list) else (turn.value,):
         if isinstance(message, dict):
             yield message
-
-
-def _is_same_id(one: object, other: object) -> bool:
-    if has_blanks(one) or has_blanks(other):
-        return bool(_name_of(one)) and _name_of(one) == _name_of(other)
-    return id_key(one) == id_key(other)
 
 
 def _name_of(id: object) -> str:

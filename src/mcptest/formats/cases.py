@@ -6,6 +6,7 @@ Text goes in, a `Suite` of dialogues comes out, or a `FormatError` with every mi
 from __future__ import annotations
 
 import posixpath
+from contextlib import nullcontext
 
 from mcptest.core.dialogue import Dialogue, Hook
 from mcptest.core.errors import FormatError
@@ -21,11 +22,12 @@ from mcptest.matching.tags import TAG_NAMES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.dialogue import Turn
     from mcptest.core.plan import ServerSpec
+    from mcptest.formats.case_messages import Bounded
     from mcptest.formats.stream import Stream, StreamDocument
     from mcptest.matching.registry import Registry
 
@@ -55,14 +57,18 @@ def load_cases(
     read_beside: Callable[[str], str] | None = None,
     *,
     for_mock: bool = False,
+    bounded: Bounded | None = None,
 ) -> tuple[Suite, tuple[Diagnostic, ...]]:
     """The suite in a case file, and warnings about slips that were accepted.
 
-    `for_mock` says that the messages of the server are to be sent as well: what no value can
-    be made up for is a mistake then.
+    `bounded` limits how long a regular expression may compute. `for_mock` says that the
+    messages of the server are to be sent as well: what no value can be made up for is a mistake
+    then.
     """
     stream = read_stream(text, file, tags=TAG_NAMES, may_repeat=is_turn)
-    loader = _Loader(stream, Compiler(registry, read_beside), environment, for_mock=for_mock)
+    compiler = Compiler(registry, read_beside)
+    turns = TurnReader(compiler, bounded or nullcontext(), for_mock=for_mock)
+    loader = _Loader(stream, compiler, environment, turns)
     suite = loader.suite()
     diagnostics = diagnose(stream, loader.complaints)
     if any(found.severity == "error" for found in diagnostics):
@@ -78,12 +84,11 @@ class _Loader:
         stream: Stream,
         compiler: Compiler,
         environment: Mapping[str, str],
-        *,
-        for_mock: bool,
+        turns: TurnReader,
     ) -> None:
         self._stream = stream
         self._environment = environment
-        self._turns = TurnReader(compiler, for_mock=for_mock)
+        self._turns = turns
         self.complaints = compiler.complaints
         self._server: ServerSpec | None = None
 
@@ -187,24 +192,27 @@ def _with_sessions(cases: list[Case]) -> list[Case]:
 
     A file that initialises somewhere does so itself; all others leave it to the runner.
     """
-    does_itself = any(_initialises(case) for case in cases)
+    does_itself = any(True for case in cases for _ in _hellos(case))
     is_open = not does_itself
+    hello: object = None
     found = []
     for case in cases:
         dialogue = case.dialogue
         assert dialogue is not None, "every case of this format has one"
         opens = bool(dialogue.turns) and _is_initialize(dialogue.turns[0])
-        found.append(
-            case.but(
-                dialogue=dialogue.but(needs_session=is_open and not opens, opens_session=opens)
-            )
-        )
-        is_open = is_open or _initialises(case)
+        needs = is_open and not opens
+        changed = dialogue.but(needs_session=needs, opens_session=opens, hello=hello)
+        found.append(case.but(dialogue=changed))
+        for params in _hellos(case):
+            is_open, hello = True, params
     return found
 
 
-def _initialises(case: Case) -> bool:
-    return any(map(_is_initialize, case.dialogue.turns if case.dialogue else ()))
+def _hellos(case: Case) -> Iterator[object]:
+    """The params of every `initialize` that a case sends."""
+    for turn in case.dialogue.turns if case.dialogue else ():
+        if _is_initialize(turn) and isinstance(turn.value, dict):
+            yield turn.value.get("params")
 
 
 def _is_initialize(turn: Turn) -> bool:

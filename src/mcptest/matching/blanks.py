@@ -26,14 +26,21 @@ if TYPE_CHECKING:
 __all__ = ["filled", "has_blanks", "made_up", "pulled"]
 
 
-def filled(value: object, values: Mapping[str, object]) -> object:
-    """The value with every `Ref` replaced by what its name stands for, which must be known."""
+def filled(
+    value: object, values: Mapping[str, object], own: Mapping[str, object] | None = None
+) -> object:
+    """The value with every `Ref` replaced by what its name stands for, which must be known.
+
+    `own` is what the message itself binds; without it, refs to that are left as they are.
+    """
     if isinstance(value, Ref):
-        return values[value.name]
+        if not value.is_own:
+            return values[value.name]
+        return value if own is None else own.get(value.name)
     if isinstance(value, dict):
-        return {key: filled(inner, values) for key, inner in value.items()}
+        return {key: filled(inner, values, own) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, values) for inner in value]
+        return [filled(inner, values, own) for inner in value]
     return value
 
 

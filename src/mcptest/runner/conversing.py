@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from itertools import takewhile
 
-from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import CaseResult
+from mcptest.matching.blanks import filled, made_up
 from mcptest.runner.hooks import Hooks
 from mcptest.runner.judging import server_words
 from mcptest.runner.talk import Talk
@@ -72,26 +73,32 @@ class Conversations:
             if dialogue.after:
                 hooks.run(dialogue.after)
             raise
+        except InterruptedRunError:
+            if dialogue.after:
+                hooks.run_last(dialogue.after)
+            raise
         fault = hooks.run(dialogue.after) if dialogue.after else None
         return _with_failed_hook(result, fault) if fault else result
 
     def _talk(
         self, case: Case, dialogue: Dialogue, spec: ServerSpec, following: Case | None
     ) -> CaseResult:
-        server, note = self._keeper.server_for_dialogue(spec, dialogue)
+        server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
         talk = Talk(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         try:
             talk.perform(self._carried(server, dialogue), _opening(following))
         finally:
             self._count(server, talk)
+            if talk.has_answers:
+                self._keeper.answered()
         self._left_over = (server, talk.left_over)
         result = CaseResult(
             name=case.name,
             status="failed" if talk.mismatches else "passed",
             line=case.line,
             duration_s=time.monotonic() - began,
-            notes=(note,) if note else (),
+            notes=((note,) if note else ()) + tuple(talk.notes),
         )
         if talk.mismatches:
             result = _with_reasons(result, talk)
@@ -102,6 +109,16 @@ class Conversations:
         if talk.is_spent:
             self._keeper.replace("the case before waited in vain for a message that may still come")
         return result
+
+    def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
+        """A server that is as far as the dialogue needs it, and a note when it is a fresh one."""
+        try:
+            hello = made_up(filled(dialogue.hello, self._values))
+        except (KeyError, ValueError):
+            # It needs what nothing has bound in this run: then the usual one must do.
+            hello = None
+        params = hello if isinstance(hello, dict) else None
+        return self._keeper.server_for_dialogue(spec, dialogue, params)
 
     def _carried(self, server: Server, dialogue: Dialogue) -> list[Heard]:
         """What the server has said already, for a dialogue that begins with what it says."""

@@ -48,17 +48,19 @@ def asked_in(turns: Iterable[Turn]) -> Counter[str]:
 class Ear:
     """Listens to one server during one dialogue.
 
-    A request is left for the dialogue to answer as long as `asks` has its method; every other
-    one is answered by the client's script.
+    `wanted` are the methods that it speaks of at all. A request is left for the dialogue to
+    answer while it is awaited; every other one is answered by the client's script.
     """
 
-    def __init__(self, asks: Counter[str], carried: Sequence[Heard] = ()) -> None:
+    def __init__(self, wanted: frozenset[str], carried: Sequence[Heard] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
         self.strays: list[Message] = []
         self.repeats: list[Message] = []
         self.heard = list(carried)
-        self._asks = asks - Counter(each.message["method"] for each in carried if each.reply)
+        self._asks: Counter[str] = Counter()
+        self._wanted = wanted
         self._next = 0
+        self._dropped = 0
 
     def listen(self, event: SessionEvent) -> bool:
         """Take what concerns the dialogue; False leaves it to whoever else cares."""
@@ -76,16 +78,30 @@ class Ear:
                 kept.append(event.message)
         return False
 
+    def await_asks(self, turns: Iterable[Turn]) -> None:
+        """From now on the server is expected to ask what these turns say, and nothing else."""
+        held = Counter(each.message["method"] for each in self.left_over if each.reply)
+        self._asks = asked_in(turns) - held
+
+    def pass_over(self) -> None:
+        """What has come so far is not what comes next."""
+        self._next = len(self.heard)
+
     def _take_request(self, event: Asked) -> bool:
         method = event.message["method"]
-        is_awaited = self._asks[method] > 0
-        self._keep(Heard(event.message, event.reply if is_awaited else None))
-        self._asks[method] -= is_awaited
-        return is_awaited
+        # A method that is only described is "" in the turns.
+        awaited = next((name for name in (method, "") if self._asks[name] > 0), None)
+        self._keep(Heard(event.message, None if awaited is None else event.reply))
+        if awaited is not None:
+            self._asks[awaited] -= 1
+        return awaited is not None
 
     def _keep(self, heard: Heard) -> None:
-        if len(self.heard) < _MAX_HEARD:
+        is_wanted = heard.message["method"] in self._wanted or "" in self._wanted
+        if len(self.heard) < _MAX_HEARD or is_wanted:
             self.heard.append(heard)
+        else:
+            self._dropped += 1
 
     def claim(self, method: str) -> Heard | None:
         """The next message with this method, any with ""; None when it has not come yet."""
@@ -116,6 +132,8 @@ class Ear:
                 name if count == 1 else f"{name} ({count:,})" for name, count in methods.items()
             ]
             parts.append(_listed(named))
+        if self._dropped:
+            parts.append(f"{self._dropped:,} more")
         return f"what did arrive: {' and '.join(parts)}" if parts else "nothing else arrived"
 
     def _answered(self) -> list[str]:

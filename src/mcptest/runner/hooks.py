@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Hooks"]
 
+# How long the last hook of an interrupted run may take.
+_LAST_S = 3.0
+
 
 class Hooks:
     """The hooks of one case; `close` ends whatever they left running."""
@@ -33,7 +36,12 @@ class Hooks:
         self._limit_s = limit_s
         self._started: list[StdioServer] = []
 
-    def run(self, hook: Hook) -> Fault | None:
+    def run_last(self, hook: Hook) -> None:
+        """Run a hook although the run has been told to stop; it must be quick then."""
+        self._limit_s = min(self._limit_s, _LAST_S)
+        self.run(hook, heed_interrupts=False)
+
+    def run(self, hook: Hook, *, heed_interrupts: bool = True) -> Fault | None:
         """Run a hook to its end; what went wrong, if anything did."""
         spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd)
         try:
@@ -42,7 +50,8 @@ class Hooks:
             return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
         self._started.append(process)
         process.close_stdin()
-        has_ended = process.wait_for_exit(time.monotonic() + self._limit_s, heed_interrupts=True)
+        deadline = time.monotonic() + self._limit_s
+        has_ended = process.wait_for_exit(deadline, heed_interrupts=heed_interrupts)
         if not has_ended:
             return self._overdue(hook, process)
         code = process.peek_exit_code()

@@ -52,18 +52,29 @@ class Keeper:
             return self._server, ""
         return self._ready(spec, self._reason_to_replace(step), with_handshake=True)
 
-    def server_for_dialogue(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
-        """The same for a dialogue, which may do the handshake itself."""
+    def server_for_dialogue(
+        self, spec: ServerSpec, dialogue: Dialogue, hello: dict[str, object] | None
+    ) -> tuple[Server, str]:
+        """The same for a dialogue, which may do the handshake itself.
+
+        Where we do it, `hello` are the params with which the file does.
+        """
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
-        server = self._server
-        if server and dialogue.opens_session and server.is_initialised:
+        if self._server and dialogue.opens_session and self._server.is_initialised:
             self.retire()
-        note = _ENDED if server and not server.is_usable else ""
-        ready, note = self._ready(spec, note, with_handshake=dialogue.needs_session)
+        note = _ENDED if self._server and not self._server.is_usable else ""
+        ready, note = self._ready(spec, note, with_handshake=False)
         if dialogue.needs_session and not ready.is_initialised:
-            ready.shake_hands()
+            self._open(ready, hello)
         return ready, note
+
+    def _open(self, server: Server, hello: dict[str, object] | None) -> None:
+        try:
+            server.shake_hands(params=hello)
+        except ServerError as error:
+            raise self._refused(server, error) from None
+        self.has_started_one = True
 
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()
@@ -133,10 +144,18 @@ class Keeper:
         try:
             server.open(with_handshake=with_handshake)
         except ServerError as error:
-            self.retire()
-            fault = error.fault
-            self._given_up = faults.unflushed(fault) if server.answered_at_the_end else fault
-            raise ServerError(self._given_up) from None
+            raise self._refused(server, error) from None
+        self.has_started_one = self.has_started_one or with_handshake
+
+    def _refused(self, server: Server, error: ServerError) -> ServerError:
+        """That no session could be opened; nobody tries again."""
+        self.retire()
+        fault = error.fault
+        self._given_up = faults.unflushed(fault) if server.answered_at_the_end else fault
+        return ServerError(self._given_up)
+
+    def answered(self) -> None:
+        """The server has answered something: it has been started, whatever comes."""
         self.has_started_one = True
 
     def passed(self) -> None:

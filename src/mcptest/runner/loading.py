@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import partial
 
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec, Suite
@@ -15,6 +16,7 @@ from mcptest.matching.builtins import builtin_registry
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
+from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +31,20 @@ if TYPE_CHECKING:
         tuple[Suite, tuple[Diagnostic, ...]],
     ]
 
-__all__ = ["Plan", "Wanted", "load_plan", "load_suites", "placed"]
+# How long a regular expression may compute while a text is made up for it.
+_PATTERN_LIMIT = CpuLimit(1.0)
+
+__all__ = ["Plan", "Unneeded", "Wanted", "load_plan", "load_suites", "placed"]
+
+
+class Unneeded(dict[str, str]):
+    """An environment for those who will start no server: every variable is set."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return ""
 
 
 class Wanted(Record):
@@ -68,7 +83,10 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = _Servers(wanted, environment, mistakes, warnings)
-    suites = _load_all(find_suites(wanted.paths), environment, mistakes, warnings, wanted.format)
+    # Where the command line names the server, what files say of theirs need not be complete.
+    is_named = bool(wanted.server_command or wanted.config)
+    known = Unneeded(environment) if is_named else environment
+    suites = _load_all(find_suites(wanted.paths), known, mistakes, warnings, wanted.format)
     specs = {suite.file: servers.server_of(suite) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
@@ -118,7 +136,7 @@ def _loader_of(format: str) -> Loader:
     # Nobody else pays for the reader of whole streams of YAML.
     from mcptest.formats.cases import load_cases  # noqa: PLC0415
 
-    return load_cases
+    return partial(load_cases, bounded=_PATTERN_LIMIT)
 
 
 class _Servers:

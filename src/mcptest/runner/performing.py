@@ -52,7 +52,7 @@ class Performer:
     def prepare(self, case: Case, spec: ServerSpec) -> None:
         """Have the server ready that the case needs; ServerError when there is none."""
         if case.dialogue:
-            self._keeper.server_for_dialogue(spec, case.dialogue)
+            self._talks().server_for(spec, case.dialogue)
         else:
             self._keeper.server_for(spec, case.steps[0])
 
@@ -119,12 +119,15 @@ class Performer:
         )
 
     def _converse(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        return self._talks().perform(case, spec, following)
+
+    def _talks(self) -> Conversations:
         if self._conversations is None:
             # Most files hold no dialogue, and starting is part of the product.
             from mcptest.runner.conversing import Conversations  # noqa: PLC0415
 
             self._conversations = Conversations(self._keeper, self._folder, self.uses)
-        return self._conversations.perform(case, spec, following)
+        return self._conversations
 
     def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
         if step.expectation.exit_code is not None:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import SessionScore
     from mcptest.core.plan import ServerSpec
+    from mcptest.core.session import Message
     from mcptest.invariants.composition import Member
 
     # How much stderr had brought, and when it was, as a step's message was sent.
@@ -72,10 +73,10 @@ class Server:
             self.shake_hands(deadline)
         self.is_open = True
 
-    def shake_hands(self, deadline: float | None = None) -> None:
+    def shake_hands(self, deadline: float | None = None, params: Message | None = None) -> None:
         """Initialise the session, as every client must before anything else."""
         deadline = deadline or time.monotonic() + self.spec.startup_timeout_s
-        request = self._session.initialize()
+        request = self._session.initialize(params)
         self._ask(encode_line(request), INITIALIZE_ID)
         limit_s = self.spec.startup_timeout_s
         answer = self._wait_for_answer("initialize", INITIALIZE_ID, deadline, limit_s)

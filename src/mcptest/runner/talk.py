@@ -7,14 +7,17 @@ is told at once; what does not come in time ends it.
 from __future__ import annotations
 
 import time
+from itertools import takewhile
 
 from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.core.strict_json import dump_json
 from mcptest.formats.conductor_request import use_of
-from mcptest.matching.blanks import filled, made_up, pulled
+from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
 from mcptest.matching.group import written
+from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
 from mcptest.runner.ear import Ear, Heard, asked_in
 from mcptest.runner.launcher import Reply
@@ -64,9 +67,10 @@ class Talk:
         self._server = server
         self._connection = server.connection
         self._dialogue = dialogue
+        self._next_turns: Sequence[Turn] = ()
         self._values = values
         self._timeout_s = timeout_s
-        self._ear = Ear(asked_in(dialogue.turns))
+        self._ear = Ear(frozenset())
         self._open: dict[jsonrpc.IdKey, Sent] = {}
         self._ids: dict[int, list[object]] = {}
         self.mismatches: list[Mismatch] = []
@@ -78,12 +82,18 @@ class Talk:
         self.is_spent = False
         # The line of the first turn that was not met.
         self.line: int | None = None
+        self.notes: list[str] = []
+        self.has_answers = False
         self.left_over: list[Heard] = []
 
     def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
-        self._ear = Ear(asked_in((*self._dialogue.turns, *next_turns)), carried)
+        spoken_of = frozenset(
+            turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
+        )
+        self._ear = Ear(spoken_of, carried)
+        self._next_turns = next_turns
         connection.start_step()
         connection.inbox.listener = self._ear.listen
         try:
@@ -98,8 +108,14 @@ class Talk:
         self._let_go(next_turns)
 
     def _perform(self) -> None:
-        for index, turn in enumerate(self._dialogue.turns):
+        turns = self._dialogue.turns
+        for index, turn in enumerate(turns):
+            self._ear.await_asks(self._awaited(index))
             if turn.is_ours:
+                if index and not turns[index - 1].is_ours and turn.kind != "response":
+                    # What follows is about this, and not about what came before it.
+                    self._connection.look_around()
+                    self._pass_over()
                 self._say(index, turn)
             elif turn.answers is not None:
                 self._await_answer(turn)
@@ -109,6 +125,21 @@ class Talk:
         self._settle()
         self._judge_surplus()
 
+    def _pass_over(self) -> None:
+        for heard in self._ear.left_over:
+            self._reply(heard)
+        self._ear.pass_over()
+
+    def _awaited(self, index: int) -> list[Turn]:
+        """What the server is to say before we say something again; at the end of the case, what
+        the next one begins with."""
+        turns = self._dialogue.turns
+        while index < len(turns) and turns[index].is_ours:
+            index += 1
+        if index == len(turns):
+            return list(self._next_turns)
+        return list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
+
     # Ours
 
     def _say(self, index: int, turn: Turn) -> None:
@@ -116,7 +147,9 @@ class Talk:
         if missing:
             raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
         value = made_up(filled(turn.value, self._values))
-        self._values.update(pulled(turn.binds, value))
+        bound = pulled(turn.binds, value)
+        value = filled(value, {}, bound)
+        self._values.update(bound)
         if isinstance(value, list):
             self._refuse_batch(turn)
         messages: list[Any] = value if isinstance(value, list) else [value]
@@ -144,9 +177,16 @@ class Talk:
             self.uses.append(use)
         if "id" not in message:
             return False
-        id = message["id"]
+        id, method = message["id"], message["method"]
+        key = jsonrpc.id_key(id)
+        # What has come by now cannot be the answer to what is only asked now.
+        self._connection.look_around()
+        if key in self._open:
+            said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
+            fault = Fault(kind="unusable_capture", message=said)
+            raise UnsentError(fault, has_begun=True)
         self._connection.session.opened(id)
-        self._open[jsonrpc.id_key(id)] = (message["method"], id)
+        self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
         self._ids.setdefault(index, []).append(id)
         return True
 
@@ -161,7 +201,8 @@ class Talk:
         assert turn.answers is not None, "only asked of answers"
         ids = self._ids[turn.answers]
         wanted = filled(turn.id, self._values) if set(turn.needs) <= self._values.keys() else None
-        same = [id for id in ids if jsonrpc.id_key(id) == jsonrpc.id_key(wanted)]
+        is_open = has_blanks(wanted)
+        same = [id for id in ids if not is_open and jsonrpc.id_key(id) == jsonrpc.id_key(wanted)]
         waiting = [id for id in ids if jsonrpc.id_key(id) in self._open]
         return (same or waiting or ids)[0]
 
@@ -183,6 +224,7 @@ class Talk:
                 raise ServerError(self._overdue(method, id))
         self._connection.inbox.stop_expecting()
         del self._open[key]
+        self.has_answers = True
         answer = self._ear.answers.pop(key)
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
@@ -198,11 +240,16 @@ class Talk:
                 self._miss(turn)
                 return False
             heard = self._ear.claim(turn.method)
-        turns = self._dialogue.turns
-        if not any(later.is_ours and later.answers == index for later in turns):
+        if not self._answers_itself(index):
             self._reply(heard)
         self._judge(turn, heard.message)
         return True
+
+    def _answers_itself(self, index: int) -> bool:
+        """Whether a later turn answers the question that this one is, or may do so."""
+        later = self._dialogue.turns[index:]
+        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
+        return any(turn.answers in (index, None) for turn in replies)
 
     def _wait(self, moment: str, deadline: float) -> bool:
         """Wait until something comes; False at the deadline."""
@@ -234,11 +281,12 @@ class Talk:
 
     def _judge(self, turn: Turn, message: Message) -> None:
         missing = [name for name in turn.needs if name not in self._values]
-        self._values.update(pulled(turn.binds, message))
-        if any(name not in self._values for name in missing):
+        if missing:
             raise UnsentError(missing_values(missing), has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
-        wanted = filled(turn.value, self._values)
+        bound = pulled(turn.binds, message)
+        wanted = filled(turn.value, self._values, bound)
+        self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = written(wanted), message
         other = other_kind(turn.key, written(wanted), message)
         if other:
@@ -246,7 +294,10 @@ class Talk:
             return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
-        self._note(turn, weighed(self._server, expectation, reply, (None, turn.key))[1])
+        mismatches = weighed(self._server, expectation, reply, (None, turn.key))[1]
+        if expectation.may_check_nothing and not mismatches:
+            self.notes += checked_nothing(wanted, message)
+        self._note(turn, mismatches)
 
     def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
         if mismatches and self.line is None:
@@ -282,6 +333,6 @@ class Talk:
         """Give what is still owed, but for what the next case begins with."""
         kept = asked_in(next_turns)
         for heard in self._ear.unclaimed:
-            if not kept[heard.message["method"]]:
+            if not (kept[heard.message["method"]] or kept[""]):
                 self._reply(heard)
         self.left_over = self._ear.left_over

@@ -63,8 +63,8 @@ class Guardian:
         """Processes that left every server we know, and came to us."""
         return list_strangers({self._pid, *self.groups}) if self._adopts_orphans else []
 
-    def kill_orphans(self) -> dict[int, str]:
-        return kill_orphans({self._pid, *self.groups}) if self._adopts_orphans else {}
+    def kill_orphans(self, but: set[int]) -> dict[int, str]:
+        return kill_orphans({self._pid, *self.groups, *but}) if self._adopts_orphans else {}
 
     def release(self, group: int) -> None:
         self.groups.discard(group)

@@ -6,7 +6,7 @@ import signal
 import time
 
 from mcptest.core.record import Record
-from mcptest.wire.sweep import kill_marked, list_marked, wait_until_gone
+from mcptest.wire.sweep import belongs_elsewhere, kill_marked, list_marked, wait_until_gone
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,11 +67,14 @@ def _clear(server: StdioServer, grace: Grace) -> dict[int, str]:
     """Kill whom the server left behind; who they were."""
     # The child of a launcher often ends a moment after it: only who stays is left behind.
     guardian = server.guardian
-    leaving = [*list_marked(server.mark, but=server.pid), *guardian.list_orphans()]
+    orphans = guardian.list_orphans()
+    # Somebody else's are nobody's business here: another server, or a hook, is still using them.
+    others = {pid for pid in orphans if belongs_elsewhere(pid, guardian.mark, server.mark)}
+    leaving = [*list_marked(server.mark, but=server.pid), *(set(orphans) - others)]
     if not leaving:
         return {}
     wait_until_gone(leaving, time.monotonic() + grace.linger_s)
-    return {**kill_marked(server.mark, but=server.pid), **guardian.kill_orphans()}
+    return {**kill_marked(server.mark, but=server.pid), **guardian.kill_orphans(others)}
 
 
 def describe_exit(code: int | None) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MARK_VARIABLE",
     "ROUNDS",
+    "belongs_elsewhere",
     "command_line",
     "kill_marked",
     "list_marked",
@@ -62,6 +63,13 @@ def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
             killed[pid] = killed.get(pid) or command
             _kill(pid)
     return killed
+
+
+def belongs_elsewhere(pid: int, run: str, mark: str) -> bool:
+    """Whether a process carries a mark of this run that is not (or below) the given one."""
+    environment = b"\0" + _read(f"/proc/{pid}/environ")
+    is_ours = f"\0{MARK_VARIABLE}={run}".encode() in environment
+    return is_ours and f"\0{MARK_VARIABLE}={mark}".encode() not in environment
 
 
 def wait_until_gone(pids: Iterable[int], deadline: float) -> None:
