@@ -25,6 +25,10 @@ _MAX_VALUE_CHARS = 512 * 1024 * 1024
 _CUT_CHARS = 12
 
 
+# So much may follow a number that is not all of it.
+_NUMBER_CHARS = 3
+
+
 class BrokenStreamError(ValueError):
     """Text that is not the JSON it should be. Lines and columns count from 1."""
 
@@ -99,8 +103,8 @@ class JsonStream:
             except ValueError:
                 raise self.error("a number with more digits than can be read") from None
             else:
-                # The end of what has been read may stand in the middle of a number.
-                if end < len(self._text) or not self._more():
+                # The end of what has been read may stand in the middle of a number: `1.`, `2e-`.
+                if end + _NUMBER_CHARS < len(self._text) or not self._more():
                     self._at = end
                     return value
 

@@ -101,3 +101,9 @@ def test_a_mistake_early_in_a_long_text_does_not_read_all_of_it() -> None:
     with pytest.raises(BrokenStreamError, match="expecting ':' delimiter"):
         stream.value()
     assert reads < 5
+
+
+@pytest.mark.parametrize("number", ["1.5", "-2e-7", "1E+5", "0.25", "12"])
+def test_a_number_may_be_cut_anywhere(number: str) -> None:
+    for size in range(1, 8):
+        assert items(f"[{number}, {number}]", size) == [json.loads(number)] * 2
