@@ -90,7 +90,8 @@ def starts_helper(asked: Message) -> None:
         if helper:
             os.write(writer, str(helper).encode())
             os._exit(0)
-        os.close(0), os.close(1)
+        os.close(0)
+        os.close(1)
         time.sleep(60)
         os._exit(0)
     os.wait()

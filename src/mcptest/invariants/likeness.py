@@ -33,15 +33,14 @@ def likeness_of(said: Said, facts: Facts) -> Likeness | None:
     result, params = message["result"], request.get("params")
     if type(result) is not dict or result.keys() not in _RESULTS or type(params) is not dict:
         return None
-    name, is_error = params.get("name"), result.get("isError")
-    if not params.keys() <= _PARAMS or type(name) is not str or type(is_error) not in _FLAGS:
+    name, is_error = params.get("name"), result.get("isError", False)
+    if not params.keys() <= _PARAMS or type(name) is not str or type(is_error) is not bool:
         return None
     if not _is_plain_text(result["content"]) or type(message["id"]) not in _IDS:
         return None
     return facts.epoch, name, is_error, len(result["content"])
 
 
-_FLAGS = (bool, type(None))
 _IDS = (int, str)
 
 

@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
+from mcptest.invariants.base_ids import ID_RULES
 from mcptest.invariants.composition import Member
 from mcptest.invariants.facts import Facts
-from mcptest.invariants.registry import RULES
+from mcptest.invariants.ordinary import is_ordinary
 from mcptest.invariants.scoring import Scorer
+from mcptest.invariants.session_rules import SESSION_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.conformance import SessionScore
+    from mcptest.invariants.said import Said
 
 __all__ = ["LiveJudge"]
-
 
 _OWN_IDS = "mcptest-"
 
 
 class LiveJudge:
-    """Is told everything that is said, in order, and says at the end what the rules make of it."""
+    """Is told everything that is said, in order, and says at the end what the rules make of it.
+
+    It begins with the rules that count and remember, and loads the others when something is said
+    that they could have anything to say of.
+    """
 
     def __init__(self, label: str, transport: str) -> None:
         facts = Facts()
         facts.label, facts.transport = label, transport
-        self._scorer = Scorer(RULES, facts, label)
+        self._scorer = Scorer((*SESSION_RULES, *ID_RULES), facts, label, self._look_closer)
         self.member = Member(label, transport)
         self._exchange = -1
         self._asked: dict[jsonrpc.IdKey, int] = {}
+
+    def _look_closer(self, said: Said, facts: Facts) -> bool:
+        """Load all rules, if this is something that most sessions do not have."""
+        if is_ordinary(said, facts):
+            return False
+        # Loading takes longer than many runs of one test.
+        from mcptest.invariants.registry import RULES  # noqa: PLC0415
+
+        self._scorer.widen(RULES)
+        return True
 
     def client(self, message: Any, ms: float) -> None:
         """The client has sent a message."""
@@ -62,5 +78,6 @@ class LiveJudge:
         """The session is over."""
         facts = self._scorer.facts
         facts.exit_status = exit_status
-        facts.block = facts.capabilities if facts.version or facts.capabilities else None
+        has_declared = facts.capabilities or (facts.version and not facts.is_stateless)
+        facts.block = facts.capabilities if has_declared else None
         return self._scorer.finish()

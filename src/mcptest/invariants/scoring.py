@@ -47,15 +47,33 @@ class _Asked:
 
 
 class Scorer:
-    """Judges one session; things are told to it in the order in which they were said."""
+    """Judges one session; things are told to it in the order in which they were said.
 
-    def __init__(self, rules: Sequence[Rule], facts: Facts, label: str = "") -> None:
+    `look_closer` is asked of each before it is judged, until it says that it has widened what
+    is looked at.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        facts: Facts,
+        label: str = "",
+        look_closer: Callable[[Said, Facts], bool] | None = None,
+    ) -> None:
         self.facts = facts
+        self._look_closer = look_closer
         self.label = label
         self._asked = [_Asked(rule) for rule in rules]
         self._by_key: dict[object, tuple[Interested, Interested]] = {}
         # What rules that remember nothing have been content with; see `likeness`.
         self._contented: set[Likeness] = set()
+
+    def widen(self, rules: Sequence[Rule]) -> None:
+        """Ask these rules from now on; those that were asked before go on with what they know."""
+        known = {asked.rule.id: asked for asked in self._asked}
+        self._asked = [known.get(rule.id) or _Asked(rule) for rule in rules]
+        self._by_key.clear()
+        self._contented.clear()
 
     # What was said
 
@@ -116,6 +134,8 @@ class Scorer:
     def _judge(self, said: Said) -> None:
         facts = self.facts
         facts.take(said)
+        if self._look_closer and self._look_closer(said, facts):
+            self._look_closer = None
         every, remembering = self._interested(said)
         likeness = likeness_of(said, facts)
         is_known = likeness in self._contented
