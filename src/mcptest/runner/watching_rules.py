@@ -1,18 +1,18 @@
 """Judge what is said to and by a server, in the time that is spent waiting for it anyway.
 
 What passes is only noted. The rules are asked when the next answer is waited for; while the
-server thinks there is nothing better to do. Loading them takes as long as a server takes to
-start, and happens meanwhile.
+server thinks there is nothing better to do. And once they have seen a few plain answers to plain
+calls, further ones are only counted: no rule could say anything of them that it has not said.
 """
 
 from __future__ import annotations
 
 from mcptest.core.framing import Frame
-from mcptest.core.strict_json import parse_json
+from mcptest.core.strict_json import dump_json, parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Sequence
 
     from mcptest.core.conformance import SessionScore
     from mcptest.core.framing import Noise, Overlong
@@ -26,6 +26,15 @@ __all__ = ["RuleWatch"]
 # So much may wait to be judged; what floods us is judged as it comes.
 _MAX_WAITING = 500
 
+# So many plain answers are judged before further ones are only counted.
+_ENOUGH = 3
+
+_CALL = b'"method":"tools/call"'
+_EXTRA = b'"_meta"'
+_FRAME = frozenset(["jsonrpc", "id", "result"])
+_RESULTS = (frozenset(["content", "isError"]), frozenset(["content"]))
+_BLOCK = frozenset(["type", "text"])
+
 
 class RuleWatch:
     """Watches one session for the rules."""
@@ -35,20 +44,50 @@ class RuleWatch:
         self._transport = transport
         self._waiting: list[bytes | Item] = []
         self._judge: LiveJudge | None = None
+        # A call that waits for its answer, and how many plain ones have been judged and skipped.
+        self._call = b""
+        self._seen = 0
+        self._skipped = 0
+        self._known = -1
 
     def sent(self, line: bytes) -> None:
-        self._waiting.append(line)
+        if self._call:
+            self._give_up_call()
+        if self._seen >= _ENOUGH and _CALL in line and _EXTRA not in line:
+            self._call = line
+        else:
+            self._wait_with([line])
 
-    def received(self, items: Iterable[Item]) -> None:
-        self._waiting += items
+    def received(self, items: list[Item]) -> None:
+        if self._call:
+            if len(items) == 1 and _is_plain_answer(items[0], self._call):
+                self._call = b""
+                self._skipped += 1
+                return
+            if items:
+                self._give_up_call()
+        if items:
+            self._wait_with(items)
         if len(self._waiting) > _MAX_WAITING:
             self.work()
+
+    def _give_up_call(self) -> None:
+        call, self._call = self._call, b""
+        self._wait_with([call])
+
+    def _wait_with(self, said: Sequence[bytes | Item]) -> None:
+        self._waiting += said
+        if self._seen >= _ENOUGH:
+            # It may change what is known: nothing is skipped until it has been judged.
+            self._seen = 0
 
     def work(self) -> None:
         """Judge all that waits."""
         if not self._waiting:
             return
         judge = self._judge or self._made()
+        judge.skip(self._skipped)
+        self._skipped = 0
         waiting, self._waiting = self._waiting, []
         for each in waiting:
             if isinstance(each, bytes):
@@ -57,6 +96,14 @@ class RuleWatch:
                 judge.server(each.value, 0.0)
             else:
                 judge.noise(each.raw.decode("utf-8", "backslashreplace"), 0.0)
+        self._count_plain(judge)
+
+    def _count_plain(self, judge: LiveJudge) -> None:
+        """Begin again whenever something has become known that rules may go by."""
+        if judge.state != self._known:
+            self._known, self._seen = judge.state, 0
+        elif judge.may_skip:
+            self._seen += 1
 
     def _made(self) -> LiveJudge:
         # See above: this is when there is time for it.
@@ -67,6 +114,30 @@ class RuleWatch:
 
     def finish(self, exit_status: str) -> tuple[SessionScore, Member]:
         """The session is over: what the rules say, and what other sessions are compared with."""
+        if self._call:
+            self._give_up_call()
         self.work()
         judge = self._judge or self._made()
         return judge.finish(exit_status), judge.member
+
+
+def _is_plain_answer(item: Item, call: bytes) -> bool:
+    """Whether this is a few blocks of text, and the answer to that very call."""
+    if type(item) is not Frame:
+        return False
+    message = item.value
+    if type(message) is not dict or message.keys() != _FRAME or message["jsonrpc"] != "2.0":
+        return False
+    result = message["result"]
+    if type(result) is not dict or result.keys() not in _RESULTS:
+        return False
+    content = result["content"]
+    if type(content) is not list or not content or type(result.get("isError", False)) is not bool:
+        return False
+    for block in content:
+        if type(block) is not dict or block.keys() != _BLOCK:
+            return False
+        if block["type"] != "text" or type(block["text"]) is not str:
+            return False
+    id = message["id"]
+    return type(id) in (str, int) and f'"id":{dump_json(id)},'.encode() in call
