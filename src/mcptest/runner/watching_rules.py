@@ -53,33 +53,33 @@ class RuleWatch:
     def sent(self, line: bytes) -> None:
         if self._call:
             self._give_up_call()
-        if self._seen >= _ENOUGH and _CALL in line and _EXTRA not in line:
+        is_plain = _CALL in line and _EXTRA not in line
+        if is_plain and self._seen >= _ENOUGH:
             self._call = line
         else:
-            self._wait_with([line])
+            self._wait_with([line], is_plain=is_plain)
 
     def received(self, items: list[Item]) -> None:
-        if self._call:
-            if len(items) == 1 and _is_plain_answer(items[0], self._call):
-                self._call = b""
-                self._skipped += 1
-                return
-            if items:
+        is_plain = len(items) == 1 and _is_plain_answer(items[0])
+        if self._call and is_plain and _has_id_of(items[0], self._call):
+            self._call = b""
+            self._skipped += 1
+        elif items:
+            if self._call:
                 self._give_up_call()
-        if items:
-            self._wait_with(items)
-        if len(self._waiting) > _MAX_WAITING:
-            self.work()
+            self._wait_with(items, is_plain=is_plain)
 
     def _give_up_call(self) -> None:
         call, self._call = self._call, b""
-        self._wait_with([call])
+        self._wait_with([call], is_plain=True)
 
-    def _wait_with(self, said: Sequence[bytes | Item]) -> None:
+    def _wait_with(self, said: Sequence[bytes | Item], *, is_plain: bool) -> None:
         self._waiting += said
-        if self._seen >= _ENOUGH:
+        if not is_plain:
             # It may change what is known: nothing is skipped until it has been judged.
             self._seen = 0
+        if len(self._waiting) > _MAX_WAITING:
+            self.work()
 
     def work(self) -> None:
         """Judge all that waits."""
@@ -121,8 +121,8 @@ class RuleWatch:
         return judge.finish(exit_status), judge.member
 
 
-def _is_plain_answer(item: Item, call: bytes) -> bool:
-    """Whether this is a few blocks of text, and the answer to that very call."""
+def _is_plain_answer(item: Item) -> bool:
+    """Whether this is a result that is a few blocks of text and nothing else."""
     if type(item) is not Frame:
         return False
     message = item.value
@@ -139,5 +139,10 @@ def _is_plain_answer(item: Item, call: bytes) -> bool:
             return False
         if block["type"] != "text" or type(block["text"]) is not str:
             return False
-    id = message["id"]
+    return True
+
+
+def _has_id_of(item: Item, call: bytes) -> bool:
+    """Whether an answer is the one to this call."""
+    id = item.value["id"] if isinstance(item, Frame) else None  # type: ignore[index]  # it is plain
     return type(id) in (str, int) and f'"id":{dump_json(id)},'.encode() in call
