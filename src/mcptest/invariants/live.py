@@ -35,6 +35,7 @@ class LiveJudge:
         self._scorer = Scorer((*SESSION_RULES, *ID_RULES), facts, label, self._look_closer)
         self.member = Member(label, transport)
         self._exchange = -1
+        self._is_wide = False
         self._asked: dict[jsonrpc.IdKey, int] = {}
 
     def _look_closer(self, said: Said, facts: Facts) -> bool:
@@ -45,7 +46,23 @@ class LiveJudge:
         from mcptest.invariants.registry import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
+        self._is_wide = True
         return True
+
+    @property
+    def state(self) -> int:
+        """Another number whenever something has become known that rules may go by."""
+        return 2 * self._scorer.facts.epoch + self._is_wide
+
+    @property
+    def may_skip(self) -> bool:
+        """Whether plain answers can only be what they have been: no tool promises more."""
+        tools = self._scorer.facts.tools
+        return not any("outputSchema" in tool for tool in tools.values())
+
+    def skip(self, count: int) -> None:
+        """So many plain calls were made and answered that need not be looked at."""
+        self._exchange += count
 
     def client(self, message: Any, ms: float) -> None:
         """The client has sent a message."""
