@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -16,6 +17,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parent.parent
 EXAMPLE = ROOT / "examples" / "filesystem"
 VARYING = (sys.executable, str(HERE / "varying_server.py"))
+TALKING = (sys.executable, str(HERE / "talking_server.py"))
 TIME_SERVER = (sys.executable, "-m", "mcp_server_time")
 
 # A client that uses what the server gives it.
@@ -53,6 +55,54 @@ in_2: {"jsonrpc": "2.0", "id": !!ref asked , "result": {"role": "assistant", "mo
   "content": {"type": "text", "text": "hi"}}}
 out_2: {"id": 7, "result": {}}
 """
+
+# A client of a server that talks on its own.
+LISTENER = """\
+in_1: {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+  "protocolVersion": "2025-03-26", "capabilities": {"sampling": {}, "elicitation": {}},
+  "clientInfo": {"name": "c", "version": "1"}}}
+out: {"id": 0, "result": {}}
+in_2: {"jsonrpc": "2.0", "method": "notifications/initialized"}
+---
+in_1: {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "slow"}}
+in_2: {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "fast"}}
+out_1: {"id": 2, "result": {}}
+out_2: {"id": 1, "result": {}}
+---
+in_1: {"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": "ask"}}
+out_1: {"method": "sampling/createMessage", "id": !!bind first }
+in_2: {"jsonrpc": "2.0", "id": !!ref first , "result": {"role": "assistant", "model": "m",
+  "content": {"type": "text", "text": "hi"}}}
+out_2: {"method": "elicitation/create", "id": !!bind second }
+in_3: {"jsonrpc": "2.0", "id": !!ref second , "result": {"action": "decline"}}
+out_3: {"id": 3, "result": {}}
+---
+in: {"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": {"name": "work",
+  "_meta": {"progressToken": 4}}}
+out_1: {"id": 4, "result": {}}
+out_2: {"method": "notifications/message", "params": {"data": "after the answer"}}
+---
+in: [{"jsonrpc": "2.0", "id": 5, "method": "ping"}, {"jsonrpc": "2.0", "id": 6, "method":
+  "tools/call", "params": {"name": "fast"}}]
+out_1: {"id": 5, "result": {}}
+out_2: {"id": 6, "result": {}}
+---
+in_1: {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "add"}}
+out_1: {"id": 7, "result": {"structuredContent": {"id": !!bind id }}}
+in_2: {"jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": {"name": "get",
+  "arguments": {"id": !!ref id }}}
+out_2: {"id": 8, "result": {}}
+"""
+# What is said then, in order.
+SPOKEN = [
+    *("in_initialize", "out_message", "out_answer", "in_initialized"),
+    *("in_call", "in_call_2", "out_answer", "out_answer_2"),
+    *("in_call", "out_create_message", "in_answer", "out_create", "in_answer_2", "out_answer"),
+    *("in", "out_progress", "out_progress_2", "out_answer", "out_list_changed", "out_message"),
+    *("in", "out_answer", "out_answer_2"),
+    *("in", "out_message", "out_answer"),
+    *("in", "out"),
+]
 
 
 def tee(log: str, server: tuple[str, ...]) -> str:
@@ -174,6 +224,67 @@ def test_a_server_by_others_meets_the_contract_of_its_own_traffic(tmp_path: Path
     assert found["initialize"] == "passed"
     assert len(found) >= 4
     assert r"\d{4}-\d{2}-\d{2}T" in text_of(tmp_path)
+
+
+# Whatever is said
+
+
+def listen(folder: Path, *server: str, capture: str = "") -> None:
+    (folder / "listener.yaml").write_text(LISTENER, encoding="utf-8")
+    words = ("--capture", capture) if capture else ()
+    command = ("--server-command", shlex.join(server))
+    ended = mcptest(folder, "run", "listener.yaml", "--format", "cases", *command, *words)
+    assert ended.code == 0, ended.out
+
+
+def keys_in(text: str) -> list[str]:
+    return re.findall(r"(?m)^((?:in|out)\w*):", text)
+
+
+@pytest.mark.parametrize("is_relayed", [False, True])
+def test_everything_that_is_said_is_in_the_contract_in_its_order(
+    tmp_path: Path, is_relayed: bool
+) -> None:
+    if is_relayed:
+        relay = (sys.executable, "-m", "mcptest", "record", "-o", "talk.json", "--")
+        listen(tmp_path, *relay, *TALKING)
+    else:
+        listen(tmp_path, *TALKING, capture="talk.json")
+    ended = convert(tmp_path, "talk.json")
+    assert "warning" not in ended.err
+    assert keys_in(text_of(tmp_path)) == SPOKEN
+    for server in (shlex.join(TALKING), mock_of("made.cases.yaml"), mock_of("talk.json")):
+        found = verdicts(tmp_path, "made.cases.yaml", "--server-command", server)
+        assert list(found.values()) == ["passed"] * 7
+
+
+def test_an_id_varies_wherever_the_server_says_it(tmp_path: Path) -> None:
+    listen(tmp_path, *TALKING, capture="talk.json")
+    convert(tmp_path, "talk.json")
+    for part in (
+        "\"data\": !!ere 'adding /[0-9a-f]{8}/'",
+        r"!!ere 'Added /[0-9a-f]{8}/ in /\d+(?:\.\d+)?/ ms'",
+        '"structuredContent": {"label": !!re \'^[0-9a-f]{8}$\', "id": !!bind id}',
+        '"arguments": {"id": !!ref id}',
+        "!!ere '/[0-9a-f]{8}/ is here'",
+    ):
+        assert part in text_of(tmp_path)
+
+
+def test_lines_that_are_no_messages_are_no_hindrance(tmp_path: Path) -> None:
+    listen(tmp_path, *TALKING, "loudly", capture="talk.json")
+    ended = convert(tmp_path, "talk.json")
+    assert ended.err.startswith("warning: talk.json: 2 lines are no message, and were left out\n")
+    assert keys_in(text_of(tmp_path)) == SPOKEN
+
+
+def test_two_captures_keep_what_their_texts_have_in_common(tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        listen(tmp_path, *TALKING, capture=name)
+    assert convert(tmp_path, "a.json", "b.json").code == 0
+    assert "!!type string" not in text_of(tmp_path)
+    found = verdicts(tmp_path, "made.cases.yaml", "--server-command", shlex.join(TALKING))
+    assert list(found.values()) == ["passed"] * 7
 
 
 # The command line

@@ -6,10 +6,12 @@ what it should be.
 
 from __future__ import annotations
 
+from mcptest.core.jsonrpc import message_kind
 from mcptest.matching.shown import counted
 from mcptest.matching.values import a_type
+from mcptest.traffic.capture_order import in_order, order_of, woven
 from mcptest.traffic.naming import method_of
-from mcptest.traffic.recording import Session, Spoken, is_message, mistake
+from mcptest.traffic.recording import Session, Spoken, mistake, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.errors import FormatError
+    from mcptest.traffic.capture_order import Placed
     from mcptest.traffic.recording import Direction
-
-    # What was said, and its number in the session, where the capture has numbers.
-    Placed = tuple[int | None, Spoken]
 
 __all__ = ["is_capture", "read_sessions"]
 
@@ -51,7 +51,8 @@ class _Reader:
     def __init__(self, file: str) -> None:
         self._file = file
         self._where = ""
-        self.notes: list[str] = []
+        self._notes: list[str] = []
+        self._strange = 0
 
     def session(self, value: Any, where: str) -> Session:
         """The session at this place of the file."""
@@ -62,21 +63,34 @@ class _Reader:
         if not isinstance(exchanges, list):
             raise self._wrong("exchanges", f"must be an array and is {a_type(exchanges)}")
         placed: list[Placed] = []
-        if isinstance(value.get("prologue"), dict):
-            placed += self._around(value["prologue"], "prologue")
+        prologue = value.get("prologue")
+        if prologue is not None:
+            if not isinstance(prologue, dict):
+                raise self._wrong("prologue", f"must be an object and is {a_type(prologue)}")
+            placed += self._around(prologue, "prologue")
         for index, exchange in enumerate(exchanges):
             placed += self._exchange(exchange, f"exchanges[{index}]")
-        spoken = [*_in_order(placed), *self._beside(value.get(_SERVER_MESSAGES))]
+        spoken = [*in_order(placed), *self._beside(value.get(_SERVER_MESSAGES))]
         label = value.get("server_label")
         return Session(messages=tuple(spoken), label=label if isinstance(label, str) else "")
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences about what has no place in a contract."""
+        if not self._strange:
+            return self._notes
+        lines = "line is" if self._strange == 1 else "lines are"
+        were = "was" if self._strange == 1 else "were"
+        told = f"{self._strange:,} {lines} no message, and {were} left out"
+        return [*self._notes, f"{self._file}: {told}"]
+
     def _beside(self, messages: Any) -> list[Spoken]:
         """What the server sent on its own in a session, as far as it says to what it belongs."""
-        listed = list(self._listed("out", messages, _SERVER_MESSAGES))
+        listed = [each for _, each in self._listed("out", messages, _SERVER_MESSAGES)]
         placed = [each for each in listed if method_of(each.message) == "notifications/progress"]
         if len(placed) < len(listed):
             count = counted(len(listed) - len(placed), "message")
-            self.notes.append(
+            self._notes.append(
                 f"{self._file}: {count} of the server stand beside the exchanges, and nothing "
                 "says when they came: they are left out"
             )
@@ -85,60 +99,70 @@ class _Reader:
     def _exchange(self, exchange: Any, where: str) -> Iterator[Placed]:
         if not isinstance(exchange, dict) or exchange.get("request") in (None, []):
             raise self._wrong(where, "has no request")
-        request = exchange["request"]
-        if isinstance(request, list):
-            batch = self._listed("in", request, f"{where}.request")
-            spoken = Spoken(direction="in", message=[part.message for part in batch])
-        else:
-            spoken = self._spoken("in", request, f"{where}.request")
-        yield _order_of(exchange, "request"), spoken
+        at = order_of(exchange, "request")
+        parts = self._parts("in", exchange["request"], f"{where}.request")
+        if isinstance(exchange["request"], list) and parts:
+            parts = [Spoken(direction="in", message=[part.message for part in parts])]
+        yield from ((at, part) for part in parts)
         yield from self._around(exchange, where)
-        response = exchange.get("response")
-        if response is not None:
-            parts = response if isinstance(response, list) else [response]
-            for part in self._listed("out", parts, f"{where}.response"):
-                yield _order_of(exchange, "response"), part
+        if exchange.get("response") is not None:
+            at = order_of(exchange, "response")
+            for part in self._parts("out", exchange["response"], f"{where}.response"):
+                yield at, part
+
+    def _parts(self, direction: Direction, message: Any, where: str) -> list[Spoken]:
+        """A message, or the messages of a batch; anything else is a mistake."""
+        is_batch = isinstance(message, list)
+        found = []
+        for index, part in enumerate(message if is_batch else [message]):
+            if not isinstance(part, dict):
+                place = f"{where}[{index}]" if is_batch else where
+                raise self._wrong(place, f"is no JSON-RPC message: it is {a_type(part)}")
+            found += self._spoken(direction, part)
+        return found
 
     def _around(self, exchange: dict[str, Any], where: str) -> Iterator[Placed]:
         """What the server said on its own beside an exchange, and what the client answered."""
+        self._count_strange(exchange)
         sides: tuple[tuple[Direction, str], ...] = (("out", _SERVER_MESSAGES), ("in", _REPLIES))
-        for direction, member in sides:
-            listed = self._listed(direction, exchange.get(member), f"{where}.{member}")
-            for index, spoken in enumerate(listed):
-                yield _order_of(exchange, member, index), spoken
+        said, replies = (
+            [
+                (order_of(exchange, member, index), spoken)
+                for index, spoken in self._listed(direction, exchange.get(member), where, member)
+            ]
+            for direction, member in sides
+        )
+        return woven(said, replies)
 
-    def _listed(self, direction: Direction, messages: Any, where: str) -> Iterator[Spoken]:
+    def _count_strange(self, exchange: dict[str, Any]) -> None:
+        """Lines that were no messages, and what whoever recorded says of the rest."""
+        for member in ("noise", "client_noise"):
+            lines = exchange.get(member)
+            self._strange += len(lines) if isinstance(lines, list) else 0
+        left_out = exchange.get("left_out")
+        told = left_out if isinstance(left_out, list) else []
+        self._notes += [f"{self._file}: {words}" for words in told if isinstance(words, str)]
+
+    def _listed(
+        self, direction: Direction, messages: Any, *where: str
+    ) -> Iterator[tuple[int, Spoken]]:
         if messages is None:
             return
         if not isinstance(messages, list):
-            raise self._wrong(where, f"must be an array and is {a_type(messages)}")
+            raise self._wrong(".".join(where), f"must be an array and is {a_type(messages)}")
         for index, message in enumerate(messages):
-            yield self._spoken(direction, message, f"{where}[{index}]")
+            for part in parts_of(message) or [message]:
+                for spoken in self._spoken(direction, part):
+                    yield index, spoken
 
-    def _spoken(self, direction: Direction, message: Any, where: str) -> Spoken:
-        if not is_message(message):
-            raise self._wrong(where, f"is no JSON-RPC message: it is {a_type(message)}")
-        return Spoken(direction=direction, message=message)
+    def _spoken(self, direction: Direction, message: Any) -> list[Spoken]:
+        """A message as it was said; none when it is JSON and no message."""
+        if message_kind(message) == "malformed":
+            self._strange += 1
+            return []
+        return [Spoken(direction=direction, message=message)]
 
     def _wrong(self, where: str, what: str) -> FormatError:
         path = f"{self._where}.{where}".strip(".") or "the file"
         help = 'an exchange is {"request": {…}, "response": {…}}; notifications have no response'
         return mistake("F008", self._file, f"{path} {what}", help)
-
-
-def _order_of(exchange: dict[str, Any], member: str, index: int | None = None) -> int | None:
-    """The number that an exchange gives to one of its messages; None when it gives none."""
-    orders = exchange.get("order")
-    found = orders.get(member) if isinstance(orders, dict) else None
-    if index is not None:
-        found = found[index] if isinstance(found, list) and index < len(found) else None
-    return found if type(found) is int else None
-
-
-def _in_order(placed: list[Placed]) -> list[Spoken]:
-    """As they were said; without numbers, as they stand in the file."""
-    numbered = [(order, spoken) for order, spoken in placed if order is not None]
-    if len(numbered) == len(placed):
-        numbered.sort(key=lambda each: each[0])
-        return [spoken for _, spoken in numbered]
-    return [spoken for _, spoken in placed]

@@ -17,6 +17,7 @@ from mcptest.traffic.passages import passages_of
 from mcptest.traffic.reading import read_recording
 from mcptest.traffic.recording import mistake
 from mcptest.traffic.telling import sentence_about
+from mcptest.traffic.texts import TextDescriber
 from mcptest.traffic.writing import WrittenCase, render_cases
 
 TYPE_CHECKING = False
@@ -86,7 +87,8 @@ class _Builder:
             for spoken in passage.messages
             for secret in secrets_in(spoken.message)
         )
-        self._describer = Describer(secrets, keep_values=keep_values)
+        self._texts = TextDescriber(secrets, self._linker.varying, keep_values=keep_values)
+        self._describer = Describer(self._texts, keep_values=keep_values)
         names = Names()
         self._case_names = [
             names.unique(self._ours(case_name(passage)), "{name} ({number})")
@@ -94,7 +96,7 @@ class _Builder:
         ]
 
     def _ours(self, text: str) -> str:
-        return self._describer.without_secrets(text)
+        return self._texts.without_secrets(text)
 
     def cases(self) -> list[WrittenCase]:
         marks = self._marks()
@@ -119,6 +121,8 @@ class _Builder:
         if not self._keep_values:
             for passage, own, name in zip(self._passages, marks, self._case_names, strict=True):
                 self._link(passage, own, name)
+            for passage, own in zip(self._passages, marks, strict=True):
+                self._linker.varying.add_bound(passage, own)
         return marks
 
     def _link(self, passage: Passage, marks: Marks, name: str) -> None:

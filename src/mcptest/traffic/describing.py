@@ -7,29 +7,24 @@ a secret, differ from what was recorded.
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.paths import render_path
 from mcptest.core.redaction import BLANK
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.values import equal, json_type
 from mcptest.traffic.hiding import REDACTED, is_secret
-from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, look_of, spans_in, without_overlaps
-from mcptest.traffic.tag import ANY, HALF_CHARACTER, TEXT, Tag, described_text
+from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, look_of
+from mcptest.traffic.tag import ANY, HALF_CHARACTER, Tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from typing import Any
 
     from mcptest.traffic.ids import Marks
     from mcptest.traffic.recording import Message, Spoken, Steps
-    from mcptest.traffic.tag import Span
+    from mcptest.traffic.texts import TextDescriber
 
 __all__ = ["Describer"]
 
-# More are not looked for outside their own keys.
-_MAX_SECRETS = 1_000
 # Of a message, what is about the message itself.
 _ENVELOPE = ("jsonrpc", "id", "method")
 # Differ from recording to recording, and mean nothing: the client chooses them.
@@ -39,11 +34,9 @@ _CHOSEN_BY_CLIENT = frozenset(["progressToken", "requestId"])
 class Describer:
     """Describes one message after the other, and keeps what the client has said so far."""
 
-    def __init__(self, secrets: Iterable[str], *, keep_values: bool) -> None:
+    def __init__(self, texts: TextDescriber, *, keep_values: bool = False) -> None:
+        self._texts = texts
         self._keep_values = keep_values
-        longest_first = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MAX_SECRETS]
-        self._secret = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
-        self._known: set[str] = set()
         self._marks: Marks = {}
         self._case = ""
         self._index = 0
@@ -96,24 +89,19 @@ class Describer:
         if key not in _CHOSEN_BY_CLIENT and not all(equal(value, other) for other in others):
             self._tell(steps, "differs between the recordings; the first one's is sent")
         if isinstance(value, str):
-            self._known.add(value)
-            self._known.update(value[start:end] for start, end, _ in spans_in(key, value))
+            self._texts.know(value, key)
             return self._writable(value, steps)
-        self._known.add(str(value))
+        self._texts.know(str(value))
         return value
 
     def _writable(self, text: str, steps: Steps = ()) -> str:
         """Text that a file can hold and that holds no secret."""
         if BLANK in text:
             self._tell(steps, f"holds {BLANK}, a secret that was blanked when it was recorded")
-        text = self.without_secrets(text)
+        text = self._texts.without_secrets(text)
         if HALF_CHARACTER.search(text):
             self._tell(steps, "holds half a character, which cannot be written")
         return str(_mended(text))
-
-    def without_secrets(self, text: str) -> str:
-        """Text of our own, with nothing secret in it that was recorded."""
-        return self._secret.sub(lambda found: _kept_blank(found[0]), text)
 
     def _tell(self, steps: Steps, what: str) -> None:
         place = visible(shorten(render_path(steps), 100))
@@ -129,7 +117,7 @@ class Describer:
                 continue
             if name in _ENVELOPE and (self._index, (name,)) not in self._marks:
                 said[name] = _mended(inner)
-            elif not _is_surplus(message, name) and not self._is_unwritable(name):
+            elif not _is_surplus(message, name) and not self._texts.is_unwritable(name):
                 said[name] = self._heard(inner, _at(others, name), (name,), name)
         return said
 
@@ -141,13 +129,14 @@ class Describer:
         is_schema = not SCHEMA_KEYS.isdisjoint(steps)
         if is_secret(key, value) and not is_schema:
             return ANY
-        if any(json_type(other) != json_type(value) for other in others):
+        if others and any(json_type(other) != json_type(value) for other in others):
             return ANY
         if isinstance(value, dict):
             return {
                 name: self._heard(inner, _at(others, name), (*steps, name), name)
                 for name, inner in value.items()
-                if not self._is_unwritable(name) and all(name in other for other in others)
+                if not self._texts.is_unwritable(name)
+                and (not others or all(name in other for other in others))
             }
         if isinstance(value, list):
             if any(len(other) != len(value) for other in others):
@@ -156,38 +145,19 @@ class Describer:
                 self._heard(inner, _at(others, index), (*steps, index), key)
                 for index, inner in enumerate(value)
             ]
-        is_constant = is_schema or key in CONSTANT_KEYS
-        return self._heard_scalar(value, others, key, is_constant=is_constant)
-
-    def _heard_scalar(
-        self, value: Any, others: tuple[Any, ...], key: str, *, is_constant: bool
-    ) -> Any:
-        tag = self._look(key, value, is_literal=is_constant or self._keep_values)
-        if not all(equal(value, other) for other in others):
-            is_precise = tag is not None and all(map(tag.is_met, others))
-            return tag if is_precise else Tag(name="type", text=json_type(value))
-        if tag is None and isinstance(value, str) and HALF_CHARACTER.search(value):
-            return TEXT
-        return value if tag is None else tag
-
-    def _look(self, key: str, value: Any, *, is_literal: bool) -> Tag | None:
-        hidden: list[Span] = []
         if isinstance(value, str):
-            hidden = [(*found.span(), r"[\s\S]+") for found in self._secret.finditer(value)]
-        if not hidden:
-            return None if is_literal else look_of(key, value, self._known)
-        varying = [] if is_literal else spans_in(key, value, self._known)
-        spans = without_overlaps([*hidden, *varying])
-        # Half a secret would be left over where one overlaps with something else.
-        return described_text(value, spans) if set(hidden) <= set(spans) else TEXT
-
-    def _is_unwritable(self, name: str) -> bool:
-        """Whether a key is better not written; what is not written is not checked."""
-        return bool(HALF_CHARACTER.search(name) or self._secret.search(name))
+            return self._texts.described(value, others, key, is_schema=is_schema)
+        is_literal = is_schema or key in CONSTANT_KEYS or self._keep_values
+        tag = None if is_literal else look_of(key, value, self._texts.known)
+        if not all(equal(value, other) for other in others):
+            return tag or Tag(name="type", text=json_type(value))
+        return value if tag is None else tag
 
 
 def _at(values: tuple[Any, ...], step: str | int) -> tuple[Any, ...]:
     """What stands at a step in each of the values, where there is something."""
+    if not values:
+        return ()
     found = []
     for value in values:
         is_member = isinstance(value, dict) and step in value
@@ -207,10 +177,6 @@ def _is_surplus(message: Message, name: str) -> bool:
 def _mended(value: Any) -> Any:
     """A text without halves of characters, which no file can hold; anything else as it is."""
     return HALF_CHARACTER.sub("\ufffd", value) if isinstance(value, str) else value
-
-
-def _kept_blank(text: str) -> str:
-    return text if text == BLANK else REDACTED
 
 
 def _blanked(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
 from mcptest.traffic.looks import SCHEMA_KEYS
@@ -36,12 +37,20 @@ def is_secret(key: str, value: object) -> bool:
         return True
     if value is None or isinstance(value, bool) or value in ("", REDACTED, [], {}):
         return False
+    return _names_secret(key) or (isinstance(value, str) and _names_token(key))
+
+
+@lru_cache(maxsize=4096)
+def _names_secret(key: str) -> bool:
     words = words_of(key)
     pairs = set(pairwise(words))
-    if not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs):
-        return True
-    is_token = words[-1:] == ("token",) and _HARMLESS_TOKENS.isdisjoint(words)
-    return is_token and isinstance(value, str)
+    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs)
+
+
+@lru_cache(maxsize=4096)
+def _names_token(key: str) -> bool:
+    words = words_of(key)
+    return words[-1:] == ("token",) and _HARMLESS_TOKENS.isdisjoint(words)
 
 
 def secrets_in(value: Any, key: str = "") -> Iterator[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from mcptest.traffic.naming import words_of
+from mcptest.traffic.shapes import NUMBER_EXPRESSION, UUID_EXPRESSION
 from mcptest.traffic.tag import NUMBER, described_text
 
 TYPE_CHECKING = False
@@ -25,12 +26,9 @@ CONSTANT_KEYS = frozenset(["description", "instructions", "mimeType", "title", "
 _DAY = "(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun)"
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
 _WORD = "[A-Z][a-z]{2}"
-_HEX = "[0-9a-fA-F]"
-_UUID = rf"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
-_NUMBER = r"\d+(?:\.\d+)?"
 _UNIT = r" ?(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?)"
 
-_FIND_UUID = re.compile(rf"(?<![0-9a-zA-Z]){_UUID}(?![0-9a-zA-Z])")
+_FIND_UUID = re.compile(rf"(?<![0-9a-zA-Z]){UUID_EXPRESSION}(?![0-9a-zA-Z])")
 _FIND_TIME = re.compile(
     r"(?<!\d)\d{4}-\d{2}-\d{2}([T ])\d{2}:\d{2}(:\d{2}(?:[.,]\d{1,9})?)?"
     r"( ?(?:Z|[+-]\d{2}:?\d{2}))?(?!\d)",
@@ -47,8 +45,9 @@ _FIND_CLOCK = re.compile(
     r"(?<![\d:.])(\d{1,2}/\d{1,2}/\d{4},? )?\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(\s[AP]M)?(?![\d:])"
 )
 _FIND_DURATION = re.compile(
-    rf"\b(?:took|in|after|elapsed|duration|runtime)[ :=]{{1,3}}({_NUMBER})(?={_UNIT}\b)"
-    rf"|\(({_NUMBER})(?={_UNIT}\))|(?<![\w.])({_NUMBER})(?={_UNIT} (?:elapsed|passed)\b)",
+    rf"\b(?:took|in|after|elapsed|duration|runtime)[ :=]{{1,3}}({NUMBER_EXPRESSION})(?={_UNIT}\b)"
+    rf"|\(({NUMBER_EXPRESSION})(?={_UNIT}\))"
+    rf"|(?<![\w.])({NUMBER_EXPRESSION})(?={_UNIT} (?:elapsed|passed)\b)",
     re.ASCII,
 )
 # A member of an object that was made into text.
@@ -63,6 +62,8 @@ _TIME_WORDS = frozenset(
 _RUN_WORDS = frozenset(["duration", "elapsed", "latency", "pid", "runtime", "took", "uptime"])
 _ID_WORDS = frozenset(["cursor", "guid", "handle", "id", "ids", "nonce", "session", "ulid", "uuid"])
 _WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+# Shorter texts are said by both sides without meaning the same.
+_LEAST_KNOWN = 4
 # Seconds, or thousandths of them, somewhere between the years 2001 and 2065.
 _EPOCHS = (range(10**9, 3 * 10**9), range(10**12, 3 * 10**12))
 
@@ -79,9 +80,9 @@ def look_of(key: str, value: object, known: Container[str] = ()) -> Tag | None:
 
 
 def without_overlaps(spans: Iterable[Span]) -> list[Span]:
-    """The spans in order, of two that overlap the one that begins first."""
+    """The spans in order, of two that overlap the one that begins first, or is longer."""
     kept: list[Span] = []
-    for span in sorted(spans, key=lambda span: span[0]):
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
         if not kept or span[0] >= kept[-1][1]:
             kept.append(span)
     return kept
@@ -97,8 +98,16 @@ def spans_in(key: str, text: str, known: Container[str] = ()) -> list[Span]:
     whole = _expression_for(key, text)
     if whole and text not in known:
         return [(0, len(text), whole)]
-    found = without_overlaps(span for find in _FINDERS for span in find(text))
-    return [span for span in found if text[span[0] : span[1]] not in known]
+    if not _MAY_VARY.search(text):
+        return []
+    found = [span for needed, find in _FINDERS if needed in text for span in find(text)]
+    kept = without_overlaps(found) if len(found) > 1 else found
+    # That the client has said 3 once does not mean that "in 3 ms" is its own.
+    return [
+        (start, end, expression)
+        for start, end, expression in kept
+        if end - start < _LEAST_KNOWN or text[start:end] not in known
+    ]
 
 
 # What is known by the key it stands under
@@ -112,10 +121,10 @@ def _expression_for(key: str, text: str) -> str:
     if words[-1] in _ID_WORDS:
         return _id_expression(text)
     if words[-1] in _TIME_WORDS and _is_epoch(text):
-        return _NUMBER
+        return NUMBER_EXPRESSION
     if not _RUN_WORDS.isdisjoint(words):
-        found = re.fullmatch(rf"{_NUMBER}({_UNIT})?", text, re.ASCII)
-        return f"{_NUMBER}{found[1] or ''}" if found else ""
+        found = re.fullmatch(rf"{NUMBER_EXPRESSION}({_UNIT})?", text, re.ASCII)
+        return f"{NUMBER_EXPRESSION}{found[1] or ''}" if found else ""
     is_day = ("day" in words or "weekday" in words) and text in _WEEKDAYS
     return "[A-Z][a-z]+day" if is_day else ""
 
@@ -151,7 +160,7 @@ def _is_epoch(digits: str) -> bool:
 
 def _uuids(text: str) -> Iterator[Span]:
     for found in _FIND_UUID.finditer(text):
-        yield (*found.span(), _UUID)
+        yield (*found.span(), UUID_EXPRESSION)
 
 
 def _times(text: str) -> Iterator[Span]:
@@ -182,7 +191,7 @@ def _clocks(text: str) -> Iterator[Span]:
 
 def _durations(text: str) -> Iterator[Span]:
     for found in _FIND_DURATION.finditer(text):
-        yield (*found.span(found.lastindex or 0), _NUMBER)
+        yield (*found.span(found.lastindex or 0), NUMBER_EXPRESSION)
 
 
 def _members(text: str) -> Iterator[Span]:
@@ -192,14 +201,17 @@ def _members(text: str) -> Iterator[Span]:
         if expression:
             yield (*found.span(2), expression)
         elif digits is not None and _is_varying_number(key, digits):
-            yield (*found.span(3), rf"-?{_NUMBER}")
+            yield (*found.span(3), rf"-?{NUMBER_EXPRESSION}")
 
 
-_FINDERS: tuple[Callable[[str], Iterator[Span]], ...] = (
-    _uuids,
-    _times,
-    _long_dates,
-    _clocks,
-    _durations,
-    _members,
+# Whatever varies has one of these; most texts have none, and are not looked through.
+_MAY_VARY = re.compile('[0-9"]')
+# Each with a character without which it finds nothing.
+_FINDERS: tuple[tuple[str, Callable[[str], Iterator[Span]]], ...] = (
+    ("-", _uuids),
+    ("-", _times),
+    (":", _long_dates),
+    (":", _clocks),
+    ("", _durations),
+    ('"', _members),
 )

@@ -7,12 +7,20 @@ are told apart by what they hold, never by their names.
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.traffic.captures import is_capture, read_sessions
 from mcptest.traffic.directions import are_turned_round, directed
 from mcptest.traffic.log_lines import MAX_MESSAGE_DEPTH, entries_of_line, entries_of_value
-from mcptest.traffic.recording import Recording, Session, mistake, opposite, parts_of
+from mcptest.traffic.recording import (
+    Recording,
+    Session,
+    is_message,
+    mistake,
+    opposite,
+    parts_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from mcptest.traffic.directions import Entry
     from mcptest.traffic.recording import Spoken
 
-__all__ = ["read_recording"]
+__all__ = ["is_traffic", "read_recording"]
 
 _KINDS = (
     "a recording is a capture (mcptest run … --capture FILE), or a log with one JSON-RPC "
@@ -32,6 +40,52 @@ _KINDS = (
 _CASE_LINE = re.compile(r"(?m)^(?:---\s*$|case\s*:|(?:in|out)\w*\s*:\s*(?:[|>{\[]\s*)?$)")
 _TURN = re.compile(r"(?:in|out)\w*\s*:")
 _MAX_NAMED_LINES = 8
+# What a file is, is seen before this.
+_MAX_SEEN_LINES = 1_000
+
+
+def is_traffic(text: str) -> bool:
+    """Whether a text is a recording that can be read: a capture, or a log.
+
+    A case file is none, though it holds messages.
+    """
+    text = text.removeprefix("\ufeff")
+    if re.match(r"\s*[\[{]", text):
+        try:
+            value = parse_json(text, MAX_MESSAGE_DEPTH)
+        except NotJsonError:
+            return _is_log(text)
+        if is_capture(value) or _is_case(value):
+            return is_capture(value)
+        return bool(_entries_of_values(value if isinstance(value, list) else [value]))
+    return _is_log(text)
+
+
+def _is_log(text: str) -> bool:
+    """Whether a line says something before any line that only a case file has."""
+    lines = [line for line in text.split("\n", _MAX_SEEN_LINES)[:_MAX_SEEN_LINES] if line.strip()]
+    for line, following in zip_longest(lines, lines[1:], fillvalue="---"):
+        if re.match(r"case\s*:", line) or _TURN.match(line):
+            return False
+        entries = [] if line[0].isspace() else entries_of_line(line)
+        if entries:
+            # An object with both sides may be a document of cases, and then it stands alone.
+            return not (following.startswith("---") and _is_case(_value_of(line)))
+    return False
+
+
+def _value_of(line: str) -> object:
+    try:
+        return parse_json(line.strip(), MAX_MESSAGE_DEPTH)
+    except NotJsonError:
+        return None
+
+
+def _is_case(value: object) -> bool:
+    """Whether an object is a case written in JSON."""
+    if not isinstance(value, dict) or is_message(value):
+        return False
+    return any(key == "case" or _TURN.match(f"{key}:") for key in value)
 
 
 def read_recording(text: str, file: str) -> Recording:
@@ -61,7 +115,8 @@ def _read_log(text: str, file: str, error: NotJsonError) -> Recording:
     for number, line in enumerate(text.split("\n"), 1):
         found = entries_of_line(line)
         entries += found
-        is_log = is_log or (bool(found) and not _TURN.match(line))
+        # Cases may have messages on lines of their own, below their keys.
+        is_log = is_log or (bool(found) and not line[0].isspace() and not _TURN.match(line))
         if not found and line.strip():
             left_out.append(number)
     if not is_log and _CASE_LINE.search(text):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import Record
-from mcptest.matching.patterns import Pattern
-from mcptest.matching.tags import read_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +13,12 @@ if TYPE_CHECKING:
     # From, to, and the regular expression for what may stand there.
     Span = tuple[int, int, str]
 
-__all__ = ["ANY", "HALF_CHARACTER", "NUMBER", "TEXT", "Tag", "described_text"]
+__all__ = ["ANY", "HALF_CHARACTER", "MAX_DESCRIBED", "NUMBER", "TEXT", "Tag", "described_text"]
 
 # Of a pair that JSON can name and no file can hold.
 HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 # A longer text would make an expression that takes too long to compile.
-_MAX_DESCRIBED = 20_000
+MAX_DESCRIBED = 20_000
 
 
 class Tag(Record):
@@ -28,11 +26,6 @@ class Tag(Record):
 
     name: str
     text: str = ""
-
-    def is_met(self, value: object) -> bool:
-        """Whether a value is what the tag describes; a name that is used again is anything."""
-        pattern = read_tag(self.name, self.text)
-        return pattern.is_met(value) if isinstance(pattern, Pattern) else True
 
 
 ANY = Tag(name="any")
@@ -46,9 +39,9 @@ def described_text(text: str, spans: Iterable[Span]) -> Tag | None:
     if not spans:
         return None
     start, end, expression = spans[0]
-    if (start, end) == (0, len(text)):
+    if len(spans) == 1 and (start, end) == (0, len(text)):
         return Tag(name="re", text=f"^{expression}$")
-    if len(text) > _MAX_DESCRIBED or HALF_CHARACTER.search(text):
+    if len(text) > MAX_DESCRIBED or HALF_CHARACTER.search(text):
         return TEXT
     pieces: list[str] = []
     done = 0

@@ -7,6 +7,7 @@ written as itself.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
@@ -40,17 +41,17 @@ def render_cases(heading: str, cases: Iterable[WrittenCase]) -> str:
     """The text of a case file."""
     # A document of comments only is no case, and what it says belongs to none.
     documents = [f"# {visible(heading)}\n"]
-    documents += ["".join(f"{line}\n" for line in _document(case)) for case in cases]
+    documents += ["\n".join([*_document(case), ""]) for case in cases]
     return "\n---\n".join(documents)
 
 
-def _document(case: WrittenCase) -> Iterator[str]:
-    yield f"# {visible(case.comment)}"
-    yield f"case: {_scalar_line(case.name)}"
+def _document(case: WrittenCase) -> list[str]:
+    lines = [f"# {visible(case.comment)}", f"case: {_scalar_line(case.name)}"]
     if case.skip:
-        yield f"_skip: {_scalar_line(case.skip)}"
+        lines.append(f"_skip: {_scalar_line(case.skip)}")
     for key, message in case.messages:
-        yield from _entry(f"{key}:", message, "")
+        _write(lines, f"{key}:", message, "")
+    return lines
 
 
 def _scalar_line(text: str) -> str:
@@ -59,25 +60,25 @@ def _scalar_line(text: str) -> str:
     return text if is_plain and resolve_plain(text) == text else _quoted(text)
 
 
-def _entry(head: str, value: Any, indent: str, tail: str = "") -> Iterator[str]:
+def _write(lines: list[str], head: str, value: Any, indent: str, tail: str = "") -> None:
     """The lines of a value behind its key: one line if it fits, else one per member."""
     lead = f"{indent}{head} " if head else indent
     if not isinstance(value, (dict, list)) or not value:
-        yield f"{lead}{_flow(value)}{tail}".rstrip()
+        lines.append(f"{lead}{_flow(value)}{tail}".rstrip())
         return
     if _may_fit(value) and len(line := f"{lead}{_flow(value)}{tail}") <= _WIDTH:
-        yield line
+        lines.append(line)
         return
     opened, closed = "{}" if isinstance(value, dict) else "[]"
     if not indent:
         # JSON begins below its key, and never in the first column.
-        yield head
+        lines.append(head)
         indent = lead = "  "
-    yield f"{lead}{opened}"
-    members = list(_members(value))
-    for index, (name, member) in enumerate(members, 1):
-        yield from _entry(name, member, f"{indent}  ", "," if index < len(members) else "")
-    yield f"{indent}{closed}{tail}"
+    lines.append(f"{lead}{opened}")
+    last = len(value) - 1
+    for index, (name, member) in enumerate(_members(value)):
+        _write(lines, name, member, f"{indent}  ", "," if index < last else "")
+    lines.append(f"{indent}{closed}{tail}")
 
 
 def _may_fit(value: Any) -> bool:
@@ -116,6 +117,7 @@ def _flow(value: Any) -> str:
     return dump_json(value)
 
 
+@lru_cache(maxsize=4096)
 def _key(key: str) -> str:
     quoted = _quoted(key)
     return f"? {quoted} :" if len(quoted) > _MAX_KEY else f"{quoted}:"
@@ -127,7 +129,7 @@ def _tag(tag: Tag) -> str:
         return f"!!{tag.name} "
     if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", tag.text):
         return f"!!{tag.name} {tag.text}"
-    if visible(tag.text) == tag.text:
+    if "\n" not in tag.text and visible(tag.text) == tag.text:
         single = tag.text.replace("'", "''")
         return f"!!{tag.name} '{single}'"
     return f"!!{tag.name} {_quoted(tag.text)}"
@@ -136,4 +138,6 @@ def _tag(tag: Tag) -> str:
 def _quoted(text: str) -> str:
     """Text in double quotes, with the escapes that JSON and YAML share."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    # As `visible` would: what has only these in it need not be gone through by character.
+    escaped = escaped.replace("\n", "\\n").replace("\t", "\\t")
     return f'"{visible(escaped)}"'

@@ -111,6 +111,108 @@ def test_numbers_say_in_which_order_everything_was_said() -> None:
     ]
 
 
+QUESTIONS = [request(7, "roots/list"), request(8, "roots/list")]
+REPLIES = [result(7), result(8)]
+
+
+def test_without_numbers_an_answer_of_the_client_stands_behind_its_question() -> None:
+    asked = {"request": call(1), "server_messages": QUESTIONS, "response": result(1)}
+    strays = [result(9), *REPLIES]
+    assert said(capture(asked | {"replies": strays})) == [
+        [
+            ("in", call(1)),
+            ("out", QUESTIONS[0]),
+            ("in", REPLIES[0]),
+            ("out", QUESTIONS[1]),
+            ("in", REPLIES[1]),
+            ("in", result(9)),
+            ("out", result(1)),
+        ]
+    ]
+
+
+def test_with_numbers_it_stands_where_it_was_said() -> None:
+    asked = {"request": call(1), "server_messages": QUESTIONS, "response": result(1)}
+    order = {"request": 1, "server_messages": [2, 3], "replies": [4, 5], "response": 6}
+    (found,) = said(capture(asked | {"replies": REPLIES, "order": order}))
+    assert [side for side, _ in found] == ["in", "out", "out", "in", "in", "out"]
+
+
+def test_what_has_no_number_stands_behind_what_comes_before_it_in_the_file() -> None:
+    note = told("notifications/message", level="info", data="late")
+    text = capture(
+        {"request": call(1), "response": result(1), "order": {"request": 1, "response": 4}},
+        {"request": call(2), "response": result(2), "order": {"request": 2, "response": 3}},
+        {"request": call(3), "server_messages": [note], "response": result(3)},
+    )
+    assert [message.get("id") for _, message in said(text)[0]] == [1, 2, 2, 3, None, 3, 1]
+
+
+def test_what_the_server_says_after_its_answer_stands_there() -> None:
+    note = told("notifications/message", level="info", data="done")
+    order = {"request": 1, "response": 2, "server_messages": [3]}
+    text = capture(
+        {"request": call(1), "response": result(1), "server_messages": [note], "order": order},
+        {"request": call(2), "order": {"request": 4}},
+    )
+    assert said(text) == [[("in", call(1)), ("out", result(1)), ("out", note), ("in", call(2))]]
+
+
+def test_calls_under_one_number_are_the_batch_that_they_were() -> None:
+    text = capture(
+        {"request": call(1), "response": result(1), "order": {"request": 1, "response": 2}},
+        {"request": call(2), "response": result(2), "order": {"request": 1, "response": 2}},
+    )
+    answers = [("out", result(1)), ("out", result(2))]
+    assert said(text) == [[("in", [call(1), call(2)]), *answers]]
+    without = json.loads(text)
+    for exchange in without["exchanges"]:
+        del exchange["order"]
+    assert [side for side, _ in said(json.dumps(without))[0]] == ["in", "out", "in", "out"]
+
+
+def test_a_batch_with_an_answer_in_it_is_taken_apart() -> None:
+    asked = {"request": call(1), "server_messages": [QUESTIONS[0]], "replies": [REPLIES[0]]}
+    text = capture(
+        asked | {"order": {"request": 1, "server_messages": [2], "replies": [3]}},
+        {"request": call(2), "order": {"request": 3}},
+    )
+    assert said(text)[0][2:] == [("in", REPLIES[0]), ("in", call(2))]
+
+
+def test_a_batch_of_the_server_is_taken_apart() -> None:
+    notes = [told("notifications/message", data=each) for each in "ab"]
+    text = capture({"request": call(1), "server_messages": [notes], "response": result(1)})
+    assert said(text)[0][1:3] == [("out", each) for each in notes]
+
+
+def test_lines_that_are_no_messages_are_left_out_and_told() -> None:
+    exchange = {
+        "request": call(1),
+        "response": result(1),
+        "server_messages": [5, {"level": "info"}, []],
+        "noise": ["banner"],
+        "client_noise": ["hello"],
+        "left_out": ["7 lines of 700 bytes in all were passed on and not recorded"],
+    }
+    found = read_recording(capture(exchange, {"request": {"odd": 1}, "response": {"a": 1}}), FILE)
+    assert [each.message for each in found.sessions[0].messages] == [call(1), result(1)]
+    assert found.notes == (
+        "session.json: 7 lines of 700 bytes in all were passed on and not recorded",
+        "session.json: 7 lines are no message, and were left out",
+    )
+    one = capture({"request": call(1), "noise": ["x"]})
+    assert read_recording(one, FILE).notes == (
+        "session.json: 1 line is no message, and was left out",
+    )
+    assert read_recording(capture({"request": call(1), "noise": []}), FILE).notes == ()
+
+
+def test_a_request_that_breaks_the_protocol_is_said_again_as_it_was() -> None:
+    odd = {"jsonrpc": "2.0", "id": 1, "method": 5}
+    assert said(capture({"request": odd})) == [[("in", odd)]]
+
+
 def test_what_stands_beside_the_exchanges_is_used_only_if_it_says_where_it_belongs() -> None:
     progress = told("notifications/progress", progressToken=1, progress=1)
     message = told("notifications/message", level="info", data="x")
@@ -151,11 +253,11 @@ def test_several_servers_in_one_capture_are_told() -> None:
         (capture({"request": 5}), "exchanges[0].request is no JSON-RPC message: it is a number"),
         (
             capture({"request": call(1), "response": "x"}),
-            "exchanges[0].response[0] is no JSON-RPC message: it is text",
+            "exchanges[0].response is no JSON-RPC message: it is text",
         ),
         (
-            capture({"request": request(1, 5)}),  # type: ignore[arg-type]
-            "exchanges[0].request is no JSON-RPC message: it is an object",
+            capture({"request": call(1), "response": [result(1), 5]}),
+            "exchanges[0].response[1] is no JSON-RPC message: it is a number",
         ),
         ('{"exchanges": {}}', "exchanges must be an array and is an object"),
         ('[{"exchanges": []}, {}]', "[1] is no session: it has no exchanges"),
@@ -163,6 +265,11 @@ def test_several_servers_in_one_capture_are_told() -> None:
             capture({"request": call(1), "server_messages": {}}),
             "exchanges[0].server_messages must be an array and is an object",
         ),
+        (
+            capture({"request": call(1), "replies": "x"}),
+            "exchanges[0].replies must be an array and is text",
+        ),
+        (capture({"request": call(1)}, prologue=[]), "prologue must be an object and is an array"),
     ],
 )
 def test_a_capture_with_a_mistake_is_refused_with_its_place(text: str, mistake: str) -> None:

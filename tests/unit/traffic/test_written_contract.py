@@ -165,8 +165,8 @@ def test_a_contract_is_yaml_for_everybody() -> None:
     ],
 )
 def test_a_tag_is_written_so_that_it_is_read_as_such(tag: Tag, written: str) -> None:
-    message = {"result": {"a": tag, "b": [tag], "c": tag}, "id": 1}
-    asked = {"method": "x", "id": 1}
+    message = {"jsonrpc": "2.0", "result": {"a": tag, "b": [tag], "c": tag}, "id": 1}
+    asked = {"jsonrpc": "2.0", "method": "x", "id": 1}
     case = WrittenCase(name="a", comment="b", messages=(("in", asked), ("out", message)))
     text = render_cases("", [case])
     assert f'"a": {written}' in text

@@ -9,9 +9,12 @@ from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.group import written
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
 from mcptest.traffic.reading import read_recording
 from mcptest.traffic.recording import Recording
+from mcptest.traffic.tag import Tag
 
 Message = dict[str, Any]
 
@@ -75,7 +78,8 @@ def contract(*said: tuple[str, Any], keep_values: bool = False) -> Contract:
 def loaded(text: str) -> Suite:
     suite, warnings = load_cases(text, "a.cases.yaml", builtin_registry(), {})
     for_mock, _ = load_cases(text, "a.cases.yaml", builtin_registry(), {}, for_mock=True)
-    assert warnings == ()
+    # That a text might be meant as a pattern is said of whatever looks like one.
+    assert [each.message for each in warnings if "_patterns: true" not in each.message] == []
     assert len(suite.cases) == len(for_mock.cases)
     return suite
 
@@ -93,3 +97,11 @@ def answer_to_call(value: Any, **beside: Any) -> Any:
     """What becomes of a value in the answer to a call."""
     made = contract(*HANDSHAKE, ("in", call(2)), ("out", result(2, value=value, **beside)))
     return cases_of(made.text)["tools/call get_time"]["out"]["result"]["value"]
+
+
+def is_met(tag: Tag | str, value: object) -> bool:
+    """Whether a value is what a tag describes; a text only by itself."""
+    if isinstance(tag, str):
+        return tag == value
+    pattern = read_tag(tag.name, tag.text)
+    return pattern.is_met(value) if isinstance(pattern, Pattern) else True

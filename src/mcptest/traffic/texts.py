@@ -1,0 +1,101 @@
+"""Texts of the server as a contract has them: what varies in them, what differs, what is secret."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.redaction import BLANK
+from mcptest.traffic.frames import frame_of, tokens_of
+from mcptest.traffic.hiding import REDACTED
+from mcptest.traffic.looks import CONSTANT_KEYS, spans_in, without_overlaps
+from mcptest.traffic.tag import HALF_CHARACTER, MAX_DESCRIBED, TEXT, described_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from mcptest.traffic.tag import Span, Tag
+    from mcptest.traffic.varying import Varying
+
+__all__ = ["TextDescriber"]
+
+# More are not looked for outside their own keys.
+_MAX_SECRETS = 1_000
+
+
+class TextDescriber:
+    """Describes one text after the other; `known` is what the client has said so far."""
+
+    def __init__(
+        self, secrets: Iterable[str], varying: Varying, *, keep_values: bool = False
+    ) -> None:
+        longest_first = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MAX_SECRETS]
+        self._secret = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
+        self._varying = varying
+        self._keep_values = keep_values
+        self._unwritable: dict[str, bool] = {}
+        self.known: set[str] = set()
+
+    def know(self, text: str, key: str = "") -> None:
+        """The client has said this: when the server says it again, it stays."""
+        self.known.add(text)
+        self.known.update(text[start:end] for start, end, _ in spans_in(key, text))
+
+    def without_secrets(self, text: str) -> str:
+        """Text of our own, with nothing secret in it that was recorded."""
+        return self._secret.sub(lambda found: _kept_blank(found[0]), text)
+
+    def is_unwritable(self, name: str) -> bool:
+        """Whether a key is better not written; what is not written is not checked."""
+        if name not in self._unwritable:
+            is_varying = name in self._varying and not self._keep_values
+            is_bad = HALF_CHARACTER.search(name) or self._secret.search(name)
+            self._unwritable[name] = bool(is_varying or is_bad)
+        return self._unwritable[name]
+
+    def described(
+        self, text: str, others: Iterable[str], key: str, *, is_schema: bool = False
+    ) -> Tag | str:
+        """A text of the server; `others` stand in its place in further recordings."""
+        texts = list(dict.fromkeys((text, *others)))
+        if len(texts) > 1:
+            return self._framed(texts, key, is_schema=is_schema)
+        spans = self._spans(key, text, is_schema=is_schema)
+        tag = TEXT if spans is None else described_text(text, spans)
+        if tag is None and HALF_CHARACTER.search(text):
+            return TEXT
+        return text if tag is None else tag
+
+    def _framed(self, texts: list[str], key: str, *, is_schema: bool) -> Tag:
+        """What texts have in common, and expressions for the rest; any text when it is little."""
+        found = [self._spans(key, text, is_schema=is_schema) for text in texts]
+        spans = [each for each in found if each is not None]
+        if max(map(len, texts)) > MAX_DESCRIBED or len(spans) < len(texts):
+            return TEXT
+        tokens = list(map(tokens_of, texts, spans))
+        if all(each.keys == tokens[0].keys for each in tokens):
+            # They differ in nothing but what varies by its look.
+            return described_text(texts[0], spans[0]) or TEXT
+        frame = frame_of(tokens)
+        return (described_text(texts[0], frame) if frame else None) or TEXT
+
+    def _spans(self, key: str, text: str, *, is_schema: bool) -> list[Span] | None:
+        """What varies in a text or is secret; None when half a secret would be left over."""
+        hidden = [(*found.span(), r"[\s\S]+") for found in self._secret.finditer(text)]
+        varying = [] if self._keep_values or is_schema else self._varying_spans(key, text)
+        if not hidden:
+            return varying
+        spans = without_overlaps([*hidden, *varying])
+        return spans if set(hidden) <= set(spans) else None
+
+    def _varying_spans(self, key: str, text: str) -> list[Span]:
+        if text in self.known:
+            return []
+        is_constant = key in CONSTANT_KEYS
+        spans = [] if is_constant else spans_in(key, text, self.known)
+        found = list(self._varying.spans_in(text, self.known, are_words_kept=is_constant))
+        return without_overlaps([*spans, *found]) if found else spans
+
+
+def _kept_blank(text: str) -> str:
+    return text if text == BLANK else REDACTED
