@@ -94,6 +94,13 @@ def test_a_folder_stands_for_all_files_in_it(contract: Path) -> None:
     assert "### other.cases.yaml\n" in out
 
 
+def test_a_server_that_a_contract_names_need_not_be_complete(contract: Path) -> None:
+    text = "_server: {command: x, env: {KEY: '${NOT_SET_ANYWHERE}'}}\n---\n" + CASES
+    contract.write_text(text, encoding="utf-8")
+    ended = docs(contract.parent, contract.name)
+    assert (ended.code, ended.err) == (0, "")
+
+
 def test_a_conductor_file_is_documented_as_well() -> None:
     ended = docs(EXAMPLE, "files.test.mcp.yml")
     assert ended.code == 0

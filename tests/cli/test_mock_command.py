@@ -128,6 +128,49 @@ def test_a_capture_is_played_as_it_was_recorded(folder: Path) -> None:
         assert "1 of 3 cases" in client.leave().err
 
 
+def test_a_log_of_messages_is_played_like_a_capture(folder: Path) -> None:
+    response = {"jsonrpc": "2.0", "id": 2, "result": {"contents": [{"uri": "note://one"}]}}
+    lines = [{"in": READ}, {"out": response}]
+    (folder / "tee.log").write_text("".join(f"{json.dumps(x)}\n" for x in lines), encoding="utf-8")
+    with mocking(folder, "tee.log") as client:
+        client.send(READ)
+        assert client.message() == response
+        assert "1 of 1 cases" in client.leave().err
+
+
+def test_a_message_in_a_comment_makes_no_log_of_a_file_of_cases(folder: Path) -> None:
+    text = f"# for example {json.dumps(READ)}\n{CONTRACT}"
+    (folder / "told_test.yaml").write_text(text, encoding="utf-8")
+    with mocking(folder, "told_test.yaml") as client:
+        assert "0 of 2 cases" in client.leave().err
+
+
+def test_a_file_that_is_given_twice_is_played_once(folder: Path) -> None:
+    (folder / "link.yaml").symlink_to("contract_test.yaml")
+    with mocking(folder, "contract_test.yaml", "./contract_test.yaml", "link.yaml") as client:
+        assert "0 of 2 cases" in client.leave().err
+
+
+def test_a_server_that_a_contract_names_need_not_be_complete(folder: Path) -> None:
+    text = f"_server: {{command: x, env: {{KEY: '${{NOT_SET_ANYWHERE}}'}}}}\n{CONTRACT}"
+    (folder / "named_test.yaml").write_text(text, encoding="utf-8")
+    with mocking(folder, "named_test.yaml") as client:
+        assert "0 of 2 cases" in client.leave().err
+
+
+@pytest.mark.parametrize(
+    ("id", "told"), [(None, None), (1.5, 1.5), ([], None), ({}, None), (True, None)]
+)
+def test_verify_is_exit_1_when_an_id_is_none(folder: Path, id: object, told: object) -> None:
+    with mocking(folder, "contract_test.yaml", "--verify") as client:
+        client.send(call("add", a=1, b=2), READ, call("add", id, a=1, b=2))
+        answers = [client.message() for _ in range(3)]
+        ended = client.leave()
+    assert (answers[2]["error"]["code"], answers[2]["id"]) == (-32600, told)
+    assert "2 of 2 cases exercised, 1 wrong call" in ended.err
+    assert ended.code == 1
+
+
 # Our own client
 
 
@@ -165,6 +208,69 @@ def test_a_contract_is_kept_by_its_own_mock(folder: Path) -> None:
     assert (ended.code, summary["passed"], summary["total"]) == (0, 2, 2)
 
 
+OPENINGS = """\
+case: Says one
+out_log: {jsonrpc: "2.0", method: notifications/message, params: {level: info, data: one}}
+in: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: a}}
+out: {jsonrpc: "2.0", id: 1, result: {content: []}}
+---
+case: Says nothing
+in: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: b}}
+out: {jsonrpc: "2.0", id: 1, result: {content: []}}
+---
+case: Says three
+out_changed: {jsonrpc: "2.0", method: notifications/tools/list_changed}
+in: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: c}}
+out: {jsonrpc: "2.0", id: 1, result: {content: []}}
+---
+case: Says four
+out_changed: {jsonrpc: "2.0", method: notifications/prompts/list_changed}
+"""
+
+
+def test_openings_of_later_cases_are_kept_by_their_own_mock(folder: Path) -> None:
+    (folder / "o_test.yaml").write_text(OPENINGS, encoding="utf-8")
+    command = f"{sys.executable} -m mcptest mock o_test.yaml --report r.json"
+    words = ("--server-command", command, "--timeout", "5000", "--json")
+    ended = mcptest(folder, "run", "o_test.yaml", *words)
+    assert (ended.code, ended.report()["summary"]["passed"]) == (0, 4)
+    report = json.loads((folder / "r.json").read_text(encoding="utf-8"))
+    assert (len(report["exercised"]), report["wrong"]) == (4, [])
+
+
+SECRETIVE = {
+    "server_label": "x",
+    "server_capabilities": {},
+    "exchanges": [
+        {
+            "request": call("login", 1, password="hunter2-xyz"),
+            "response": {"jsonrpc": "2.0", "id": 1, "result": {"content": []}},
+        }
+    ],
+}
+
+
+def test_a_client_with_a_secret_gets_what_was_recorded_for_it(folder: Path) -> None:
+    (folder / "c.json").write_text(json.dumps(SECRETIVE), encoding="utf-8")
+    with mocking(folder, "c.json", "--verify") as client:
+        client.send(call("login", 1, password="hunter2-xyz"))
+        assert client.message()["result"] == {"content": []}
+        assert client.leave().code == 0
+
+
+def test_a_secret_in_a_wrong_call_is_told_nowhere(folder: Path) -> None:
+    (folder / "c.json").write_text(json.dumps(SECRETIVE), encoding="utf-8")
+    with mocking(folder, "c.json", "--report", "r.json") as client:
+        client.send(call("login", 1, password="hunter2-xyz", more="of it"))
+        answer = client.line().decode("utf-8")
+        ended = client.leave()
+    report = (folder / "r.json").read_text(encoding="utf-8")
+    for text in (answer, report, ended.err):
+        assert "hunter2" not in text
+    assert "of it" in answer
+    assert "(hidden)" in report
+
+
 # What makes no sense
 
 
@@ -180,6 +286,9 @@ def test_a_contract_is_kept_by_its_own_mock(folder: Path) -> None:
         (["manifest.yaml", "--fault", "logging/setLevel=hang"], "nothing asks for"),
         (["contract_test.yaml", "--latency", "soon"], "error: --latency must be"),
         (["contract_test.yaml", "--report", "no/r.json"], "error: cannot write no/r.json"),
+        (["contract_test.yaml", "--report", "contract_test.yaml"], "a report would replace it"),
+        (["manifest.yaml", "--report", "./manifest.yaml"], "a report would replace it"),
+        (["manifest.yaml", "--report", "/dev/stdout"], "is standard output"),
         (["contract_test.yaml", "--verfiy"], "did you mean --verify?"),
     ],
 )
@@ -189,6 +298,8 @@ def test_a_command_that_makes_no_sense_serves_nothing(
     ended = mcptest(folder, "mock", *words)
     assert (ended.code, ended.out) == (2, "")
     assert error in ended.err
+    assert (folder / "contract_test.yaml").read_text(encoding="utf-8") == CONTRACT
+    assert (folder / "manifest.yaml").read_text(encoding="utf-8") == MANIFEST
 
 
 def test_the_mistakes_of_all_files_are_told_before_anything_is_served(folder: Path) -> None:
@@ -210,6 +321,32 @@ def test_an_answer_that_cannot_be_made_up_is_a_mistake(folder: Path, value: str)
     ended = mcptest(folder, "mock", "bad.yaml")
     assert ended.code == 2
     assert "is to be sent" in ended.err
+
+
+@pytest.mark.parametrize(
+    "value", ["!!re '^(([0-9a-f-]+)+)+Z!(?=x)$'", "'match:regex:^(([0-9a-f-]+)+)+Z!(?=x)$'"]
+)
+def test_a_pattern_that_takes_for_ever_is_a_mistake_with_its_place(
+    folder: Path, value: str
+) -> None:
+    text = (
+        "_patterns: true\nin: {jsonrpc: '2.0', id: 1, method: x}\n"
+        f"out: {{jsonrpc: '2.0', id: 1, result: {{v: {value}}}}}\n"
+    )
+    (folder / "slow.yaml").write_text(text, encoding="utf-8")
+    ended = mcptest(folder, "mock", "slow.yaml")
+    assert ended.code == 2
+    assert "slow.yaml:3" in ended.err
+    assert "is to be sent" in ended.err
+
+
+def test_a_method_that_is_a_tag_is_a_mistake_with_its_place(folder: Path) -> None:
+    text = "case: a\nin: {jsonrpc: '2.0', id: 1, method: !!re '^tools/'}\n"
+    (folder / "tagged.yaml").write_text(text, encoding="utf-8")
+    ended = mcptest(folder, "mock", "tagged.yaml")
+    assert ended.code == 2
+    assert "tagged.yaml:2" in ended.err
+    assert "write a case for each method" in ended.err
 
 
 def test_a_contract_of_which_nothing_is_left_is_exit_7(folder: Path) -> None:

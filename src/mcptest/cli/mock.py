@@ -7,6 +7,7 @@ import sys
 from mcptest.cli.mock_loading import load_player
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, write_file
+from mcptest.cli.report_clashes import refuse_clashes
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import PatternTimeoutError, UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -43,6 +44,7 @@ def mock(arguments: Arguments) -> int:
         raise UsageError("mcptest mock needs a file: cases, a capture or a manifest")
     file = arguments.last("--report")
     if arguments.has("--report"):
+        refuse_clashes([file], arguments)
         check_writable(file)
     player, warnings = load_player(arguments.paths, is_once=arguments.has("--once"))
     faults = parse_faults(arguments.all("--latency"), arguments.all("--fault"), player.methods)

@@ -16,7 +16,9 @@ from mcptest.mock.file_kind import kind_of_file
 from mcptest.mock.manifest import load_manifest, merged_manifests
 from mcptest.mock.script import RECORDED, build_script
 from mcptest.runner.discovery import read_text
-from mcptest.traffic import contract_text
+from mcptest.runner.loading import Unneeded
+from mcptest.traffic import contract_text, is_traffic
+from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +31,14 @@ if TYPE_CHECKING:
 
 __all__ = ["load_player"]
 
+# How long a regular expression may compute while a text is made up for it.
+_PATTERN_LIMIT = CpuLimit(1.0)
+
 
 def load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Diagnostic]]:
     """Who plays these files, and warnings. FormatError lists every mistake in them."""
     files = _Files()
-    for path in paths:
+    for path in _each_once(paths):
         _refuse_missing(path)
         files.read(path)
     if files.mistakes:
@@ -47,7 +52,7 @@ def load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Di
         if is_once:
             raise UsageError("--once is for cases: what a manifest offers is always there")
         return ManifestPlayer(merged_manifests(files.manifests)), files.warnings
-    script = build_script(files.suites)
+    script = build_script(files.suites, _PATTERN_LIMIT)
     if not script.acts:
         raise NothingSelectedError(
             "every case in these files is skipped, so nothing is left to play"
@@ -73,7 +78,7 @@ class _Files:
 
     def _read(self, path: str) -> None:
         text = read_text(path)
-        kind = kind_of_file(text)
+        kind = _kind_of(text)
         if kind == "manifest":
             manifest, slips = load_manifest(text, path, self._registry)
             self.manifests.append(manifest)
@@ -89,8 +94,31 @@ class _Files:
 
     def _cases(self, text: str, path: str) -> tuple[Suite, tuple[Diagnostic, ...]]:
         return load_cases(
-            text, path, self._registry, os.environ, _reader_beside(path), for_mock=True
+            text,
+            path,
+            self._registry,
+            # No server is started, whatever the file says of one.
+            Unneeded(os.environ),
+            _reader_beside(path),
+            for_mock=True,
+            bounded=_PATTERN_LIMIT,
         )
+
+
+def _each_once(paths: Sequence[str]) -> list[str]:
+    """The paths without those that lead to a file once more."""
+    found: dict[str, str] = {}
+    for path in paths:
+        found.setdefault(os.path.realpath(path), path)
+    return list(found.values())
+
+
+def _kind_of(text: str) -> str:
+    """What is in a file; a log of messages is played like a capture."""
+    kind = kind_of_file(text)
+    # What a comment quotes is nothing that was said.
+    said = (line for line in text.splitlines() if not line.startswith("#"))
+    return "capture" if kind == "cases" and is_traffic("\n".join(said)) else kind
 
 
 def _refuse_missing(path: str) -> None:

@@ -16,6 +16,7 @@ from mcptest.mock.implied import (
 )
 from mcptest.mock.refusal import INVALID_PARAMS, refusal
 from mcptest.mock.report import MockReport
+from mcptest.mock.secret_values import hidden
 from mcptest.mock.state import Sent, fresh_state
 
 TYPE_CHECKING = False
@@ -105,7 +106,7 @@ class ManifestPlayer:
         arguments = _params(message).get("arguments") or {}
         if not isinstance(arguments, dict):
             return _refused(state, message, INVALID_PARAMS, "arguments must be an object", offer)
-        wrong = offer.check(arguments)
+        wrong = _wrong_with(offer, arguments)
         if wrong:
             return _refused(
                 state, message, INVALID_PARAMS, wrong, offer, (_said(wrong, "params.arguments"),)
@@ -163,6 +164,15 @@ class ManifestPlayer:
             message="answers nothing that was asked",
         )
         return state.blame(message, None, (found,)), ()
+
+
+def _wrong_with(offer: Offer, arguments: Mapping[str, object]) -> str:
+    """What is wrong with the arguments, "" when nothing is; no secret is quoted."""
+    wrong = offer.check(arguments)
+    told = hidden(arguments)
+    if not wrong or told == arguments:
+        return wrong
+    return offer.check(told) or "the arguments are not valid: what is wrong is a hidden value"
 
 
 def _nearest(offer: Offer, arguments: Mapping[str, object]) -> tuple[Mismatch, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.mock.bodies import LISTS
+from mcptest.mock.cue_index import bits_of
 from mcptest.mock.derived import listed
 from mcptest.mock.finding import differences, find_cue
 from mcptest.mock.implied import (
@@ -17,7 +18,8 @@ from mcptest.mock.implied import (
     initialize_result,
 )
 from mcptest.mock.nearest import nearest_cue
-from mcptest.mock.playing import UnboundNameError, hear, say, say_opening
+from mcptest.mock.openings import is_exercised, open_first, open_next
+from mcptest.mock.playing import UnboundNameError, hear, say
 from mcptest.mock.refusal import INVALID_PARAMS, refusal
 from mcptest.mock.report import MockReport
 from mcptest.mock.state import Owed, Sent, fresh_state
@@ -49,16 +51,12 @@ class ContractPlayer:
         return tuple(dict.fromkeys((*self._script.methods, *BEFORE_HANDSHAKE, *LISTS)))
 
     def start(self) -> State:
-        return fresh_state(self._script.opening)
+        return fresh_state(bits_of(self._script.opening))
 
     def report(self, state: State) -> MockReport:
         """What the client did in a session; a case is exercised when all of it came."""
         script = self._script
-        unsent = {script.lines[index].act for index in state.unsent}
-        exercised = [
-            number not in unsent and all(map(state.has_used, act.cues))
-            for number, act in enumerate(script.acts)
-        ]
+        exercised = [is_exercised(script, state, act) for act, _ in enumerate(script.acts)]
         asked = [script.lines[each.line] for each in state.asked.values()]
         awaited = {line.act: line.method for line in reversed(asked) if line.reply is not None}
         return MockReport.of([act.place() for act in script.acts], exercised, state, awaited)
@@ -80,10 +78,11 @@ class ContractPlayer:
             state, sent = self._play(state, cue, message)
         else:
             state, sent = self._without_cue(state, message)
-        return self._and_late(before, state, (*opening, *sent))
+        return self._and_openings(before, state, (*opening, *sent))
 
     def _initialize(self, state: State, message: Message) -> Outcome:
         """Who the client is, is not the contract's business: any cue for it will do."""
+        before = state
         cues = self._script.cues_for("request", "initialize")
         welcoming = [cue for cue in cues if "error" not in self._script.answer_to(cue)]
         cue = find_cue(self._script, state, "request", message)
@@ -97,7 +96,7 @@ class ContractPlayer:
         if cue.index in {each.index for each in welcoming}:
             # A client does this once: all cases that begin with it have had it.
             state = state.use(*(each.index for each in welcoming))
-        return _negotiated(state, sent)
+        return self._and_openings(before, *_negotiated(state, sent))
 
     def _initialized(self, message: Message) -> dict[str, object]:
         params = message.get("params")
@@ -195,7 +194,7 @@ class ContractPlayer:
     def notification(self, state: State, message: Message) -> Outcome:
         if message["method"] == INITIALIZED:
             return self._begin(state, message)
-        return self._and_late(state, *self._notified(state, message))
+        return self._and_openings(state, *self._notified(state, message))
 
     def _notified(self, state: State, message: Message) -> Outcome:
         cue = find_cue(self._script, state, "notification", message)
@@ -217,19 +216,17 @@ class ContractPlayer:
                 state, more = self._upon(state, cue, message)
                 sent += more
         state, opening = self._get_ready(state)
-        return self._and_late(before, state, (*sent, *opening))
+        return self._and_openings(before, state, (*sent, *opening))
 
     def _get_ready(self, state: State) -> Outcome:
-        return (
-            (state, ()) if state.is_ready else say_opening(self._script, state.but(is_ready=True))
-        )
+        if state.is_ready:
+            return state, ()
+        return open_first(self._script, state.but(is_ready=True))
 
-    def _and_late(self, before: State, state: State, sent: tuple[Sent, ...]) -> Outcome:
-        """Lines that could not open their cases before, because a name was not bound, follow."""
-        if not (state.is_ready and state.unsent) or state.bound is before.bound:
-            return state, sent
-        state, late = say_opening(self._script, state)
-        return state, (*sent, *late)
+    def _and_openings(self, before: State, state: State, sent: tuple[Sent, ...]) -> Outcome:
+        """What was sent, and the openings of cases whose turn has come thereby."""
+        state, opening = open_next(self._script, before, state)
+        return state, (*sent, *opening)
 
     def _upon(self, state: State, cue: Cue, message: Message, owed: Owed | None = None) -> Outcome:
         try:
@@ -243,13 +240,7 @@ class ContractPlayer:
         key = id_key(message.get("id"))
         asked = state.asked.get(key)
         if asked is None:
-            found = Mismatch(
-                path="id",
-                expected=ABSENT,
-                actual=message.get("id"),
-                message="answers nothing that was asked",
-            )
-            return state.blame(message, None, (found,)), ()
+            return self._refuse_stray(state, message)
         state = state.hear_answer(key)
         reply = self._script.lines[asked.line].reply
         cue = None if reply is None else self._script.cues[reply]
@@ -260,7 +251,21 @@ class ContractPlayer:
             return self._refuse_reply(state, asked, message, wrong)
         if cue is None:
             return state, ()
-        return self._and_late(state, *self._upon(state, cue, message, asked.owed))
+        return self._and_openings(state, *self._upon(state, cue, message, asked.owed))
+
+    def _refuse_stray(self, state: State, message: Message) -> Outcome:
+        """An answer to what was not asked. Of a single question it is the answer, and wrong."""
+        found = Mismatch(
+            path="id",
+            expected=ABSENT,
+            actual=message.get("id"),
+            message="answers nothing that was asked",
+        )
+        if len(state.asked) != 1:
+            return state.blame(message, None, (found,)), ()
+        ((key, asked),) = state.asked.items()
+        found = found.but(expected=key[1], message="differs", hint="an answer repeats the id")
+        return self._refuse_reply(state.hear_answer(key), asked, message, (found,))
 
     def _refuse_reply(
         self, state: State, asked: Asked, message: Message, found: Sequence[Mismatch]

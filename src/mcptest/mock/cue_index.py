@@ -18,7 +18,7 @@ from mcptest.mock.bodies import IN_PART
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from typing import Any
 
     from mcptest.core.jsonrpc import MessageKind
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     Blanks = dict[str | int, Any]
     Steps = tuple[str | int, ...]
 
-__all__ = ["CueIndex", "falling", "name_in", "rising"]
+__all__ = ["CueIndex", "bits_of", "falling", "name_in", "rising"]
 
 # Of what is larger only so much is looked at; a message may be millions of values.
 _MAX_MEMBERS = 64
@@ -68,7 +68,7 @@ class CueIndex:
         entry = self._entries.get((kind, method))
         if entry is None:
             return 0
-        return _bits_of(entry.numbers) if method in IN_PART else entry.sift(body)
+        return bits_of(entry.numbers) if method in IN_PART else entry.sift(body)
 
 
 class _Entry:
@@ -174,7 +174,8 @@ _NONE: Blanks = {}
 # Sets
 
 
-def _bits_of(numbers: Sequence[int]) -> int:
+def bits_of(numbers: Iterable[int]) -> int:
+    """The set of these numbers."""
     bits = 0
     for number in numbers:
         bits |= 1 << number

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 
 from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.blanks import filled
+from mcptest.matching.blanks import filled, pulled
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.tags import read_tag
 from mcptest.mock.bodies import body_of
@@ -29,31 +29,39 @@ def find_cue(script: Script, state: State, kind: MessageKind, message: Message) 
     body = body_of(message)
     possible = script.index.sift(kind, message["method"], body)
     for number in chain(rising(possible & ~state.used), falling(possible & state.used)):
-        if _fits(script.cues[number], state, body):
+        if _fits(script.cues[number], state, message, body):
             return script.cues[number]
     return None
 
 
 def differences(cue: Cue, state: State, message: Message) -> Iterator[Mismatch]:
     """Every way in which a message is not what the cue says."""
-    expected, unbound = expected_of(cue, state)
+    expected, unbound = expected_of(cue, state, message)
     for name in unbound:
         sentence = f"nothing has bound the name {name} yet"
         yield Mismatch(path="", expected=f"!!ref {name}", actual=ABSENT, message=sentence)
     yield from compare(expected, body_of(message), leniency=cue.leniency)
 
 
-def expected_of(cue: Cue, state: State) -> tuple[object, list[str]]:
-    """What the cue asks for now, and the names in it that nothing has bound."""
-    if not cue.needs:
+def expected_of(cue: Cue, state: State, message: Message) -> tuple[object, list[str]]:
+    """What the cue asks for in this message, and the names in it that nothing has bound."""
+    if not cue.needs and not cue.own:
         return cue.body, []
     known = {name: state.bound.get((cue.scope, name), ABSENT) for name in cue.needs}
-    unbound = [name for name, value in known.items() if value is ABSENT]
-    return filled(cue.body, known | dict.fromkeys(unbound, _ANY)), unbound
+    brought = pulled(cue.binds, message) if cue.own else {}
+    own = {name: brought.get(name, ABSENT) for name in cue.own}
+    unbound = [name for values in (known, own) for name in values if values[name] is ABSENT]
+    known, own = _or_any(known), _or_any(own)
+    # What another message of the same batch binds is known like all that came before.
+    return filled(cue.body, known, known | own), unbound
 
 
-def _fits(cue: Cue, state: State, body: dict[str, object]) -> bool:
-    expected, unbound = expected_of(cue, state)
+def _or_any(values: dict[str, object]) -> dict[str, object]:
+    return {name: _ANY if value is ABSENT else value for name, value in values.items()}
+
+
+def _fits(cue: Cue, state: State, message: Message, body: dict[str, object]) -> bool:
+    expected, unbound = expected_of(cue, state, message)
     if unbound:
         return False
     if cue.leniency:

@@ -50,7 +50,7 @@ def nearest_cue(script: Script, state: State, kind: MessageKind, message: Messag
         return _by_method(script, kind, method)
     best, least = cues[0], _VALUE * _MAX_DIFFERENCES
     for cue in cues:
-        weight = _weight(cue, state, body, least)
+        weight = _weight(expected_of(cue, state, message), body, least)
         if weight < least:
             best, least = cue, weight
     found = tuple(islice(differences(best, state, message), _MAX_DIFFERENCES))
@@ -68,8 +68,9 @@ def _candidates(
     return numbers[:_MAX_TRIED]
 
 
-def _weight(cue: Cue, state: State, body: dict[str, object], limit: int) -> int:
-    expected, unbound = expected_of(cue, state)
+def _weight(asked: tuple[object, list[str]], body: dict[str, object], limit: int) -> int:
+    """What it weighs that a cue asks for something, and for names that nothing has bound."""
+    expected, unbound = asked
     return _VALUE * len(unbound) + _distance(expected, body, limit)
 
 

@@ -10,12 +10,12 @@ from mcptest.mock.state import Asked, Sent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from mcptest.mock.script import Cue, Line, Script
     from mcptest.mock.state import Message, Owed, State
 
-__all__ = ["UnboundNameError", "hear", "say", "say_opening"]
+__all__ = ["UnboundNameError", "hear", "say"]
 
 _PROGRESS = "notifications/progress"
 
@@ -39,7 +39,7 @@ class UnboundNameError(Exception):
 
 def hear(state: State, cue: Cue, message: Message) -> State:
     """The session after a message that is this cue: names are bound, and it has been used."""
-    state = _bound(state.use(cue.index), cue, message)
+    state = _bound(state.use(cue.index), cue, pulled(cue.binds, message))
     if cue.token is ABSENT:
         return state
     key = (cue.act, id_key(cue.token))
@@ -76,21 +76,6 @@ def say(
     return state, tuple(sent)
 
 
-def say_opening(script: Script, state: State) -> tuple[State, tuple[Sent, ...]]:
-    """The lines that open cases, as far as they have not been said and can be."""
-    sent: list[Sent] = []
-    unsent: list[int] = []
-    for index in state.unsent:
-        try:
-            state, more = say(script, state, (index,), None)
-        except UnboundNameError:
-            # Another case must come first.
-            unsent.append(index)
-        else:
-            sent += more
-    return state.but(unsent=tuple(unsent)), tuple(sent)
-
-
 def _answer(
     script: Script, state: State, line: Line, message: Message, owed: Owed | None
 ) -> tuple[State, list[Sent]]:
@@ -98,19 +83,23 @@ def _answer(
         return state, []
     message = message | {"id": owed.id}
     method = script.cues[owed.cue].method
-    return _bound(state.settle(owed), line, message), [Sent(message=message, method=method)]
+    state, message = _finished(state.settle(owed), line, message)
+    return state, [Sent(message=message, method=method)]
 
 
 def _request(
     script: Script, state: State, line: Line, message: Message, owed: Owed | None
 ) -> tuple[State, list[Sent]]:
-    id = message["id"] if isinstance(line.id, Ref) else line.id
+    id = line.id
+    if isinstance(id, Ref):
+        id = filled(message["id"], {}, pulled(line.binds, message))
     while type(id) not in _ID_TYPES or id_key(id) in state.asked:
         state = state.but(minted=state.minted + 1)
         id = f"mock-{state.minted}"
     message = message | {"id": id}
     state = state.ask(id_key(id), Asked(line=line.index, owed=owed))
-    return _bound(_noted(state, line.method), line, message), [Sent(message=message)]
+    state, message = _finished(_noted(state, line.method), line, message)
+    return state, [Sent(message=message)]
 
 
 def _noted(state: State, method: str) -> State:
@@ -131,14 +120,24 @@ def _notification(
         if token is ABSENT:
             return state, []
         message = message | {"params": params | {"progressToken": token}}
-    return _bound(state, line, message), [Sent(message=message)]
+    state, message = _finished(state, line, message)
+    return state, [Sent(message=message)]
 
 
-def _bound(state: State, said: Cue | Line, message: Message) -> State:
-    """The session with the names that are bound in a message; what is not there has none."""
+def _finished(state: State, line: Line, message: Message) -> tuple[State, Message]:
+    """The message with what it uses of itself, once all that it binds is there."""
+    if not line.binds:
+        return state, message
+    found = pulled(line.binds, message)
+    whole = filled(message, {}, found)
+    assert isinstance(whole, dict)
+    return _bound(state, line, found), whole
+
+
+def _bound(state: State, said: Cue | Line, found: Mapping[str, object]) -> State:
+    """The session with the names that a message binds; what is not in it has none."""
     if not said.binds:
         return state
-    found = pulled(said.binds, message)
     bound = state.bound
     for name in dict.fromkeys(bind.name for bind in said.binds):
         key = (said.scope, name)

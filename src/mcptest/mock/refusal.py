@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.shown import shown
+from mcptest.mock.secret_values import hidden_difference
 from mcptest.mock.state import Sent, difference_members
 
 TYPE_CHECKING = False
@@ -32,6 +33,7 @@ def refusal(
     differences: Sequence[Mismatch] = (),
 ) -> Sent:
     """An error answer; `method` is that of the request, if one could be made out."""
+    differences = [hidden_difference(each) for each in differences]
     message = f"mcptest mock: {sentence}"
     if nearest:
         place = f"{nearest['file']}:{nearest['line']}"

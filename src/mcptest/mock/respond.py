@@ -11,6 +11,7 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.revisions import REVISIONS
 from mcptest.mock.implied import BEFORE_HANDSHAKE
 from mcptest.mock.refusal import INVALID_REQUEST, PARSE_ERROR, refusal
+from mcptest.mock.secret_values import hidden_line
 from mcptest.mock.state import Sent
 
 TYPE_CHECKING = False
@@ -57,7 +58,8 @@ def respond_to_noise(state: State, item: Noise | Overlong) -> Outcome:
     quote = item.raw.decode("utf-8", "backslashreplace")
     limit = getattr(item, "limit", 0)
     reason = f"it is longer than {limit:,} bytes" if limit else item.reason  # type: ignore[union-attr]  # only an overlong line has a limit
-    return _refused(state, None, PARSE_ERROR, f"this line is not a message: {reason}", quote)
+    sentence = f"this line is not a message: {reason}"
+    return _refused(state, None, PARSE_ERROR, sentence, hidden_line(quote))
 
 
 def give_up(state: State, value: object, error: PatternTimeoutError) -> Outcome:
@@ -75,13 +77,16 @@ def _single(player: Player, state: State, value: object) -> Outcome:
     if not isinstance(value, dict) or kind == "malformed":
         sentence = "a message is an object with a method, a result or an error"
         return _refused(state, None, INVALID_REQUEST, sentence, value)
-    broken = [sentence for path, sentence in breaches(value) if path != "id"]
+    found = list(breaches(value))
     if kind == "response":
         if "result" not in value and "error" not in value:
-            return _refused(state, value["id"], INVALID_REQUEST, "a request needs a method", value)
+            sentence = "a request needs a method"
+            return _refused(state, value["id"], INVALID_REQUEST, sentence, value)
+        # Whatever is wrong with an id, it is none that was asked with.
+        broken = [sentence for path, sentence in found if path != "id"]
         return player.response(state, value, broken)
-    if broken:
-        return _refused(state, value.get("id"), INVALID_REQUEST, broken[0], value)
+    if found:
+        return _refused(state, value.get("id"), INVALID_REQUEST, found[0][1], value)
     if kind == "request":
         return player.request(_greeted(state, value), value)
     return player.notification(state, value)
@@ -126,6 +131,8 @@ def _is_among(sent: Sent, asked: set[Any]) -> bool:
 
 def _refused(state: State, id: object, code: int, sentence: str, value: object) -> Outcome:
     state = state.blame(value, None, (_difference(sentence),))
+    # No answer has another id than a text, a number or null.
+    id = id if isinstance(id, (str, int, float)) and not isinstance(id, bool) else None
     return state, (refusal(id, "", code, sentence),)
 
 

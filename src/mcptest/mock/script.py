@@ -7,10 +7,11 @@ the server; `mcptest.mock.wiring` says which line is said upon which cue.
 from __future__ import annotations
 
 import posixpath
+from contextlib import nullcontext
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.dialogue import Bind, Ref
-from mcptest.core.errors import FormatError
+from mcptest.core.errors import FormatError, PatternTimeoutError
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
@@ -18,11 +19,13 @@ from mcptest.matching.blanks import filled, has_blanks, made_up
 from mcptest.mock.bodies import IN_PART, body_of
 from mcptest.mock.completing import completed
 from mcptest.mock.cue_index import CueIndex
+from mcptest.mock.secret_values import with_open_blanks
 from mcptest.mock.wiring import Links, Part, parts_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from contextlib import AbstractContextManager
     from typing import Any
 
     from mcptest.core.dialogue import Turn
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, Leniency, Suite
 
     Message = dict[str, Any]
+    Bounded = AbstractContextManager[object]
 
 __all__ = ["RECORDED", "Act", "Cue", "Line", "Script", "build_script"]
 
@@ -63,8 +67,9 @@ class Line(Record):
 class Cue(Record):
     """A message of the client, as the contract writes it, and the lines that follow upon it.
 
-    `body` is what of it is compared, `answer` the line that answers it, `token` its progress
-    token as it is written.
+    `body` is what of it is compared; `needs` are the names in it that are bound before, `own`
+    those that are bound in the message itself. `answer` is the line that answers it, `token` its
+    progress token as it is written.
     """
 
     index: int
@@ -76,6 +81,7 @@ class Cue(Record):
     leniency: Leniency
     binds: tuple[Bind, ...] = ()
     needs: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     answer: int | None = None
     token: object = ABSENT
@@ -87,7 +93,8 @@ class Act(Record):
     name: str
     file: str
     line: int
-    cues: tuple[int, ...]
+    scope: int
+    cues: range
     opening: tuple[int, ...]
 
     def place(self) -> dict[str, object]:
@@ -106,7 +113,17 @@ class Script(Record):
 
     @property
     def opening(self) -> tuple[int, ...]:
+        """The lines that open a case, of all cases."""
         return tuple(index for act in self.acts for index in act.opening)
+
+    def act_before(self, act: int) -> int | None:
+        """The case that stands before this one in its file."""
+        return act - 1 if act and self.acts[act - 1].scope == self.acts[act].scope else None
+
+    def act_after(self, act: int) -> int | None:
+        """The case that stands after this one in its file."""
+        is_last = act + 1 == len(self.acts) or self.acts[act + 1].scope != self.acts[act].scope
+        return None if is_last else act + 1
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -122,9 +139,12 @@ class Script(Record):
         return {} if cue.answer is None else self.lines[cue.answer].value
 
 
-def build_script(suites: Sequence[Suite]) -> Script:
-    """The script of these suites. FormatError names every message that cannot be sent."""
-    draft = _Draft()
+def build_script(suites: Sequence[Suite], bounded: Bounded | None = None) -> Script:
+    """The script of these suites. FormatError names every message that cannot be played.
+
+    `bounded` limits how long a pattern may compute until a value for it is made up.
+    """
+    draft = _Draft(bounded or nullcontext())
     for scope, suite in enumerate(suites):
         for case in _wanted(suite):
             draft.add(case, suite, scope)
@@ -153,7 +173,8 @@ def _wanted(suite: Suite) -> list[Case]:
 class _Draft:
     """The script so far; each case adds to it."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounded: Bounded) -> None:
+        self._bounded = bounded
         self.acts: list[Act] = []
         self.cues: list[Cue] = []
         self.lines: list[Line] = []
@@ -171,6 +192,7 @@ class _Draft:
         first_cue = len(self.cues)
         for at, part in enumerate(parts):
             if part.is_clients:
+                self._refuse_open_method(part, file)
                 self.cues.append(self._cue(part, scope, links, at, is_exact=is_exact))
             else:
                 value = self._sendable(part.turn, file)
@@ -179,12 +201,22 @@ class _Draft:
                     value = completed(value, asker.method, asker.value.get("params"))
                 line = self._line(part, scope, value, links, at)
                 self.lines.append(line.but(optional=optional, is_partial=is_partial))
-        cues = tuple(range(first_cue, len(self.cues)))
-        opening = links.followers(None)
-        self.acts.append(Act(name=case.name, file=file, line=case.line, cues=cues, opening=opening))
+        self.acts.append(
+            Act(
+                name=case.name,
+                file=file,
+                line=case.line,
+                scope=scope,
+                cues=range(first_cue, len(self.cues)),
+                opening=links.followers(None),
+            )
+        )
 
     def _cue(self, part: Part, scope: int, links: Links, at: int, *, is_exact: bool) -> Cue:
-        body = body_of(part.value)
+        body = with_open_blanks(body_of(part.value))
+        bound = {bind.name for bind in part.binds}
+        refs = list(_refs(body))
+        own = [ref.name for ref in refs if ref.is_own and ref.name in bound]
         return Cue(
             index=links.number(at),
             act=len(self.acts),
@@ -194,7 +226,10 @@ class _Draft:
             method=part.method,
             leniency=_leniency(part, is_exact=is_exact),
             binds=part.binds,
-            needs=tuple(dict.fromkeys(_refs(body))),
+            needs=tuple(
+                dict.fromkeys(ref.name for ref in refs if not (ref.is_own and ref.name in bound))
+            ),
+            own=tuple(dict.fromkeys(own)),
             lines=links.followers(at),
             answer=links.answer_to(at),
             token=_token(part.value),
@@ -218,19 +253,26 @@ class _Draft:
     def _sendable(self, turn: Turn, file: str) -> Message:
         """The message with everything made up that can be; a mistake when it cannot."""
         try:
-            value = made_up(turn.value)
-            dump_json(filled(value, dict.fromkeys(turn.needs)))
-        except (TypeError, ValueError) as error:
+            with self._bounded:
+                value = made_up(turn.value)
+            dump_json(filled(value, dict.fromkeys(turn.needs), {}))
+        except (TypeError, ValueError, PatternTimeoutError) as error:
             message = f'"{turn.key}" is to be sent, and {error}'
-            help = "write a value, or a simpler pattern"
-            self.mistakes.append(
-                Diagnostic(
-                    code="F013", file=file, message=message, help=help, line=turn.line, column=1
-                )
-            )
+            self._complain(turn, file, message, "write a value, or a simpler pattern")
             return {}
         assert isinstance(value, dict)
         return {"jsonrpc": "2.0"} | value
+
+    def _refuse_open_method(self, part: Part, file: str) -> None:
+        """A message is looked up by its method, so a tag there would never be met."""
+        if has_blanks(part.value.get("method")):
+            message = f'the method in "{part.turn.key}" is a tag, and a mock could not look it up'
+            self._complain(part.turn, file, message, "write a case for each method")
+
+    def _complain(self, turn: Turn, file: str, message: str, help: str) -> None:
+        self.mistakes.append(
+            Diagnostic(code="F013", file=file, message=message, help=help, line=turn.line, column=1)
+        )
 
 
 def _leniency(part: Part, *, is_exact: bool) -> Leniency:
@@ -250,7 +292,7 @@ def _names_in_meta(parts: Iterable[Part]) -> Iterator[str]:
 _META = ("params", "_meta")
 
 
-def _refs(value: object) -> Iterator[str]:
+def _refs(value: object) -> Iterator[Ref]:
     if isinstance(value, dict):
         for inner in value.values():
             yield from _refs(inner)
@@ -258,7 +300,7 @@ def _refs(value: object) -> Iterator[str]:
         for inner in value:
             yield from _refs(inner)
     elif isinstance(value, Ref):
-        yield value.name
+        yield value
 
 
 def _token(value: Message) -> object:

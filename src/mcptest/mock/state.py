@@ -10,6 +10,7 @@ from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.shown import shown
+from mcptest.mock.secret_values import hidden, hidden_difference
 from mcptest.mock.shelf import Shelf
 
 TYPE_CHECKING = False
@@ -76,9 +77,10 @@ class State(Record):
 
     `used` are the cues that came, a bit for each; `bound` are the values of names by file,
     `tokens` the client's progress tokens by case and by how the contract writes them, `unsent`
-    the lines that open a case and have not been said. `declared` are the capabilities that the
-    client named in its handshake, None before it. `notes` are told at the end, one for each
-    subject.
+    the lines that open a case and have not been said, a bit for each. `held` are the cases whose
+    turn it is and that cannot be opened, because a name is not bound. `declared` are the
+    capabilities that the client named in its handshake, None before it. `notes` are told at the
+    end, one for each subject.
     """
 
     used: int
@@ -86,8 +88,9 @@ class State(Record):
     tokens: Shelf
     owed: tuple[Owed, ...]
     asked: Mapping[IdKey, Asked]
-    unsent: tuple[int, ...]
+    unsent: int
     notes: Mapping[str, str]
+    held: tuple[int, ...] = ()
     is_ready: bool = False
     minted: int = 0
     revision: str = ""
@@ -103,6 +106,13 @@ class State(Record):
 
     def has_used(self, cue: int) -> bool:
         return bool(self.used >> cue & 1)
+
+    def has_used_all(self, cues: range) -> bool:
+        every = (1 << len(cues)) - 1
+        return self.used >> cues.start & every == every
+
+    def is_unsent(self, line: int) -> bool:
+        return bool(self.unsent >> line & 1)
 
     def owe(self, owed: Owed) -> State:
         return self.but(owed=(*self.owed, owed)[-_MAX_WAITING:])
@@ -138,17 +148,18 @@ class State(Record):
         if len(self.wrong) >= MAX_WRONG:
             return self.but(more_wrong=self.more_wrong + 1)
         told = tuple(map(difference_members, differences))[:_MAX_DIFFERENCES]
-        wrong = Wrong(request=reported(request), nearest=nearest, differences=told)
+        wrong = Wrong(request=reported(hidden(request)), nearest=nearest, differences=told)
         return self.but(wrong=(*self.wrong, wrong))
 
 
-def fresh_state(unsent: tuple[int, ...] = ()) -> State:
+def fresh_state(unsent: int = 0) -> State:
     """A session in which nothing has been said."""
     return State(used=0, bound=Shelf(), tokens=Shelf(), owed=(), asked={}, unsent=unsent, notes={})
 
 
 def difference_members(difference: Mismatch) -> dict[str, object]:
     """A difference as reports and error answers have it; what is not there is null."""
+    difference = hidden_difference(difference)
     return {
         "path": difference.path,
         "expected": reported(difference.expected),

@@ -85,10 +85,24 @@ def test_a_second_answer_to_the_same_question_is_wrong_and_nothing_follows() -> 
 
 
 @pytest.mark.parametrize("id", ["77", 77.5, None, 78])
-def test_an_answer_with_another_id_answers_nothing(id: object) -> None:
+def test_an_answer_with_another_id_makes_the_only_request_that_waits_fail(id: object) -> None:
     stage = contract(ASKS_BACK)
     stage.hear(call())
-    assert stage.reply(id, ACCEPTED) == []
+    (answer,) = stage.reply(id, ACCEPTED)
+    assert answer["id"] == 9
+    (difference,) = answer["error"]["data"]["differences"]
+    assert (difference["path"], difference["expected"], difference["actual"]) == ("id", 77, id)
+    assert len(stage.report.wrong) == 1
+    assert stage.missed == ["Asks back"]
+
+
+def test_an_answer_with_another_id_answers_nothing_when_several_are_awaited() -> None:
+    stage = contract(ASKS_BACK)
+    stage.hear(call(8))
+    (other,) = stage.hear(call(9))
+    assert stage.reply("77", ACCEPTED) == []
+    assert said(stage.reply(77, ACCEPTED)) == [8]
+    assert said(stage.reply(other["id"], ACCEPTED)) == [9]
     assert len(stage.report.wrong) == 1
 
 
@@ -220,9 +234,9 @@ def test_several_openings_are_said_in_written_order_and_each_once() -> None:
         "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
     )
     stage = contract(cases(binds, log("!!ref v"), log("first"), log("!!ref v"), log("last")))
-    assert said(stage.notify("notifications/initialized")) == ["first", "last"]
+    assert said(stage.notify("notifications/initialized")) == []
     assert said(stage.hear(request("ping"))) == [1]
-    assert said(stage.hear(request("bind", {"v": "now"}))) == [1, "now", "now"]
+    assert said(stage.hear(request("bind", {"v": "now"}))) == [1, "now", "first", "now", "last"]
     assert stage.notify("notifications/initialized") == []
     assert stage.missed == []
 

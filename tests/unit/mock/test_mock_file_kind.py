@@ -15,6 +15,12 @@ from mcptest.mock.file_kind import kind_of_file
         '{"resources": []}',
         "{tools: [], name: x}",
         "\ufeff# words\n\n{tools: []}",
+        "# words\n---\n# more\n{tools: []}",
+        "--- {tools: []}",
+        "%YAML 1.2\n---\n{tools: []}\n",
+        '{"tools": []}\n# the end\n',
+        "# see issue #12\n" * 2000 + "{tools: []}",
+        "# see issue #12\n" * 2000 + "\ttools: x\ntools: []\n",
         '"tools":\n  - name: broken\n   answer: [',
     ],
 )
@@ -35,6 +41,14 @@ def test_a_mapping_with_offers_is_a_manifest(text: str) -> None:
         "in:\n  tools: []\n",
         "[1]",
         "{broken",
+        "# see issue #12\n" * 2000,
+        "# see issue #12\n" * 2000 + "case: a\nin: {}\n",
+        "#" + " #" * 100_000 + " {tools",
+        "\n \n" * 100_000 + "# {tools: []}",
+        "x" * 1_000_000,
+        "x" + " " * 1_000_000,
+        '{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n' * 5_000,
+        "---\n" * 1000 + "in: {}\n",
     ],
 )
 def test_everything_else_is_cases(text: str) -> None:

@@ -16,8 +16,8 @@ def test_a_request_is_answered_by_the_case_with_its_method_and_params() -> None:
     assert stage.call("add", a=1, b=2) == "three"
 
 
-@pytest.mark.parametrize("id", [7, "seven", 1.5, None, True, [1], {"a": 1}])
-def test_the_answer_carries_the_id_of_the_caller_whatever_it_is(id: object) -> None:
+@pytest.mark.parametrize("id", [7, "seven", -1, ""])
+def test_the_answer_carries_the_id_of_the_caller(id: object) -> None:
     params = {"name": "add", "arguments": {"a": 1, "b": 2}}
     assert contract(ADD).ask("tools/call", params, id)["id"] == id
 

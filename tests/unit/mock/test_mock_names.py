@@ -123,3 +123,109 @@ def test_progress_of_which_no_request_speaks_is_sent_as_it_is() -> None:
     text = progress("abc", "abc").replace("_meta: {progressToken: abc}", "")
     first, _ = contract(text).hear(request("work"))
     assert first["params"]["progressToken"] == "abc"
+
+
+# Names within one message
+
+
+def test_a_request_may_use_what_it_binds_itself() -> None:
+    stage = contract(a_case("Twice", "{name: t, arguments: {a: !!bind x, b: !!ref x}}", "!!ref x"))
+    error = stage.error("tools/call", {"name": "t", "arguments": {"a": 1, "b": 2}})
+    (difference,) = error["data"]["differences"]
+    assert (difference["path"], difference["expected"]) == ("params.arguments.b", 1)
+    assert stage.call("t", a="same", b="same") == "same"
+    assert stage.call("t", a="other", b="other") == "other"
+
+
+def test_a_request_may_use_its_own_id() -> None:
+    text = (
+        "in: {jsonrpc: '2.0', id: !!bind me, method: echo, params: {of: !!ref me}}\n"
+        "out: {jsonrpc: '2.0', id: !!ref me, result: {copy: !!ref me}}\n"
+    )
+    stage = contract(text)
+    assert stage.ask("echo", {"of": 5}, 5)["result"] == {"copy": 5}
+    assert "error" in stage.ask("echo", {"of": 5}, "5")
+
+
+def test_what_a_request_binds_itself_must_be_there_to_be_used() -> None:
+    text = (
+        "in: {jsonrpc: '2.0', id: 1, method: go, params: {_meta: {t: !!bind t}, copy: !!ref t}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+    stage = contract(text)
+    error = stage.error("go", {"copy": 1})
+    assert "nothing has bound the name t yet" in error["message"]
+    assert stage.result("go", {"copy": 1, "_meta": {"t": 1}}) == {}
+
+
+PAGES = cases(
+    "case: Starts\nin: {jsonrpc: '2.0', id: 1, method: start, params: {k: !!bind k}}\n"
+    "out: {jsonrpc: '2.0', id: 1, result: {}}\n",
+    "case: Goes on\nin: {jsonrpc: '2.0', id: 1, method: go}\n"
+    "out: {jsonrpc: '2.0', id: 1, result: {prev: !!ref k, next: !!bind k, same: !!ref k}}\n",
+    "case: Ends\nin: {jsonrpc: '2.0', id: 1, method: end, params: {k: !!ref k}}\n"
+    "out: {jsonrpc: '2.0', id: 1, result: {}}\n",
+)
+
+
+def test_a_name_that_is_bound_anew_has_its_old_value_above_and_its_new_one_below() -> None:
+    stage = contract(PAGES)
+    stage.result("start", {"k": "old"})
+    result = stage.result("go")
+    assert result["prev"] == "old"
+    assert result["next"] == result["same"] != "old"
+    stage.error("end", {"k": "old"})
+    assert stage.result("end", {"k": result["next"]}) == {}
+
+
+def test_a_request_that_reads_a_name_and_binds_it_anew_is_compared_with_both() -> None:
+    text = cases(
+        PAGES,
+        "in: {jsonrpc: '2.0', id: 1, method: swap, params: {a: !!ref k, b: !!bind k, c: !!ref k}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {now: !!ref k}}\n",
+    )
+    stage = contract(text)
+    stage.result("start", {"k": "old"})
+    stage.error("swap", {"a": "new", "b": "new", "c": "new"})
+    assert stage.result("swap", {"a": "old", "b": "new", "c": "new"}) == {"now": "new"}
+
+
+def test_an_answer_may_copy_the_id_it_is_given() -> None:
+    text = (
+        "in: {jsonrpc: '2.0', id: !!bind x, method: go}\n"
+        "out: {jsonrpc: '2.0', id: !!bind x, result: {copy: !!ref x}}\n"
+    )
+    assert contract(text).ask("go", id="mine")["result"] == {"copy": "mine"}
+
+
+def test_a_question_of_the_server_may_copy_its_own_id() -> None:
+    text = (
+        "in: {jsonrpc: '2.0', id: 1, method: go}\n"
+        "out_q: {jsonrpc: '2.0', id: !!bind q, method: roots/list, params: {copy: !!ref q}}\n"
+        "in_a: {jsonrpc: '2.0', id: !!ref q, result: {roots: []}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {q: !!ref q}}\n"
+    )
+    stage = contract(text)
+    (question,) = stage.hear(request("go"))
+    assert question["params"]["copy"] == question["id"]
+    (answer,) = stage.reply(question["id"], {"roots": []})
+    assert answer["result"] == {"q": question["id"]}
+
+
+def test_a_question_of_the_server_may_take_its_id_from_its_params() -> None:
+    text = "out: {jsonrpc: '2.0', method: x/y, params: {of: !!bind q}, id: !!ref q}\n"
+    (question,) = contract(text).notify("notifications/initialized")
+    assert question["id"] == question["params"]["of"]
+
+
+def test_one_message_of_a_batch_may_use_what_another_one_binds() -> None:
+    text = (
+        "in: [{jsonrpc: '2.0', id: 1, method: a, params: {v: !!bind v}},"
+        " {jsonrpc: '2.0', id: 2, method: b, params: {v: !!ref v}}]\n"
+        "out_a: {jsonrpc: '2.0', id: 1, result: {}}\n"
+        "out_b: {jsonrpc: '2.0', id: 2, result: {}}\n"
+    )
+    stage = contract(text)
+    stage.result("a", {"v": 1})
+    stage.error("b", {"v": 2})
+    assert stage.result("b", {"v": 1}) == {}
