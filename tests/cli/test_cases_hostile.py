@@ -105,6 +105,25 @@ def test_a_question_that_comes_before_it_is_awaited_is_not_held_back(tmp_path: P
     assert statuses(run(tmp_path, case)) == ["passed"]
 
 
+def test_a_question_that_may_be_meant_for_the_next_case_is_not_held_for_ever(
+    tmp_path: Path,
+) -> None:
+    first = document("first", **{"in": request("needs_roots", 1), "out": result(1)})
+    second = document(
+        "second",
+        out_ask={"id": "!!any", "method": "roots/list"},
+        _timeout=200,
+    )
+    assert statuses(run(tmp_path, first, second)) == ["passed", "passed"]
+
+
+def test_an_answer_may_bind_its_id(tmp_path: Path) -> None:
+    keys = {"in": request("echo", 5), "out": result("!!bind id", echo=None)}
+    uses = {"in": request("echo", 6, a="!!ref id"), "out": result(6, echo={"a": 5})}
+    ended = run(tmp_path, document("binds", **keys), document("uses", **uses))
+    assert statuses(ended) == ["passed", "passed"]
+
+
 def test_a_file_that_initialises_is_given_its_own_handshake_again(tmp_path: Path) -> None:
     params = {"protocolVersion": "2025-03-26", "capabilities": {}}
     hello = HANDSHAKE | {"in_hello": request("initialize", 0, **params)}

@@ -234,7 +234,11 @@ class _Pairs:
 
     def _answered(self, turn: Turn, id: object) -> int | None:
         """The turn with the request that this message answers."""
-        index = self._waiting[not turn.is_ours].take(id)
+        waiting = self._waiting[not turn.is_ours]
+        index = waiting.take(id)
+        if index is None and bound_name(id):
+            # A name that is new here: whatever the id is, it gets it.
+            index = waiting.take(ABSENT)
         if index is not None:
             return index
         if not turn.is_ours:

@@ -42,6 +42,9 @@ __all__ = ["Talk"]
 
 _PING_ID = "mcptest-ping"
 
+# How long a question of the server is held back for a turn that comes later.
+_HOLD_S = 0.5
+
 # How long the right answer may take after one with an id that nobody used.
 _STRAY_PATIENCE_S = 1.0
 
@@ -136,9 +139,8 @@ class Talk:
         turns = self._dialogue.turns
         while index < len(turns) and turns[index].is_ours:
             index += 1
-        if index == len(turns):
-            return list(self._next_turns)
-        return list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
+        group = list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
+        return group if index + len(group) < len(turns) else [*group, *self._next_turns]
 
     # Ours
 
@@ -216,7 +218,7 @@ class Talk:
             if self._ear.strays:
                 # Somebody answers with another id: the case has failed, and is not waited for long.
                 deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
-            if not self._wait(moment, deadline):
+            if not self._wait_or_reply(moment, deadline):
                 if self._ear.strays:
                     self._judge_surplus()
                     raise _StrayedError
@@ -260,6 +262,16 @@ class Talk:
         if connection.wire.is_closed and not items:
             raise ServerError(self._server.gone(moment))
         return bool(items) and time.monotonic() < deadline
+
+    def _wait_or_reply(self, moment: str, deadline: float) -> bool:
+        """The same. A question that was held back for later may be what the server waits with."""
+        held = [heard for heard in self._ear.left_over if heard.reply]
+        pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
+        if self._wait(moment, pause):
+            return True
+        for heard in held:
+            self._reply(heard)
+        return bool(held) and time.monotonic() < deadline
 
     def _overdue(self, method: str, id: object) -> Fault:
         fault = self._server.overdue(method, id, self._timeout_s)
