@@ -12,6 +12,8 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
+from mcptest.invariants.judging import score_capture
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
@@ -139,6 +141,10 @@ def exchanges_of(file: Path, is_ended_by: str = "exit status 0") -> list[dict[st
         assert "noise" not in exchange
     orders = [each["order"]["request"] for each in exchanges]
     assert orders == sorted(orders)
+    score = score_capture([capture])
+    broken = [each for each in score.sessions[0].verdicts if each.status == "fail"]
+    assert broken == []
+    assert score.passed
     return exchanges
 
 

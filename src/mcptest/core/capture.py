@@ -51,7 +51,8 @@ class Exchange(Record):
 class SessionCapture(Record):
     """Everything one client and one server process said to each other.
 
-    `transport` names the channel, so that sessions on different ones are told apart. What came
+    `stderr_utf8` says whether what came on stderr was UTF-8, None when nothing did. `transport`
+    names the channel, so that sessions on different ones are told apart. What came
     before the first message of the client is in `prologue`, an exchange without a request.
     """
 
@@ -62,6 +63,7 @@ class SessionCapture(Record):
     protocol_version: str = ""
     started_at: str = ""
     exit_status: str = ""
+    stderr_utf8: bool | None = None
     prologue: Exchange | None = None
 
 
@@ -74,6 +76,8 @@ def render_capture(session: SessionCapture) -> dict[str, object]:
     for member in ("transport", "protocol_version", "started_at", "exit_status"):
         if getattr(session, member):
             rendered[member] = getattr(session, member)
+    if session.stderr_utf8 is not None:
+        rendered["stderr_utf8"] = session.stderr_utf8
     if session.prologue:
         rendered["prologue"] = render_exchange(session.prologue)
     return rendered | {"exchanges": [render_exchange(each) for each in session.exchanges]}

@@ -45,6 +45,7 @@ class Facts:
         self.label = ""
         self.transport = ""
         self.exit_status = ""
+        self.is_stderr_utf8: bool | None = None
         self.client_capabilities: Members = {}
         self.capabilities: Members = {}
         self.is_initialised = False

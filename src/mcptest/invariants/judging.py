@@ -41,6 +41,8 @@ class SessionJudge:
             facts.note_version(value)
         elif name == "exit_status":
             facts.exit_status = str(value)
+        elif name == "stderr_utf8" and isinstance(value, bool):
+            facts.is_stderr_utf8 = value
         elif name == "prologue" and isinstance(value, dict):
             self._teller.prologue(value)
 

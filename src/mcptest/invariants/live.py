@@ -42,12 +42,15 @@ class LiveJudge:
         """Load all rules, if this is something that most sessions do not have."""
         if is_ordinary(said, facts):
             return False
+        self._load_all()
+        return True
+
+    def _load_all(self) -> None:
         # Loading takes longer than many runs of one test.
         from mcptest.invariants.registry import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
         self._is_wide = True
-        return True
 
     @property
     def state(self) -> int:
@@ -91,9 +94,12 @@ class LiveJudge:
         """The server has written a line that is no message."""
         self._scorer.noise(line, self._exchange, ms)
 
-    def finish(self, exit_status: str) -> SessionScore:
+    def finish(self, exit_status: str, *, is_stderr_utf8: bool | None = None) -> SessionScore:
         """The session is over."""
         facts = self._scorer.facts
+        facts.is_stderr_utf8 = is_stderr_utf8
+        if is_stderr_utf8 is False:
+            self._load_all()
         facts.exit_status = exit_status
         has_declared = facts.capabilities or (facts.version and not facts.is_stateless)
         facts.block = facts.capabilities if has_declared else None

@@ -162,6 +162,18 @@ def _no_requests(said: Said, _: Facts) -> Breaches:
     return [f"the server sent the request {shown(said.method)}; it may only answer and notify"]
 
 
+class _Utf8OnStderr:
+    """What is on stderr is nobody's business; but whoever reads it must be able to."""
+
+    def see(self, said: Said, facts: Facts) -> Breaches:
+        return None
+
+    def end(self, facts: Facts) -> Breaches:
+        if facts.is_stderr_utf8 is None:
+            return None
+        return () if facts.is_stderr_utf8 else ["what the server wrote to stderr is not UTF-8"]
+
+
 _ALL = at_levels("ABCDE")
 _NOTHING = "the server wrote nothing, or not to its standard output"
 
@@ -206,5 +218,15 @@ STDIO_RULES = (
         start=lambda: _OverStdio(Looking(_no_requests)),
         nothing=_NOTHING,
         elsewhere="requests of the server",
+    ),
+    Rule(
+        id="STDIO-08",
+        name="stderr-utf8",
+        category="stdio",
+        property="what the server writes to its standard error is UTF-8",
+        levels=at_levels(should="ABCDE"),
+        topics=(),
+        start=_Utf8OnStderr,
+        nothing="nothing is known of what the server wrote to its standard error",
     ),
 )

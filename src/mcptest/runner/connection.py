@@ -38,6 +38,9 @@ __all__ = ["Connection"]
 
 _TICK_S = 0.1
 
+# The bytes of which all but the first of a character are made.
+_CONTINUED = bytes(range(0x80, 0xC0))
+
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
 
@@ -183,9 +186,24 @@ class Connection:
             return ()
         return self._log.lines(self.stderr_since(self._log_mark), self.size)
 
+    def _is_stderr_utf8(self) -> bool | None:
+        """Whether what is kept of stderr can be read; None when there is nothing."""
+        kept = self.wire.stderr.tail()
+        if not kept:
+            return None
+        try:
+            # Its beginning may have been cut off in the middle of a character.
+            kept.lstrip(_CONTINUED).decode("utf-8")
+        except UnicodeDecodeError as error:
+            # So may its end, when the server was stopped.
+            return error.reason == "unexpected end of data"
+        return True
+
     def score(self, exit_status: str) -> tuple[SessionScore, Member] | None:
         """What the rules say of the session, which is over; None when they were not asked."""
-        return self._watch.finish(exit_status) if self._watch else None
+        if self._watch is None:
+            return None
+        return self._watch.finish(exit_status, is_stderr_utf8=self._is_stderr_utf8())
 
     def capture(self, exit_status: str = "") -> SessionCapture:
         """Everything that was said so far, when traffic is kept."""
@@ -200,6 +218,7 @@ class Connection:
             protocol_version=recorder.protocol_version,
             started_at=self._started_at,
             exit_status=exit_status,
+            stderr_utf8=self._is_stderr_utf8(),
             prologue=prologue if prologue != Exchange(request=ABSENT) else None,
         )
 

@@ -112,13 +112,15 @@ class RuleWatch:
         self._judge = LiveJudge(self._label, self._transport)
         return self._judge
 
-    def finish(self, exit_status: str) -> tuple[SessionScore, Member]:
+    def finish(
+        self, exit_status: str, *, is_stderr_utf8: bool | None = None
+    ) -> tuple[SessionScore, Member]:
         """The session is over: what the rules say, and what other sessions are compared with."""
         if self._call:
             self._give_up_call()
         self.work()
         judge = self._judge or self._made()
-        return judge.finish(exit_status), judge.member
+        return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
 
 
 def _is_plain_answer(item: Item) -> bool:
