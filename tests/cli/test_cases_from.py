@@ -193,8 +193,8 @@ def test_the_contract_says_what_varies_and_no_more(tmp_path: Path) -> None:
         assert part in text
     assert "hunter2" not in text
     assert ended.err.startswith(
-        "warning: tools/call log_in: params.arguments.password holds a secret, and "
-        '"REDACTED" is sent in its place\n'
+        "warning: tools/call log_in: params.arguments.password holds a secret; "
+        "a made-up text is sent in its place\n"
     )
 
 

@@ -22,7 +22,7 @@ MODES: dict[str, Callable[..., None]] = {}
 
 INITIALIZE_RESULT = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}},
+    "capabilities": {"tools": {}, "logging": {}},
     "serverInfo": {"name": "fault_server", "version": "1"},
 }
 TOOLS = [{"name": "echo", "inputSchema": {"type": "object"}}]

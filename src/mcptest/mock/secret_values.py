@@ -8,10 +8,10 @@ client's own is as good.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import BLANK
+from mcptest.core.secret_names import is_secret, names_secret
 from mcptest.matching.tags import read_tag
 
 TYPE_CHECKING = False
@@ -24,12 +24,6 @@ __all__ = ["HIDDEN", "hidden", "hidden_difference", "hidden_line", "with_open_bl
 
 HIDDEN = "(hidden)"
 
-_SECRET = re.compile(
-    "apikey|accesskey|authkey|privatekey|authorization|credential|passphrase|passwd|password"
-    "|pwd|secret"
-)
-# Tokens that open nothing: they say how far something has come.
-_HARMLESS = re.compile("continuation|next|page|progress|sync")
 _SCHEMES = ("Bearer ", "Basic ")
 
 # What a difference may say without quoting anything.
@@ -66,7 +60,7 @@ def hidden_difference(difference: Mismatch) -> Mismatch:
 
 def hidden_line(text: str) -> str:
     """A line that is no message, or HIDDEN when a secret may stand in it."""
-    is_open = not _names_secret(text) and not any(scheme in text for scheme in _SCHEMES)
+    is_open = not names_secret(text) and not any(scheme in text for scheme in _SCHEMES)
     return text if is_open and "token" not in text.lower() else HIDDEN
 
 
@@ -80,25 +74,7 @@ def _hidden_at(steps: list[str], value: object) -> object:
 def _is_secret(key: str, value: object) -> bool:
     if isinstance(value, str) and value.startswith(_SCHEMES):
         return True
-    if value is None or value is ABSENT or isinstance(value, bool) or value in ("", [], {}):
-        return False
-    return _names_secret(key) or (isinstance(value, str) and _names_token(key))
-
-
-@lru_cache(maxsize=1024)
-def _names_secret(key: str) -> bool:
-    return _SECRET.search(_letters(key)) is not None
-
-
-@lru_cache(maxsize=1024)
-def _names_token(key: str) -> bool:
-    letters = _letters(key)
-    return letters.endswith("token") and not _HARMLESS.search(letters)
-
-
-def _letters(key: str) -> str:
-    """A key as one word: apiKey, api_key and API-KEY are the same."""
-    return re.sub("[^a-z0-9]", "", key.lower())
+    return value is not ABSENT and is_secret(key, value)
 
 
 # What a contract leaves open

@@ -23,6 +23,7 @@ from mcptest.traffic.writing import WrittenCase, render_cases
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from mcptest.traffic.ids import Marks
     from mcptest.traffic.passages import Passage
@@ -85,25 +86,44 @@ class _Builder:
             secret
             for passage in passages
             for spoken in passage.messages
-            for secret in secrets_in(spoken.message)
+            for message in (spoken.message, *spoken.others)
+            for secret in secrets_in(message)
         )
         self._texts = TextDescriber(secrets, self._linker.varying, keep_values=keep_values)
         self._describer = Describer(self._texts, keep_values=keep_values)
         names = Names()
         self._case_names = [
-            names.unique(self._ours(case_name(passage)), "{name} ({number})")
+            names.unique(self._ours(case_name(self._shown(passage))), "{name} ({number})")
             for passage in passages
         ]
 
     def _ours(self, text: str) -> str:
         return self._texts.without_secrets(text)
 
+    def _shown(self, passage: Passage) -> Passage:
+        """A passage to be named: of a secret that is cut, nobody would know what is left."""
+        said = (each.but(message=self._shown_message(each.message)) for each in passage.messages)
+        return passage.but(messages=tuple(said))
+
+    def _shown_message(self, message: Any) -> Any:
+        if isinstance(message, list):
+            return [self._shown_message(part) for part in message]
+        params = message.get("params")
+        if not isinstance(params, dict):
+            return message
+        named = {
+            name: self._texts.redacted(params[name])
+            for name in ("name", "uri")
+            if isinstance(params.get(name), str)
+        }
+        return {**message, "params": {**params, **named}}
+
     def cases(self) -> list[WrittenCase]:
         marks = self._marks()
         return [
             WrittenCase(
                 name=name,
-                comment=self._ours(sentence_about(passage)),
+                comment=self._ours(sentence_about(self._shown(passage))),
                 messages=tuple(
                     zip(keys_of(passage.messages), self._values(passage, own, name), strict=True)
                 ),

@@ -1,69 +1,53 @@
-"""Which recorded values are secrets, so that they stand in no contract."""
+"""Every secret of a recording, so that it is hidden wherever else it stands."""
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import pairwise
-
-from mcptest.traffic.looks import SCHEMA_KEYS
-from mcptest.traffic.naming import words_of
+from mcptest.core.secret_names import is_secret, members_of
+from mcptest.core.strict_json import dump_json
+from mcptest.traffic.json_text import unescaped
+from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS
+from mcptest.traffic.secret_texts import secret_places, without_scheme
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["REDACTED", "is_secret", "secrets_in"]
+__all__ = ["is_secret", "secrets_in"]
 
-REDACTED = "REDACTED"
-
-_SECRET_WORDS = frozenset(
-    [
-        *("apikey", "authorization", "credential", "credentials", "passphrase", "passwd"),
-        *("password", "pwd", "secret"),
-    ]
-)
-_SECRET_PAIRS = frozenset([("api", "key"), ("access", "key"), ("private", "key"), ("auth", "key")])
-# Tokens that open nothing: they say how far something has come.
-_HARMLESS_TOKENS = frozenset(["continuation", "next", "page", "progress", "sync"])
-_SCHEMES = ("Bearer ", "Basic ")
-# Shorter ones are hidden under their keys only: any text might hold them.
+# Shorter ones are hidden in their places only: any text might hold them.
 _LEAST_CHARS = 6
 
 
-def is_secret(key: str, value: object) -> bool:
-    """Whether a value is secret, by its key or because it is an authorization."""
-    if isinstance(value, str) and value.startswith(_SCHEMES):
-        return True
-    if value is None or isinstance(value, bool) or value in ("", REDACTED, [], {}):
-        return False
-    return _names_secret(key) or (isinstance(value, str) and _names_token(key))
+def secrets_in(value: Any) -> Iterator[str]:
+    """Every secret in a message that is long enough to be looked for elsewhere."""
+    for secret in _found_in(value, "", is_schema=False):
+        for text in (secret, without_scheme(secret)):
+            yield from (form for form in _forms(text) if len(form) >= _LEAST_CHARS)
 
 
-@lru_cache(maxsize=4096)
-def _names_secret(key: str) -> bool:
-    words = words_of(key)
-    pairs = set(pairwise(words))
-    return not _SECRET_WORDS.isdisjoint(words) or not _SECRET_PAIRS.isdisjoint(pairs)
+def _forms(text: str) -> Iterator[str]:
+    """A secret as it was found, as it stands inside JSON, and as it is meant if it stood there."""
+    yield text
+    if not (text.isascii() and text.isalnum()):
+        yield dump_json(text)[1:-1]
+    while "\\" in text:
+        text, before = unescaped(text)[0], text
+        if text == before:
+            break
+        yield text
 
 
-@lru_cache(maxsize=4096)
-def _names_token(key: str) -> bool:
-    words = words_of(key)
-    return words[-1:] == ("token",) and _HARMLESS_TOKENS.isdisjoint(words)
-
-
-def secrets_in(value: Any, key: str = "") -> Iterator[str]:
-    """Every secret text in a message that is long enough to be looked for elsewhere."""
-    if is_secret(key, value):
-        yield from (text for text in _texts(value) if len(text) >= _LEAST_CHARS)
-    elif isinstance(value, dict):
-        for name, inner in value.items():
-            if name not in SCHEMA_KEYS:
-                yield from secrets_in(inner, name)
-    elif isinstance(value, list):
-        for inner in value:
-            yield from secrets_in(inner, key)
+def _found_in(value: Any, key: str, *, is_schema: bool) -> Iterator[str]:
+    if not is_schema and is_secret(key, value):
+        yield from _texts(value)
+    elif isinstance(value, str):
+        is_prose = is_schema or key in CONSTANT_KEYS
+        for start, end in secret_places(value, is_prose=is_prose):
+            yield value[start:end]
+    elif isinstance(value, (dict, list)):
+        for step, name, inner in members_of(value, key):
+            yield from _found_in(inner, name, is_schema=is_schema or step in SCHEMA_KEYS)
 
 
 def _texts(value: Any) -> Iterator[str]:
@@ -75,3 +59,5 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, list):
         for inner in value:
             yield from _texts(inner)
+    elif value is not None and not isinstance(value, bool):
+        yield str(value)

@@ -10,9 +10,10 @@ import re
 from functools import lru_cache
 
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.visible import shorten, visible
+from mcptest.core.key_words import words_of
+from mcptest.core.visible import visible
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, is_id_key, look_of, spans_in
-from mcptest.traffic.naming import word_of, words_of
+from mcptest.traffic.naming import word_of
 from mcptest.traffic.tag import Tag
 from mcptest.traffic.varying import Varying, has_digit, is_random
 
@@ -37,6 +38,7 @@ __all__ = ["Linker"]
 _CONTENT = ("params", "result", "error")
 _NAME = re.compile(r"[\w-]+")
 _LEAST_NAME = 4
+_MAX_SHOWN = 60
 
 
 class Linker:
@@ -149,7 +151,8 @@ class Linker:
 
 
 def _shown(text: str) -> str:
-    return visible(shorten(text, 60))
+    # Of a secret that is cut, nobody would know what is left.
+    return visible(text) if len(text) <= _MAX_SHOWN else "a long text"
 
 
 def _names_in(text: str) -> list[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 
 from mcptest.core.jsonrpc import message_kind
+from mcptest.core.key_words import words_of
 from mcptest.core.visible import shorten, visible
 from mcptest.traffic.recording import parts_of
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcptest.traffic.passages import Passage
     from mcptest.traffic.recording import Message, Spoken
 
-__all__ = ["Names", "case_name", "keys_of", "method_of", "target_of", "word_of", "words_of"]
+__all__ = ["Names", "case_name", "keys_of", "method_of", "target_of", "word_of"]
 
 _MAX_NAME = 100
 _MAX_TARGET = 60
@@ -108,10 +108,3 @@ def word_of(text: str) -> str:
     words = re.sub(r"[^A-Za-z0-9]+", "_", "_".join(words_of(text))).strip("_")
     words = words[:_MAX_WORD].strip("_")
     return words if words and not words[0].isdigit() else f"value_{words}".strip("_")
-
-
-@lru_cache(maxsize=4096)
-def words_of(key: str) -> tuple[str, ...]:
-    """The words of a key, in small letters: createdAt and created_at have two."""
-    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", key[:200])
-    return tuple(word.lower() for word in found)

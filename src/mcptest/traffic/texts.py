@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 
 from mcptest.core.redaction import BLANK
+from mcptest.core.secret_names import REDACTED
 from mcptest.traffic.frames import frame_of, tokens_of
-from mcptest.traffic.hiding import REDACTED
 from mcptest.traffic.looks import CONSTANT_KEYS, spans_in, without_overlaps
-from mcptest.traffic.tag import HALF_CHARACTER, MAX_DESCRIBED, TEXT, described_text
+from mcptest.traffic.secret_texts import merged, secret_places
+from mcptest.traffic.tag import ANY, HALF_CHARACTER, MAX_DESCRIBED, TEXT, described_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from mcptest.traffic.secret_texts import Place
     from mcptest.traffic.tag import Span, Tag
     from mcptest.traffic.varying import Varying
 
@@ -21,6 +23,8 @@ __all__ = ["TextDescriber"]
 
 # More are not looked for outside their own keys.
 _MAX_SECRETS = 1_000
+# Of more than these in one text, it would take too long to see where each ends.
+_MAX_HIDDEN = 10
 
 
 class TextDescriber:
@@ -42,14 +46,34 @@ class TextDescriber:
         self.known.update(text[start:end] for start, end, _ in spans_in(key, text))
 
     def without_secrets(self, text: str) -> str:
-        """Text of our own, with nothing secret in it that was recorded."""
+        """Text of our own, with nothing secret in it that was found elsewhere."""
         return self._secret.sub(lambda found: _kept_blank(found[0]), text)
+
+    def hidden_in(self, text: str, *, is_prose: bool = False) -> list[Place]:
+        """Where secrets stand in a recorded text."""
+        places = secret_places(text, is_prose=is_prose)
+        known = [found.span() for found in self._secret.finditer(text)]
+        return merged([*places, *known]) if places else known
+
+    def has_secret(self, text: str, *, is_prose: bool = False) -> bool:
+        """Whether there is a secret in a text that was not blanked before."""
+        places = self.hidden_in(text, is_prose=is_prose)
+        return any(text[start:end] != BLANK for start, end in places)
+
+    def redacted(self, text: str, *, is_prose: bool = False) -> str:
+        """A recorded text with a word in the place of each secret."""
+        pieces: list[str] = []
+        done = 0
+        for start, end in self.hidden_in(text, is_prose=is_prose):
+            pieces += [text[done:start], _kept_blank(text[start:end])]
+            done = end
+        return "".join([*pieces, text[done:]])
 
     def is_unwritable(self, name: str) -> bool:
         """Whether a key is better not written; what is not written is not checked."""
         if name not in self._unwritable:
             is_varying = name in self._varying and not self._keep_values
-            is_bad = HALF_CHARACTER.search(name) or self._secret.search(name)
+            is_bad = HALF_CHARACTER.search(name) or self.hidden_in(name, is_prose=True)
             self._unwritable[name] = bool(is_varying or is_bad)
         return self._unwritable[name]
 
@@ -60,6 +84,8 @@ class TextDescriber:
         texts = list(dict.fromkeys((text, *others)))
         if len(texts) > 1:
             return self._framed(texts, key, is_schema=is_schema)
+        if self.hidden_in(text, is_prose=is_schema or key in CONSTANT_KEYS) == [(0, len(text))]:
+            return ANY
         spans = self._spans(key, text, is_schema=is_schema)
         tag = TEXT if spans is None else described_text(text, spans)
         if tag is None and HALF_CHARACTER.search(text):
@@ -81,10 +107,13 @@ class TextDescriber:
 
     def _spans(self, key: str, text: str, *, is_schema: bool) -> list[Span] | None:
         """What varies in a text or is secret; None when half a secret would be left over."""
-        hidden = [(*found.span(), r"[\s\S]+") for found in self._secret.finditer(text)]
+        places = self.hidden_in(text, is_prose=is_schema or key in CONSTANT_KEYS)
+        hidden = [(start, end, _expression(text[start:end])) for start, end in places]
         varying = [] if self._keep_values or is_schema else self._varying_spans(key, text)
         if not hidden:
             return varying
+        if len(hidden) > _MAX_HIDDEN:
+            return None
         spans = without_overlaps([*hidden, *varying])
         return spans if set(hidden) <= set(spans) else None
 
@@ -95,6 +124,13 @@ class TextDescriber:
         spans = [] if is_constant else spans_in(key, text, self.known)
         found = list(self._varying.spans_in(text, self.known, are_words_kept=is_constant))
         return without_overlaps([*spans, *found]) if found else spans
+
+
+def _expression(secret: str) -> str:
+    """What may stand in the place of a secret: blanks and quotes only where it has some."""
+    if secret == BLANK or re.search(r"\s", secret):
+        return r"[\s\S]+"
+    return r"\S+" if '"' in secret else '[^\\s"]+'
 
 
 def _kept_blank(text: str) -> str:

@@ -84,6 +84,7 @@ def test_every_key_is_read() -> None:
         "isolation": "file",
         "maxLineBytes": 1024,
         "client": {"roots": ["file:///a"]},
+        "strictInvariants": True,
     }
     assert set(config) == set(KEYS)
     assert load(config, TOKEN="s3cret") == ServerSpec(
@@ -103,6 +104,7 @@ def test_every_key_is_read() -> None:
             capabilities={"roots": {}},
             answers={"roots/list": {"result": {"roots": [{"uri": "file:///a"}]}}},
         ),
+        strict_invariants=True,
     )
 
 

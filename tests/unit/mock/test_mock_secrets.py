@@ -10,10 +10,10 @@ from stage import Stage, a_case, cases, contract, manifest
 
 from mcptest.core.framing import Noise
 from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.secret_names import is_secret
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
 from mcptest.mock.secret_values import HIDDEN, hidden, hidden_difference, hidden_line
-from mcptest.traffic.hiding import is_secret
 
 SECRET = "hunter2-xyz"
 
@@ -127,10 +127,18 @@ def noise(line: str) -> Noise:
 KEYS = [
     *("password", "userPassword", "PASSWORD", "db_passwd", "pwd", "passphrase", "api_key"),
     *("apiKey", "apikey", "X-API-Key", "access-key", "private_key", "authKey", "secret"),
-    *("client_secret", "credentials", "credential", "Authorization", "token", "accessToken"),
+    *(
+        "client_secret",
+        "credentials",
+        "credential",
+        "Authorization",
+        "token",
+        "accessToken",
+        "tokens",
+    ),
 ]
 OTHERS = [
-    *("user", "name", "key", "progressToken", "nextToken", "page_token", "syncToken", "tokens"),
+    *("user", "name", "key", "progressToken", "nextToken", "page_token", "syncToken"),
     *("max_tokens", "author", "monkey", "", "continuationToken"),
 ]
 

@@ -17,7 +17,8 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.traffic.naming import Names, word_of, words_of
+from mcptest.core.key_words import words_of
+from mcptest.traffic.naming import Names, word_of
 
 
 def comments(*said: tuple[str, Any]) -> dict[str, str]:
