@@ -102,6 +102,11 @@ def test_sessions_together_can_clash(tmp_path: Path) -> None:
         ('{"server_label": "x", "exchanges": [{"request": {}, "response": 3}]}', "F008", "1:37"),
         ('{"server_label": "x", "server_capabilities": [], "exchanges": []}', "F008", "1:46"),
         ('{"server_label": "x", "exchanges": []} x', "F002", "1:40"),
+        ("", "F005", "1:1"),
+        ('{"server_label": "x", "exchanges": [{"request": {"id": 1e999}}]}', "F002", "1:37"),
+        ('{"server_label": "x", "exchanges": [{"request": {}},]}', "F002", "1:53"),
+        ('{"server_label": "x", "exchanges": [],}', "F002", "1:39"),
+        ('{"server_label": "x", "exchanges": [], "exchanges": []}', "F003", "1:55"),
     ],
 )
 def test_a_malformed_capture_is_refused_with_its_place(
@@ -112,6 +117,30 @@ def test_a_malformed_capture_is_refused_with_its_place(
     assert (ended.code, ended.out) == (2, "")
     assert f"error[{code}]" in ended.err
     assert f"c.json:{place}" in ended.err
+
+
+def test_an_impossible_time_is_no_trouble(tmp_path: Path) -> None:
+    capture = json.loads(KEPT.read_text(encoding="utf-8"))
+    capture["exchanges"][0]["ms"] = {"request": 10**400}
+    (tmp_path / "c.json").write_text(json.dumps(capture), encoding="utf-8")
+    assert judged(tmp_path, "--capture", "c.json").code == 0
+
+
+def test_the_example_in_the_documentation_keeps_all_rules(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "compliance.md").read_text(encoding="utf-8")
+    example = page.split("```json\n")[1].split("```")[0]
+    (tmp_path / "c.json").write_text(example, encoding="utf-8")
+    assert judged(tmp_path, "--capture", "c.json").code == 0
+
+
+def test_what_could_act_on_a_terminal_is_escaped_in_json_as_well(tmp_path: Path) -> None:
+    capture = json.loads(KEPT.read_text(encoding="utf-8"))
+    capture["server_label"] = "stdio://\x9b2J\u202e"
+    (tmp_path / "c.json").write_text(json.dumps(capture), encoding="utf-8")
+    ended = judged(tmp_path, "--capture", "c.json", "--format", "json")
+    assert ended.report()["sessions"][0]["server_label"] == "stdio://\x9b2J\u202e"
+    assert "\x9b" not in ended.out
+    assert "\u202e" not in ended.out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.strict_json import NotJsonError
+from mcptest.core.strict_json import NotJsonError, finite_float
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class JsonStream:
         self._has_ended = False
         # Where the text that is in memory begins.
         self._line, self._column = 1, 1
-        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant)
+        self._decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=finite_float)
 
     def error(self, reason: str) -> BrokenStreamError:
         """A mistake at the place that has been reached."""

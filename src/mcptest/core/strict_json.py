@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "NotJsonError", "dump_json", "parse_json"]
+__all__ = ["MAX_DEPTH", "NotJsonError", "dump_json", "finite_float", "parse_json"]
 
 MAX_DEPTH = 200
 
@@ -83,7 +83,8 @@ def _refuse_constant(name: str) -> NoReturn:
     raise NotJsonError(f"{name} is not JSON")
 
 
-def _finite(digits: str) -> float:
+def finite_float(digits: str) -> float:
+    """The number that these digits are; NotJsonError when no float is as large."""
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise NotJsonError(f"the number {digits[:40]} is too large")
@@ -130,7 +131,7 @@ def _is_deeper_than(value: object, limit: int) -> bool:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=finite_float
 )
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

@@ -5,7 +5,8 @@ Each session is told of as it passes, and only what is compared is kept.
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections import Counter
+from itertools import combinations, islice
 
 from mcptest.core import jsonrpc
 from mcptest.core.conformance import Hazard
@@ -21,6 +22,9 @@ __all__ = ["Member", "hazards_of"]
 MAX_KEPT = 100_000
 _SHOWN = 5
 
+# Many sessions that all begin with id 1 collide in more pairs than anybody can read.
+MAX_COLLISIONS = 100
+
 
 class Member:
     """What is kept of one session to compare it with the others."""
@@ -30,15 +34,33 @@ class Member:
         self.transport = transport
         self.ids: dict[jsonrpc.IdKey, object] = {}
         self.tools: dict[str, None] = {}
+        # What the server calls itself: programs share labels, servers have names of their own.
+        self.own_name = ""
 
     def exchanged(self, request: Any, response: Any) -> None:
-        """An exchange of the session."""
+        """An exchange of the session; a batch is several of them."""
+        if isinstance(request, list):
+            for part in request:
+                self.exchanged(part if isinstance(part, dict) else None, None)
+            return
         if not isinstance(request, dict) or "method" not in request:
             return
+        if request["method"] == "initialize" and isinstance(response, dict):
+            self._introduce(response.get("result"))
         if "id" in request and len(self.ids) < MAX_KEPT:
             self.ids[jsonrpc.id_key(request["id"])] = request["id"]
         if request["method"] == "tools/list" and isinstance(response, dict):
             self._list(response.get("result"))
+
+    def _introduce(self, result: Any) -> None:
+        info = result.get("serverInfo") if isinstance(result, dict) else None
+        name = info.get("name") if isinstance(info, dict) else None
+        self.own_name = name if isinstance(name, str) else ""
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What tells one server from another: sessions of the same one have the same."""
+        return self.label, self.own_name
 
     def _list(self, result: Any) -> None:
         tools = result.get("tools") if isinstance(result, dict) else None
@@ -55,18 +77,19 @@ class Member:
 
 def hazards_of(members: list[Member]) -> list[Hazard]:
     """Every clash between two or more of the sessions, names first."""
-    return [*_overlaps(members), *_collisions(members)]
+    return [*_overlaps(members), *islice(_collisions(members), MAX_COLLISIONS)]
 
 
 def _overlaps(members: list[Member]) -> Iterator[Hazard]:
-    owners: dict[str, dict[str, None]] = {}
+    owners: dict[str, dict[tuple[str, str], None]] = {}
     for member in members:
-        prefix = f"{member.name}__"
+        prefixes = (f"{member.name}__", f"{member.own_name or member.name}__")
         for tool in member.tools:
-            if not tool.startswith(prefix):
-                owners.setdefault(tool, {})[member.label] = None
-    for tool, labels in owners.items():
-        if len(labels) > 1:
+            if not tool.startswith(prefixes):
+                owners.setdefault(tool, {})[member.identity] = None
+    for tool, servers in owners.items():
+        if len(servers) > 1:
+            labels = _labels(servers)
             yield Hazard(
                 kind="tool_overlap",
                 message=f"the tool {tool} is offered by {_listed(labels)}: a client that does "
@@ -76,9 +99,17 @@ def _overlaps(members: list[Member]) -> Iterator[Hazard]:
             )
 
 
+def _labels(servers: dict[tuple[str, str], None]) -> list[str]:
+    """How the servers are called; where labels are the same, with the names they have."""
+    counts = Counter(label for label, _ in servers)
+    return [label if counts[label] == 1 else f"{label} ({name})" for label, name in servers]
+
+
 def _collisions(members: list[Member]) -> Iterator[Hazard]:
     for one, other in combinations(members, 2):
         if one.transport and other.transport and one.transport != other.transport:
+            continue
+        if one.ids.keys().isdisjoint(other.ids):
             continue
         shared = [id for key, id in one.ids.items() if key in other.ids]
         if shared:
@@ -93,6 +124,6 @@ def _collisions(members: list[Member]) -> Iterator[Hazard]:
             )
 
 
-def _listed(labels: dict[str, None]) -> str:
+def _listed(labels: list[str]) -> str:
     *first, last = labels
     return f"{', '.join(first)} and {last}"

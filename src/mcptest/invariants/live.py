@@ -86,8 +86,9 @@ class LiveJudge:
                 # A question of our own that was given up; nobody else asked it.
                 return
             place = self._asked.pop(key, place)
-            if request and request.get("method") == "tools/list":
-                self.member.exchanged({"method": "tools/list"}, message)
+            method = request.get("method") if request else None
+            if method in ("tools/list", "initialize"):
+                self.member.exchanged({"method": method}, message)
         self._scorer.server(message, place, ms)
 
     def noise(self, line: str, ms: float) -> None:

@@ -72,6 +72,8 @@ class _Reader:
         return CaptureScore(sessions=tuple(self._scores), hazards=tuple(hazards_of(self._members)))
 
     def _session(self, where: str) -> None:
+        if not self._stream.peek() and not where:
+            raise self._refused("F005", "the file is empty")
         if self._stream.peek() != "{":
             raise self._refused("F008", f"{where or 'a capture'} must be an object")
         judge, seen = SessionJudge(), set()
@@ -85,8 +87,10 @@ class _Reader:
                 self._exchanges(judge, f"{where}.exchanges".lstrip("."))
             else:
                 self._member(judge, name, f"{where}.{name}".lstrip("."))
+            if name in seen and name == "exchanges":
+                raise self._refused("F003", f'{where or "the session"} has "exchanges" twice')
             seen.add(name)
-            if not self._stream.takes(","):
+            if not self._takes_comma("}"):
                 break
         for name in ("server_label", "exchanges"):
             if name not in seen:
@@ -94,6 +98,13 @@ class _Reader:
         self._stream.take("}")
         self._scores.append(judge.finish())
         self._members.append(judge.member)
+
+    def _takes_comma(self, closing: str) -> bool:
+        if not self._stream.takes(","):
+            return False
+        if self._stream.peek() == closing:
+            raise self._stream.error("a comma with nothing after it")
+        return True
 
     def _member(self, judge: SessionJudge, name: str, where: str) -> None:
         self._stream.peek()
@@ -114,7 +125,7 @@ class _Reader:
         while self._stream.peek() != "]":
             judge.exchange(self._exchange(f"{where}[{index}]"))
             index += 1
-            if not self._stream.takes(","):
+            if not self._takes_comma("]"):
                 break
         self._stream.take("]")
 

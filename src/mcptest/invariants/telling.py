@@ -24,6 +24,9 @@ __all__ = ["Teller"]
 
 _LISTS = ("server_messages", "replies", "noise")
 
+# Nothing lasts longer; a larger number is no time.
+_LATEST_MS = 1e15
+
 # So much is held back for a message with a lower number; later ones were numbered wrongly.
 _MAX_HELD = 20_000
 
@@ -73,7 +76,7 @@ class Teller:
                 member,
                 value,
                 place,
-                float(ms) if isinstance(ms, (int, float)) else None,
+                float(ms) if isinstance(ms, (int, float)) and abs(ms) < _LATEST_MS else None,
                 http if isinstance(http, dict) else {},
             )
 

@@ -6,6 +6,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Summary
+from mcptest.core.visible import printable_json
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.members import hazard_members
 from mcptest.reporters.sarif import SCHEMA, location, result_of
@@ -29,7 +30,8 @@ __all__ = [
 
 
 def render_conformance_json(score: CaptureScore) -> str:
-    return json.dumps(conformance_members(score), indent=1, ensure_ascii=False) + "\n"
+    text = json.dumps(conformance_members(score), indent=1, ensure_ascii=False)
+    return defused_markers(printable_json(text)) + "\n"
 
 
 def conformance_members(score: CaptureScore) -> Members:

@@ -42,6 +42,28 @@ def test_two_sessions_of_one_server_offer_the_same_tools() -> None:
     assert kinds(member("stdio://a", "x"), member("stdio://a", "x")) == []
 
 
+def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
+    one, other = member("stdio://python3", "x"), member("stdio://python3", "x")
+    for made, name in ((one, "weather"), (other, "news")):
+        made.exchanged({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
+    [hazard] = hazards_of([one, other])
+    assert hazard.servers == ("stdio://python3 (weather)", "stdio://python3 (news)")
+    other.exchanged({"method": "initialize"}, {"result": {"serverInfo": {"name": "weather"}}})
+    assert hazards_of([one, other]) == []
+
+
+def test_many_sessions_with_the_same_ids_are_told_of_up_to_a_number() -> None:
+    members = [member(f"stdio://{number}", ids=(1,)) for number in range(500)]
+    assert len(hazards_of(members)) == 100
+
+
+def test_the_requests_of_a_batch_count() -> None:
+    one, other = member("a"), member("b")
+    for made in (one, other):
+        made.exchanged([{"id": 1, "method": "ping"}, 5], None)
+    assert kinds(one, other) == ["id_collision"]
+
+
 def test_an_id_that_two_sessions_used_collides() -> None:
     [hazard] = hazards_of([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
     assert (hazard.kind, hazard.what) == ("id_collision", (2, "k"))
