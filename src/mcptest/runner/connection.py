@@ -62,6 +62,7 @@ class Connection:
         self._exchanges: list[Exchange] = []
         self._transport = f"stdio:{self.wire.pid}@{self._started_at}"
         self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
+        self._hears = bool(self._watch or self._recorder)
         # Questions of our own are nobody's traffic.
         self.is_private = False
         self._replied_bytes = 0
@@ -125,7 +126,7 @@ class Connection:
 
     def receive(self, deadline: float) -> list[Item]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
-        if self._watch:
+        if self._watch and self._watch.has_work:
             self._watch.work()
         tick = self.launcher.while_waiting
         if tick is None:
@@ -139,7 +140,8 @@ class Connection:
 
     def take(self, items: list[Item]) -> None:
         """Sort what has come, and give the server what it is owed for it."""
-        self._record(items)
+        if self._hears:
+            self._record(items)
         if self._log:
             self._log.received(items)
         for reply in self.inbox.take(items):

@@ -31,9 +31,6 @@ _ENOUGH = 3
 
 _CALL = b'"method":"tools/call"'
 _EXTRA = b'"_meta"'
-_FRAME = frozenset(["jsonrpc", "id", "result"])
-_RESULTS = (frozenset(["content", "isError"]), frozenset(["content"]))
-_BLOCK = frozenset(["type", "text"])
 
 
 class RuleWatch:
@@ -49,6 +46,11 @@ class RuleWatch:
         self._seen = 0
         self._skipped = 0
         self._known = -1
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything waits to be judged."""
+        return bool(self._waiting)
 
     def sent(self, line: bytes) -> None:
         if self._call:
@@ -128,20 +130,25 @@ def _is_plain_answer(item: Item) -> bool:
     if type(item) is not Frame:
         return False
     message = item.value
-    if type(message) is not dict or message.keys() != _FRAME or message["jsonrpc"] != "2.0":
+    # Three members, and these three: sets would say the same, and take longer.
+    if type(message) is not dict or len(message) != 3 or message.get("jsonrpc") != "2.0":
         return False
-    result = message["result"]
-    if type(result) is not dict or result.keys() not in _RESULTS:
+    result = message.get("result")
+    if type(result) is not dict or "id" not in message:
         return False
-    content = result["content"]
-    if type(content) is not list or not content or type(result.get("isError", False)) is not bool:
+    content = result.get("content")
+    if type(content) is not list or not content or not _has_only_content(result):
         return False
     for block in content:
-        if type(block) is not dict or block.keys() != _BLOCK:
+        if type(block) is not dict or len(block) != 2 or "text" not in block or "type" not in block:
             return False
         if block["type"] != "text" or type(block["text"]) is not str:
             return False
     return True
+
+
+def _has_only_content(result: dict[str, object]) -> bool:
+    return len(result) == 1 or (len(result) == 2 and type(result.get("isError")) is bool)
 
 
 def _has_id_of(item: Item, call: bytes) -> bool:
