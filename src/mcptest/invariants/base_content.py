@@ -5,7 +5,8 @@ Lists rather than generators: this is asked of every result, and most are short.
 
 from __future__ import annotations
 
-from mcptest.invariants.base_values import members, shown
+from mcptest.invariants.base_values import members
+from mcptest.invariants.wording import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.invariants.base_values import error_code, is_over_http, members, seen, shown
+from mcptest.invariants.base_values import error_code, is_over_http, members
 from mcptest.invariants.facts import META_CAPABILITIES, META_VERSION
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import seen, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

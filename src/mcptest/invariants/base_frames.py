@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcptest.core import jsonrpc
 from mcptest.invariants.base_utf8 import encoding_fault
-from mcptest.invariants.base_values import seen, shown
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import seen, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

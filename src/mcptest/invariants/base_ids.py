@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
-from mcptest.invariants.base_values import error_code, is_over_http, shown
+from mcptest.invariants.base_values import error_code, is_over_http
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

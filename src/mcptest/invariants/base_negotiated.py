@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from mcptest.invariants.base_content import content_blocks
-from mcptest.invariants.base_values import gathered, shown
+from mcptest.invariants.base_values import gathered
 from mcptest.invariants.facts import LETTERS
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.invariants.base_values import members, seen, shown
+from mcptest.invariants.base_values import members
 from mcptest.invariants.facts import META_CAPABILITIES
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import seen, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,9 +1,6 @@
-"""Values of a server in sentences about them: short, on one line, whatever they hold."""
+"""What many rules about frames have in common."""
 
 from __future__ import annotations
-
-from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,21 +10,10 @@ if TYPE_CHECKING:
     from mcptest.invariants.rule import Breaches
     from mcptest.invariants.said import Said
 
-__all__ = ["error_code", "gathered", "is_over_http", "members", "seen", "shown"]
+__all__ = ["error_code", "gathered", "is_over_http", "members"]
 
-_SHOWN_CHARS = 80
 # One message can be wrong in millions of places; nobody needs to know more than this.
 _MAX_BREACHES = 1000
-
-
-def shown(value: object) -> str:
-    """A value as short JSON."""
-    return shorten(dump_json(value), _SHOWN_CHARS)
-
-
-def seen(holder: dict[str, object], name: str) -> str:
-    """A member as short JSON, or that it is missing."""
-    return shown(holder[name]) if name in holder else "missing"
 
 
 def gathered(looks: Iterable[str]) -> Breaches:

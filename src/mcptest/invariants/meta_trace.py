@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.invariants.base_values import gathered, shown
+from mcptest.invariants.base_values import gathered
 from mcptest.invariants.meta_places import META_TOPICS, metas
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten
 from mcptest.invariants.rule import Looking, Rule, at_levels
+from mcptest.invariants.wording import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ class _InitializeFirst:
         self._has_begun = True
         if said.method == "initialize":
             return ()
-        return [f"the first request is {_shown(said.method)}, not initialize"]
+        return [f"the first request is {shown(said.method)}, not initialize"]
 
     def end(self, _: Facts) -> Breaches:
         return None
@@ -133,20 +132,20 @@ def _tool_result(said: Said, _: Facts) -> Breaches:
             "the result of tools/call has neither a content array nor a structuredContent object"
         )
     if not isinstance(result.get("isError", False), bool):
-        breaches.append(f"isError must be a boolean and is {_shown(result['isError'])}")
+        breaches.append(f"isError must be a boolean and is {shown(result['isError'])}")
     return breaches
 
 
 def _error_envelope(said: Said, _: Facts) -> Breaches:
     error = said.message["error"]
     if not isinstance(error, dict):
-        return [f"the error must be an object and is {_shown(error)}"]
+        return [f"the error must be an object and is {shown(error)}"]
     breaches = []
     if type(error.get("code")) is not int:
-        seen = _shown(error["code"]) if "code" in error else "missing"
+        seen = shown(error["code"]) if "code" in error else "missing"
         breaches.append(f"the code of the error must be an integer and is {seen}")
     if not isinstance(error.get("message"), str):
-        seen = _shown(error["message"]) if "message" in error else "missing"
+        seen = shown(error["message"]) if "message" in error else "missing"
         breaches.append(f"the message of the error must be text and is {seen}")
     return breaches
 
@@ -157,11 +156,7 @@ def _method_not_found(said: Said, _: Facts) -> Breaches:
         return None
     if type(code) is int and code == -32601:
         return ()
-    return [f"the error says {_shown(message)}, and its code is {_shown(code)}, not -32601"]
-
-
-def _shown(value: object) -> str:
-    return shorten(dump_json(value), 80)
+    return [f"the error says {shown(message)}, and its code is {shown(code)}, not -32601"]
 
 
 _ALL = at_levels("ABCDE")
