@@ -6,6 +6,8 @@ and was content with one such answer is content with all of them, so it is asked
 
 from __future__ import annotations
 
+from mcptest.core.plain_answer import is_plain_answer
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.invariants.facts import Facts
@@ -16,9 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["likeness_of"]
 
-_FRAME = frozenset(["jsonrpc", "id", "result"])
-_RESULTS = (frozenset(["content", "isError"]), frozenset(["content"]))
-_BLOCK = frozenset(["type", "text"])
+_IDS = (int, str)
 _PARAMS = frozenset(["name", "arguments"])
 _MAX_BLOCKS = 20
 
@@ -28,28 +28,12 @@ def likeness_of(said: Said, facts: Facts) -> Likeness | None:
     if said.method != "tools/call" or said.is_client or said.kind != "result" or said.http:
         return None
     message, request = said.message, said.request
-    if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or request is None:
+    if request is None or not is_plain_answer(message) or type(message["id"]) not in _IDS:
         return None
-    result, params = message["result"], request.get("params")
-    if type(result) is not dict or result.keys() not in _RESULTS or type(params) is not dict:
+    params, result = request.get("params"), said.result
+    if type(params) is not dict or not params.keys() <= _PARAMS:
         return None
-    name, is_error = params.get("name"), result.get("isError", False)
-    if not params.keys() <= _PARAMS or type(name) is not str or type(is_error) is not bool:
+    name, content = params.get("name"), result["content"]
+    if type(name) is not str or len(content) > _MAX_BLOCKS:
         return None
-    if not _is_plain_text(result["content"]) or type(message["id"]) not in _IDS:
-        return None
-    return facts.epoch, name, is_error, len(result["content"])
-
-
-_IDS = (int, str)
-
-
-def _is_plain_text(content: object) -> bool:
-    if type(content) is not list or not 0 < len(content) <= _MAX_BLOCKS:
-        return False
-    for block in content:
-        if type(block) is not dict or block.keys() != _BLOCK:
-            return False
-        if block["type"] != "text" or type(block["text"]) is not str:
-            return False
-    return True
+    return facts.epoch, name, result.get("isError", False), len(content)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcptest.core.conformance import CaptureScore, Hazard, SessionScore, Verdict
     from mcptest.reporters.paint import Paint
 
-__all__ = ["breach_lines", "render_conformance"]
+__all__ = ["render_conformance"]
 
 _MARKS = {"pass": "passed", "fail": "failed", "warning": "error", "not_applicable": "skipped"}
 
@@ -97,22 +97,6 @@ def _summary(score: CaptureScore, paint: Paint) -> str:
         parts.append(f"{count:,} clash{'es' if count > 1 else ''}")
     text = f"{counted(len(score.sessions), 'session')}: {', '.join(parts)}"
     return paint.green(text) if score.passed else paint.red(text)
-
-
-def breach_lines(sessions: Sequence[SessionScore]) -> list[tuple[str, str]]:
-    """Every breach of sessions, each said once: whether it is a "fail" or a "warning", and a
-    sentence. Sessions of one server that break a rule in the same way are counted."""
-    found: dict[tuple[str, str, str, str], int] = {}
-    for session in sessions:
-        for verdict in session.verdicts:
-            if verdict.status in ("fail", "warning"):
-                key = (verdict.status, verdict.id, session.server_label, verdict.message)
-                found[key] = found.get(key, 0) + verdict.count
-    lines = []
-    for (status, id, _, message), count in found.items():
-        times = f" ({count:,} times)" if count > 1 else ""
-        lines.append((status, f"{id} {_clean(message)}{times}"))
-    return sorted(lines, key=lambda line: line[0] != "fail")
 
 
 def _clean(text: str) -> str:

@@ -8,6 +8,7 @@ calls, further ones are only counted: no rule could say anything of them that it
 from __future__ import annotations
 
 from mcptest.core.framing import Frame
+from mcptest.core.plain_answer import is_plain_answer
 from mcptest.core.strict_json import dump_json, parse_json
 
 TYPE_CHECKING = False
@@ -62,7 +63,7 @@ class RuleWatch:
             self._wait_with([line], is_plain=is_plain)
 
     def received(self, items: list[Item]) -> None:
-        is_plain = len(items) == 1 and _is_plain_answer(items[0])
+        is_plain = len(items) == 1 and _is_plain(items[0])
         if self._call and is_plain and _has_id_of(items[0], self._call):
             self._call = b""
             self._skipped += 1
@@ -125,30 +126,8 @@ class RuleWatch:
         return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
 
 
-def _is_plain_answer(item: Item) -> bool:
-    """Whether this is a result that is a few blocks of text and nothing else."""
-    if type(item) is not Frame:
-        return False
-    message = item.value
-    # Three members, and these three: sets would say the same, and take longer.
-    if type(message) is not dict or len(message) != 3 or message.get("jsonrpc") != "2.0":
-        return False
-    result = message.get("result")
-    if type(result) is not dict or "id" not in message:
-        return False
-    content = result.get("content")
-    if type(content) is not list or not content or not _has_only_content(result):
-        return False
-    for block in content:
-        if type(block) is not dict or len(block) != 2 or "text" not in block or "type" not in block:
-            return False
-        if block["type"] != "text" or type(block["text"]) is not str:
-            return False
-    return True
-
-
-def _has_only_content(result: dict[str, object]) -> bool:
-    return len(result) == 1 or (len(result) == 2 and type(result.get("isError")) is bool)
+def _is_plain(item: Item) -> bool:
+    return type(item) is Frame and is_plain_answer(item.value)
 
 
 def _has_id_of(item: Item, call: bytes) -> bool:
