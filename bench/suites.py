@@ -145,7 +145,12 @@ def requests_of(tests: int) -> list[bytes]:
 
 
 def python_environment() -> dict[str, str]:
-    """Byte code must be written once, or every start is measured with compiling."""
+    """Python as it comes, without what the one who measures has set.
+
+    Byte code must be written once, or every start is measured with compiling; and nobody else
+    has a system call for every piece of a line.
+    """
     environment = dict(os.environ)
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
+        environment.pop(name, None)
     return environment

@@ -1,8 +1,6 @@
 """`python -m mcptest` is the `mcptest` command."""
 
-import sys
-
-from mcptest.cli.main import main
+from mcptest.cli.main import command
 
 if __name__ == "__main__":
-    sys.exit(main())
+    command()

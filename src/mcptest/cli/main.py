@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -19,10 +20,11 @@ from mcptest.core.visible import visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import NoReturn
 
     from mcptest.cli.options import Command
 
-__all__ = ["COMMANDS", "conductor", "load_command", "main"]
+__all__ = ["COMMANDS", "command", "conductor", "conductor_command", "load_command", "main"]
 
 # Module and one line of each; a module is imported only when its command is wanted.
 COMMANDS = {
@@ -41,6 +43,28 @@ COMMANDS = {
     "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
     "report": ("report", "render a saved run again, or merge several into one"),
 }
+
+
+def command() -> NoReturn:
+    """`mcptest` as the shell starts it."""
+    _leave(main())
+
+
+def conductor_command() -> NoReturn:
+    """`conductor` as the shell starts it."""
+    _leave(conductor())
+
+
+def _leave(status: int) -> NoReturn:
+    """After a run that came to its end, end at once: `main` has flushed what was said.
+
+    Taking a large plan apart piece by piece is time for nothing. Any other end takes the long
+    way, on which litter is removed, and so does whoever is being traced or measured.
+    """
+    is_watched = sys.gettrace() or sys.getprofile() or "coverage" in sys.modules
+    if is_watched or status not in (ExitCode.PASSED, ExitCode.FAILED):
+        sys.exit(status)
+    os._exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -42,8 +42,11 @@ class StandardOutput:
         self.encoding = sys.stdout.encoding
 
     def write(self, text: str) -> int:
-        with _told_as_usage():
+        # Said for every test, so without a context manager.
+        try:
             return sys.stdout.write(text)
+        except OSError as error:
+            raise _usage_of(error) from None
 
     def write_utf8(self, text: str) -> None:
         """Write what must be UTF-8 whatever the locale says: JSON and XML reports."""
@@ -66,11 +69,16 @@ class StandardOutput:
 def _told_as_usage() -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:
-        raise
     except OSError as error:
-        silence_stdout()
-        raise UsageError(f"cannot write to standard output: {error.strerror}") from None
+        raise _usage_of(error) from None
+
+
+def _usage_of(error: OSError) -> OSError | UsageError:
+    """The user's trouble in words; a reader that has left is nobody's."""
+    if isinstance(error, BrokenPipeError):
+        return error
+    silence_stdout()
+    return UsageError(f"cannot write to standard output: {error.strerror}")
 
 
 def silence_stdout() -> None:

@@ -31,6 +31,10 @@ __all__ = ["COMMAND", "OPTIONS", "run"]
 _WRITING_PATIENCE_S = 2.0
 
 
+# What was loaded, until the process ends: taking it apart before takes longer than ending.
+_kept: list[Plan] = []
+
+
 class Limits(Record):
     """The numbers on the command line; `workers` is None unless files run side by side."""
 
@@ -63,6 +67,7 @@ def run(arguments: Arguments) -> int:
         raise
     gc.freeze()
     gc.enable()
+    _kept.append(plan)
     if collectors:
         plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
     reports.open(plan.secrets)

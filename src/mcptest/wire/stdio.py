@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["StdioServer"]
 
-_READ_BYTES = 1 << 20
+# How much one read asks for: the memory for all of it is taken first, and a megabyte taken and
+# given back for every short answer costs half as much as the answer. Who says much gets more.
+_READ_BYTES = 1 << 16
+_LARGE_READ_BYTES = 1 << 20
 _STDERR_KEPT_BYTES = 256 * 1024
 
 # No pipe holds more than this at one moment, unless root has raised the limit.
@@ -74,6 +77,7 @@ class StdioServer:
         self.last_words: list[Item] = []
         self._silence_from = 0
         self._backlog = bytearray()
+        self._read_bytes = _READ_BYTES
         self.mark = guardian.next_mark()
         self._process = spawn(spec, self.mark)
         guardian.watch(self._process.pid)
@@ -91,7 +95,7 @@ class StdioServer:
         # A larger pipe takes a third off the time of a big answer; it may be refused.
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with contextlib.suppress(OSError):
-                fcntl.fcntl(self._stdout, fcntl.F_SETPIPE_SZ, _READ_BYTES)
+                fcntl.fcntl(self._stdout, fcntl.F_SETPIPE_SZ, _LARGE_READ_BYTES)
         self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
         self._poll = select.poll()
         # stdout before stderr: poll looks at them in this order, so whatever was on
@@ -233,9 +237,10 @@ class StdioServer:
             self._poll.unregister(self.interrupts.fd)
 
     def _read_stdout(self) -> list[Item]:
-        chunk = _read(self._stdout)
+        chunk = _read(self._stdout, self._read_bytes)
         if chunk is None:
             return []
+        self._read_bytes = _READ_BYTES if len(chunk) < _READ_BYTES else _LARGE_READ_BYTES
         if not chunk:
             self.is_closed = True
             self._poll.unregister(self._stdout)
@@ -337,9 +342,9 @@ class StdioServer:
             self._pidfd = -1
 
 
-def _read(fd: int) -> bytes | None:
+def _read(fd: int, size: int = _READ_BYTES) -> bytes | None:
     """The next bytes, b"" at the end, None when there is nothing yet."""
     try:
-        return os.read(fd, _READ_BYTES)
+        return os.read(fd, size)
     except BlockingIOError:
         return None
