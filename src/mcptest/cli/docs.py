@@ -21,7 +21,7 @@ from mcptest.guide.contract import described_by
 from mcptest.guide.markdown import render_markdown
 from mcptest.guide.page import render_page
 from mcptest.runner.discovery import CONFIG_NAMES
-from mcptest.runner.loading import Unneeded, load_suites
+from mcptest.runner.loading import Unneeded, Wanted, load_suites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _is_same(one: str, other: str) -> bool:
 
 def _suites(paths: Sequence[str]) -> list[Suite]:
     # A server that a file names is never started from here.
-    suites, mistakes, warnings = load_suites(paths, Unneeded(os.environ))
+    suites, mistakes, warnings = load_suites(Wanted(paths=tuple(paths)), Unneeded(os.environ))
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:

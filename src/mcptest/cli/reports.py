@@ -32,7 +32,15 @@ if TYPE_CHECKING:
 __all__ = ["Reports"]
 
 # The words of a command line that say which server is tested, and how.
-_REPEATED = ("--config", "--server-command", "--url", "--format", "--spec-version", "--timeout")
+_REPEATED = (
+    "--config",
+    "--server-command",
+    "--plugin",
+    "--url",
+    "--format",
+    "--spec-version",
+    "--timeout",
+)
 
 
 class Reports:

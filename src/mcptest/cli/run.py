@@ -151,6 +151,8 @@ def _run(
         keeps_log=reports.wants_log,
         while_waiting=reports.tick,
     )
+    if plan.plugins:
+        plan.plugins.open(guardian, interrupts)
     try:
         if limits.workers is None:
             return run_plan(plan, options, launcher, reports.tell)
@@ -158,6 +160,8 @@ def _run(
 
         return run_parallel(plan, options, launcher, reports.tell, limits.workers)
     finally:
+        if plan.plugins:
+            plan.plugins.close()
         guardian.dismiss()
 
 

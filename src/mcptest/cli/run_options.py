@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.cli.options import Option
+from mcptest.cli.plugin_options import PLUGIN
 from mcptest.cli.report_names import REPORTERS
 
 __all__ = ["FOLLOWS", "OPTIONS"]
@@ -22,6 +23,7 @@ _SERVER = (
         help="start the server with this command instead; split like a shell would, "
         "run without one",
     ),
+    PLUGIN,
 )
 
 _SELECTION = (

@@ -13,7 +13,7 @@ from mcptest.core.plan import ServerSpec
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
-from mcptest.runner.loading import placed
+from mcptest.runner.servers import placed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,11 +7,12 @@ import os
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.plugin_options import PLUGIN, plugins
 from mcptest.cli.wanted import file_format
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.runner.loading import load_suites
+from mcptest.runner.loading import Wanted, load_suites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,13 @@ def validate(arguments: Arguments) -> int:
     """Report every mistake in the files; the exit status."""
     if not arguments.paths:
         raise UsageError("mcptest validate needs a file, a folder or a glob")
-    suites, mistakes, warnings = load_suites(arguments.paths, os.environ, file_format(arguments))
+    asked = Wanted(
+        paths=arguments.paths,
+        config=arguments.last("--config"),
+        format=file_format(arguments),
+        plugins=plugins(arguments),
+    )
+    suites, mistakes, warnings = load_suites(asked, os.environ)
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -55,6 +62,12 @@ COMMAND = Command(
     usage="mcptest validate PATH…",
     details="PATH is a file, a folder or a quoted glob.",
     options=(
+        Option(
+            names=("-c", "--config"),
+            value="FILE",
+            help="whose plugins the files may use; default: as mcptest run finds it",
+        ),
+        PLUGIN,
         Option(names=("--json",), help="print the result as one JSON object"),
         Option(
             names=("--format",),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
 from mcptest.formats.durations import parse_duration
@@ -43,6 +44,7 @@ def wanted(arguments: Arguments) -> Wanted:
         ),
         timeout_s=timeout_s(arguments),
         format=file_format(arguments),
+        plugins=plugins(arguments),
     )
 
 

@@ -6,6 +6,7 @@
   - NothingSelectedError   a glob or a filter that matches nothing
   - InterruptedRunError    a signal asked us to stop
   - PatternTimeoutError    a pattern took too long to match
+  - CheckError             a value could not be judged: a plugin failed; has a `fault`
   - ServerError            the server under test could not be driven; has a `kind`
   - OwnFaultError          what a report says of a fault of ours; never raised
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
 
 __all__ = [
+    "CheckError",
     "FormatError",
     "InterruptedRunError",
     "McptestError",
@@ -67,6 +69,14 @@ class InterruptedRunError(McptestError):
 
 class OwnFaultError(McptestError):
     """Stands in reports for an exception that nobody meant to raise."""
+
+
+class CheckError(McptestError):
+    """Whether a value is right cannot be said: who was to judge it failed; `fault` says how."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
 
 
 class PatternTimeoutError(McptestError):

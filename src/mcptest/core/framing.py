@@ -38,10 +38,11 @@ PLAIN_TEXT = "it does not begin like JSON"
 
 
 class Frame(Record):
-    """One line that is JSON."""
+    """One line that is JSON; `raw` is it as it came, where that was asked for."""
 
     value: object
     line: int
+    raw: bytes = b""
 
 
 class Noise(Record):
@@ -65,8 +66,11 @@ class Overlong(Record):
 class LineDecoder:
     """Turns chunks into frames, keeping the unfinished last line between calls."""
 
-    def __init__(self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
+    def __init__(
+        self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keeps_raw: bool = False
+    ) -> None:
         self._limit = max_line_bytes
+        self._keeps_raw = keeps_raw
         self._parts: list[bytes] = []
         self._pending = 0
         self._skipping = False
@@ -119,7 +123,9 @@ class LineDecoder:
         if raw.isspace() or not raw:
             self.blank_lines += 1
         else:
-            out.append(_decode(raw, self._line))
+            found = _decode(raw, self._line)
+            is_kept = self._keeps_raw and type(found) is Frame
+            out.append(found.but(raw=raw) if is_kept else found)
 
 
 def encode_line(message: object) -> bytes:

@@ -24,6 +24,7 @@ FAULTS = frozenset(
         "unusable_capture",
         "no_batches",
         "hook_failed",
+        "plugin_failed",
         "worker_lost",
         "incomplete_report",
         "interrupted",

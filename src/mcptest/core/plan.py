@@ -28,6 +28,7 @@ __all__ = [
     "Expectation",
     "Limits",
     "Performance",
+    "PluginSpec",
     "ServerSpec",
     "Step",
     "Suite",
@@ -59,6 +60,16 @@ class ClientSpec(Record):
     answers: dict[str, object] | None = None
 
 
+class PluginSpec(Record):
+    """A program that judges values: how it is started, and who says so (`owner`)."""
+
+    name: str
+    command: tuple[str, ...]
+    cwd: str = ""
+    call_timeout_s: float = 5.0
+    owner: str = ""
+
+
 class ServerSpec(Record):
     """How to start the server under test, and how long to wait for it."""
 
@@ -76,6 +87,7 @@ class ServerSpec(Record):
     secrets: tuple[str, ...] = ()
     client: ClientSpec = ClientSpec()
     strict_invariants: bool = False
+    plugins: tuple[PluginSpec, ...] = ()
 
 
 class Performance(Record):
@@ -89,8 +101,9 @@ class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
     `has_regex` says that some regular expression is searched, `has_foreign_check` that something
-    is computed which no signal to us can end, `may_check_nothing` that `response` can be met by
-    something that is not there. `leniency` says what else may be in the answer.
+    is computed which no signal to us can end, `has_remote_check` that another process is asked,
+    `may_check_nothing` that `response` can be met by something that is not there. `leniency`
+    says what else may be in the answer.
     """
 
     response: object = ABSENT
@@ -100,6 +113,7 @@ class Expectation(Record):
     notifications: tuple[object, ...] = ()
     has_regex: bool = False
     has_foreign_check: bool = False
+    has_remote_check: bool = False
     may_check_nothing: bool = False
     leniency: Leniency = ""
 

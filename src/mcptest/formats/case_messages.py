@@ -40,6 +40,7 @@ class Draft(Record):
     refs: tuple[tuple[str, Steps], ...]
     has_regex: bool
     has_foreign_check: bool = False
+    has_remote_check: bool = False
     may_check_nothing: bool = False
 
 
@@ -67,7 +68,7 @@ class MessageReader:
         compiler = self._compiler
         if compiler:
             compiler.has_seen_regex = compiler.may_check_nothing = False
-            compiler.has_seen_foreign = False
+            compiler.has_seen_foreign = compiler.has_seen_remote = False
             compiled = compiler.compile(compiled, trail_of((*self._fields.steps, key)))
         return Draft(
             value=compiled,
@@ -75,6 +76,7 @@ class MessageReader:
             refs=tuple(self._refs),
             has_regex=self._has_regex or bool(compiler and compiler.has_seen_regex),
             has_foreign_check=bool(compiler and compiler.has_seen_foreign),
+            has_remote_check=bool(compiler and compiler.has_seen_remote),
             may_check_nothing=bool(compiler and compiler.may_check_nothing),
         )
 

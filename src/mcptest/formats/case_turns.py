@@ -169,6 +169,7 @@ def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
         response=draft.value,
         has_regex=draft.has_regex,
         has_foreign_check=draft.has_foreign_check,
+        has_remote_check=draft.has_remote_check,
         may_check_nothing=draft.may_check_nothing,
         leniency=leniency,
     )

@@ -15,6 +15,7 @@ from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.formats.plugin_imports import read_subprocess_matchers
 from mcptest.matching.regex_form import compile_regex
 
 TYPE_CHECKING = False
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.plan import PluginSpec
 
 __all__ = ["default_startup_s", "load_config", "read_server"]
 
@@ -57,7 +59,9 @@ def load_config(
     document = read_document(text, file)
     complaints: list[Complaint] = []
     if isinstance(document.value, dict):
-        spec = read_server(Fields(document.value, (), complaints), environment)
+        fields = Fields(document.value, (), complaints)
+        spec = read_server(fields, environment, also=("imports",))
+        spec = spec.but(plugins=_read_plugins(fields, file))
     else:
         Fields({}, (), complaints).complain(
             "", "F005", f"a config must be an object and is {kind_of(document.value)}"
@@ -69,14 +73,27 @@ def load_config(
     return spec, diagnostics
 
 
-def read_server(fields: Fields, environment: Mapping[str, str]) -> ServerSpec:
-    """The server that these keys describe; every mistake has been complained about."""
+def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
+    imports = fields.mapping_at("imports")
+    if imports is None:
+        return ()
+    imports.refuse_unknown(("subprocess_matchers",), (), '"imports" in a config')
+    return read_subprocess_matchers(imports, file)
+
+
+def read_server(
+    fields: Fields, environment: Mapping[str, str], also: tuple[str, ...] = ()
+) -> ServerSpec:
+    """The server that these keys describe; every mistake has been complained about.
+
+    `also` are further keys that may stand beside them, and are somebody else's to read.
+    """
     if "mcpServers" in fields.mapping:
         message = '"mcpServers" is what a client\'s config has; this one describes one server'
         help = 'copy one entry of mcpServers to the top and give it a "name"'
         fields.complain("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
-    fields.refuse_unknown(KEYS, PLANNED_KEYS, "the config of a server")
+    fields.refuse_unknown((*KEYS, *also), PLANNED_KEYS, "the config of a server")
     fields.require(_REQUIRED, "the config of a server")
     command = fields.text("command")
     if fields.mapping.get("command") == "":

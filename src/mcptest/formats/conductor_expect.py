@@ -54,7 +54,7 @@ class ExpectReader:
         notifications = holders.get("notifications")
         compiler = self._compiler
         compiler.has_seen_regex = compiler.may_check_nothing = False
-        compiler.has_seen_foreign = False
+        compiler.has_seen_foreign = compiler.has_seen_remote = False
         return Expectation(
             response=self._response(response, request, is_short) if response else ABSENT,
             stderr=self._stderr(stderr) if stderr else ABSENT,
@@ -62,6 +62,7 @@ class ExpectReader:
             # Said by the compiler, so after everything that is compiled.
             has_regex=compiler.has_seen_regex,
             has_foreign_check=compiler.has_seen_foreign,
+            has_remote_check=compiler.has_seen_remote,
             may_check_nothing=compiler.may_check_nothing,
             exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
             performance=self._performance(performance, request) if performance else None,

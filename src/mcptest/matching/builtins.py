@@ -11,8 +11,9 @@ from mcptest.matching.registry import Family, Registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
+    from mcptest.matching.plugin_matcher import Plugins
     from mcptest.matching.registry import Matcher
 
 __all__ = ["builtin_registry"]
@@ -20,11 +21,17 @@ __all__ = ["builtin_registry"]
 _LENGTHS = ("", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "Between")
 
 
-def builtin_registry(now: Callable[[], float] | None = None) -> Registry:
+def builtin_registry(
+    now: Callable[[], float] | None = None,
+    plugins: Plugins | None = None,
+    outside: Callable[[], Iterable[Matcher]] | None = None,
+) -> Registry:
     """Every matcher and directive there is.
 
     `now` says what time it is, in seconds since 1970, for `match:dateAge`; without it,
-    that matcher can be read but not used.
+    that matcher can be read but not used. `plugins` are whom `match:plugin` asks; without
+    them it cannot be written. `outside` brings the matchers that are installed beside us,
+    when a name is met that is none of ours.
     """
 
     def dates() -> tuple[Matcher, ...]:
@@ -32,8 +39,18 @@ def builtin_registry(now: Callable[[], float] | None = None) -> Registry:
 
         return date_matchers(now)
 
-    families = (*_BEFORE_DATES, Family(names=_DATE_NAMES, load=dates), *_AFTER_DATES)
-    return Registry((), DIRECTIVES, families)
+    def asking() -> tuple[Matcher, ...]:
+        from mcptest.matching.plugin_matcher import plugin_matcher  # noqa: PLC0415  # see above
+
+        return (plugin_matcher(plugins),)
+
+    families = (
+        *_BEFORE_DATES,
+        Family(names=_DATE_NAMES, load=dates),
+        *_AFTER_DATES,
+        Family(names=("plugin",), load=asking),
+    )
+    return Registry((), DIRECTIVES, families, outside)
 
 
 def _values() -> tuple[Matcher, ...]:

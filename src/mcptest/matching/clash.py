@@ -157,7 +157,8 @@ def _body(pattern: Pattern) -> str:
 
 
 def _may_meet(pattern: Pattern, values: Sequence[object]) -> bool:
-    if pattern.matcher.is_slow or pattern.matcher.needs_clock:
+    matcher = pattern.matcher
+    if matcher.is_slow or matcher.needs_clock or matcher.is_remote or matcher.is_foreign:
         return True
     return any(map(pattern.is_met, values))
 

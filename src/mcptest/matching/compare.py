@@ -65,7 +65,11 @@ def _places_of(answer: object, trail: Trail) -> Elsewhere:
 
 def is_met(expected: object, actual: object) -> bool:
     """Whether `actual` is what the compiled `expected` asks for, without the reasons."""
-    return next(_differences(expected, actual, None, leniency=""), None) is None
+    return _holds(expected, actual, None)
+
+
+def _holds(expected: object, actual: object, trail: Trail) -> bool:
+    return next(_differences(expected, actual, trail, leniency=""), None) is None
 
 
 def is_same(expected: object, actual: object) -> bool:
@@ -101,9 +105,11 @@ def _differences(
     expected: object, actual: object, trail: Trail, leniency: Leniency
 ) -> Iterator[Difference]:
     if isinstance(expected, Pattern):
-        miss = expected.miss(actual)
+        miss = expected.miss(actual, trail)
         if miss:
-            yield expected.told(miss, actual, trail), expected, miss.hint
+            # Whoever asks another process asks it once, and not of every other value.
+            wanted = ABSENT if expected.matcher.is_remote else expected
+            yield expected.told(miss, actual, trail), wanted, miss.hint
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -186,7 +192,7 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference
 
 
 def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
-    miss = relation.miss(actual)
+    miss = relation.miss(actual, trail)
     if miss:
         yield relation.told(miss, actual, trail), ABSENT, miss.hint
 
@@ -212,7 +218,7 @@ def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Differ
     wanted = check.value
     if not isinstance(actual, list):
         yield _no_array("match:anyElement", wanted, actual, trail), ABSENT, None
-    elif not any(is_met(wanted, element) for element in actual):
+    elif not any(_holds(wanted, element, (trail, index)) for index, element in enumerate(actual)):
         pairs = [(wanted, element) for element in actual[:_MAX_TRIED]]
         message = f"expected an element that matches; {none_of(actual, 'does')}"
         found = _said(message, wanted, actual, trail)
@@ -220,7 +226,7 @@ def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Differ
 
 
 def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Difference]:
-    if any(is_met(wanted, actual) for wanted in choice.values):
+    if any(_holds(wanted, actual, trail) for wanted in choice.values):
         return
     pairs = [(wanted, actual) for wanted in choice.values[:_MAX_TRIED]]
     count = len(choice.values)

@@ -50,6 +50,8 @@ class Compiler:
         self.has_seen_regex = False
         # Whether a library outside Python computes: it looks for no signals.
         self.has_seen_foreign = False
+        # Whether another process is asked.
+        self.has_seen_remote = False
         self.may_check_nothing = False
         # Set while samples stand for values that are not known yet: what cannot hold of a
         # sample may well hold of the value.
@@ -137,7 +139,8 @@ class Compiler:
             self._patterns[source] = known
         self.may_check_nothing |= known.negated
         self.has_seen_regex |= known.matcher.is_slow
-        self.has_seen_foreign |= known.matcher.reads_file
+        self.has_seen_foreign |= known.matcher.is_foreign
+        self.has_seen_remote |= known.matcher.is_remote
         return known
 
     # Directives

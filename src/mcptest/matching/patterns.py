@@ -114,10 +114,14 @@ class Pattern(Record):
         """Whether the value meets the pattern."""
         return self.miss(actual) is None
 
-    def miss(self, actual: object) -> Miss | None:
-        """None when the value meets the pattern, else why it does not."""
+    def miss(self, actual: object, trail: Trail = None) -> Miss | None:
+        """None when the value, which stands at `trail`, meets the pattern; else why not."""
+        matcher = self.matcher
         try:
-            miss = self.matcher.check(self.parameter, actual)
+            if matcher.is_remote:
+                miss = matcher.check(self.parameter, actual, render_trail(trail))
+            else:
+                miss = matcher.check(self.parameter, actual)
         except PatternTimeoutError as error:
             raise PatternTimeoutError(error.limit_s, self.source) from None
         if not self.negated:
@@ -128,7 +132,7 @@ class Pattern(Record):
 
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """The same, as a mismatch with its hint."""
-        miss = self.miss(actual)
+        miss = self.miss(actual, trail)
         if miss is None:
             return None
         found = self.told(miss, actual, trail)
@@ -166,7 +170,7 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
         raise _error("F013", "a pattern can be negated once", at, 4, "write it without both not:")
     body = source[at:]
     name = _leading_name(body)
-    matcher = registry.get(name) if name else None
+    matcher = registry.find(name) if name else None
     if matcher is None:
         if name:
             _refuse_near_miss(name, body, at, registry)
@@ -217,7 +221,7 @@ def _split(text: str, count: int) -> list[str]:
 def _parse_parameters(matcher: Matcher, texts: list[str], at: int, read_beside: Reader) -> Any:
     wanted = len(matcher.parameters)
     example = f"for example {matcher.example}"
-    if len(texts) != wanted:
+    if not wanted - matcher.optional <= len(texts) <= wanted:
         takes = f"{wanted} parameter{'s' if wanted != 1 else ''}" if wanted else "no parameter"
         message = f'the matcher "{matcher.name}" takes {takes}, and {len(texts) or "none"} is given'
         raise _error("F013", message, at, len(matcher.name), example)
@@ -226,7 +230,8 @@ def _parse_parameters(matcher: Matcher, texts: list[str], at: int, read_beside: 
         return matcher.parse(*texts, read_beside) if matcher.reads_file else matcher.parse(*texts)
     except ParameterError as error:
         message = f'the matcher "{matcher.name}" {error}'
-        raise _error(error.code, message, offset, len(":".join(texts)), example) from None
+        help = error.help or example
+        raise _error(error.code, message, offset, len(":".join(texts)), help) from None
 
 
 def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) -> Pattern:

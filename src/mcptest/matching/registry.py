@@ -7,6 +7,7 @@ importing a module registers nothing.
 
 from __future__ import annotations
 
+from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 
 TYPE_CHECKING = False
@@ -27,13 +28,28 @@ __all__ = [
     "Miss",
     "ParameterError",
     "Registry",
+    "TwoOwnersError",
+    "UnknownPluginError",
 ]
 
 
 class ParameterError(ValueError):
-    """A parameter that makes no sense; the sentence follows the name of the matcher."""
+    """A parameter that makes no sense; the sentence follows the name of the matcher.
+
+    `help` says what to do about it, where an example of the matcher would not.
+    """
 
     code = "F013"
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.help = help
+
+
+class UnknownPluginError(ParameterError):
+    """A plugin that nobody declares."""
+
+    code = "F021"
 
 
 class BadExpressionError(ParameterError):
@@ -52,6 +68,14 @@ class BadSchemaError(ParameterError):
     """A JSON Schema that cannot be read, is none, or points outside of itself."""
 
     code = "F019"
+
+
+class TwoOwnersError(UsageError):
+    """Two matchers of one name, and nobody can say which is meant."""
+
+    def __init__(self, name: str, first: str, second: str) -> None:
+        owners = f"{first or 'mcptest itself'} and {second or 'mcptest itself'}"
+        super().__init__(f"the matcher {name!r} has two owners: {owners}", "uninstall one of them")
 
 
 class Miss(Record):
@@ -83,6 +107,10 @@ class Matcher(Record):
     cannot both allow is seen from `kinds` or `kinds_of` (the JSON types that can pass; none
     named is all), `interval` (of a number or a length) and `only` (every value that can
     pass, where that is known). `is_slow` asks for a limit in time.
+
+    The last `optional` parameters may be left out. `is_remote` says that another process is
+    asked: `check` is also given the path of the value. `is_foreign` says that no signal to us
+    ends what is computed. `owner` says where it comes from, if not with the package.
     """
 
     name: str
@@ -92,9 +120,10 @@ class Matcher(Record):
     example: str
     passes: tuple[object, ...]
     fails: tuple[object, ...]
+    optional: int = 0
     parse: Callable[..., Any]
     wants: Callable[[Any], str]
-    check: Callable[[Any, object], Miss | None]
+    check: Callable[..., Miss | None]
     kinds: tuple[str, ...] = ()
     kinds_of: Callable[[Any], tuple[str, ...]] | None = None
     interval: Callable[[Any], Interval | None] | None = None
@@ -102,6 +131,9 @@ class Matcher(Record):
     is_slow: bool = False
     needs_clock: bool = False
     reads_file: bool = False
+    is_foreign: bool = False
+    is_remote: bool = False
+    owner: str = ""
 
 
 class Directive(Record):
@@ -129,9 +161,11 @@ class Registry:
         matchers: Iterable[Matcher],
         directives: Iterable[Directive],
         families: Iterable[Family] = (),
+        outside: Callable[[], Iterable[Matcher]] | None = None,
     ) -> None:
         # In the order in which they are shown; a family that waits stands for its members.
         self._entries: dict[str, Matcher | Family] = {}
+        self._outside = outside
         self.directives = {directive.name: directive for directive in directives}
         for family in families:
             self._entries.update(dict.fromkeys(family.names, family))
@@ -139,9 +173,31 @@ class Registry:
             self.add(matcher)
 
     def add(self, matcher: Matcher) -> None:
-        if matcher.name in self._entries:
-            raise ValueError(f"two matchers are named {matcher.name!r}")
+        """Take a matcher in; `TwoOwnersError` when another has its name."""
+        if matcher.name in self._entries or matcher.name in self.directives:
+            known = self._entries.get(matcher.name)
+            owner = known.owner if isinstance(known, Matcher) else ""
+            raise TwoOwnersError(matcher.name, owner, matcher.owner)
         self._entries[matcher.name] = matcher
+
+    def replaced(self, matcher: Matcher) -> Registry:
+        """The same with this matcher in the place of the one that has its name."""
+        copy = Registry((), self.directives.values(), (), self._outside)
+        copy._entries = self._entries | {matcher.name: matcher}
+        return copy
+
+    def find(self, name: str) -> Matcher | None:
+        """The matcher of this name, looked for outside of the package as well.
+
+        That takes longer than a small run, so it is done once, and for a name nobody knows.
+        """
+        found = self.get(name)
+        if found is None and self._outside:
+            outside, self._outside = self._outside, None
+            for matcher in outside():
+                self.add(matcher)
+            found = self.get(name)
+        return found
 
     def get(self, name: str) -> Matcher | None:
         entry = self._entries.get(name)

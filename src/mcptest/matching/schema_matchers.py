@@ -113,5 +113,6 @@ SCHEMA_MATCHERS = (
         check=_is_valid,
         is_slow=True,
         reads_file=True,
+        is_foreign=True,
     ),
 )

@@ -13,7 +13,8 @@ import select
 import signal
 import time
 
-from mcptest.core.errors import InterruptedRunError, PatternTimeoutError
+from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError
+from mcptest.core.outcome import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
     from mcptest.core.outcome import Mismatch
     from mcptest.runner.server import Launcher
+
+    Judged = tuple[Mismatch, ...] | Fault
 
 __all__ = ["judge_apart"]
 
@@ -46,15 +49,15 @@ def judge_apart(
         os.setpgid(child, child)
     launcher.guardian.watch(child)
     try:
-        found: tuple[Mismatch, ...] = pickle.loads(
-            _read_all(reader, limit_s, launcher.interrupts.fd)
-        )
+        found: Judged = pickle.loads(_read_all(reader, limit_s, launcher.interrupts.fd))
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
             os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         launcher.guardian.release(child)
+    if isinstance(found, Fault):
+        raise CheckError(found)
     return found
 
 
@@ -71,7 +74,7 @@ def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int
         # It must not hold the guardian's pipe, or our end would go unnoticed.
         os.dup2(writer, 3)
         os.closerange(4, 65536)
-        result = memoryview(pickle.dumps(judge()))
+        result = memoryview(pickle.dumps(_judged(judge)))
         while result:
             result = result[os.write(3, result) :]
     except BaseException:  # noqa: BLE001  # the end of a process, where nothing may be lost
@@ -79,6 +82,13 @@ def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int
         traceback.print_exc()
         os._exit(1)
     os._exit(0)
+
+
+def _judged(judge: Callable[[], tuple[Mismatch, ...]]) -> Judged:
+    try:
+        return judge()
+    except CheckError as error:
+        return error.fault
 
 
 def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from itertools import takewhile
 
-from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
+from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import CaseResult
 from mcptest.matching.blanks import filled, made_up
 from mcptest.runner.hooks import Hooks
@@ -68,7 +68,7 @@ class Conversations:
             raise UnsentError(fault)
         try:
             result = self._talk(case, dialogue, spec, following)
-        except (ServerError, UnsentError, PatternTimeoutError):
+        except (ServerError, UnsentError, PatternTimeoutError, CheckError):
             # What the case set up is put away all the same.
             if dialogue.after:
                 hooks.run(dialogue.after)

@@ -141,6 +141,9 @@ class _ParallelRun:
             launcher = self._launcher.but(
                 guardian=guardian, interrupts=interrupts, while_waiting=None
             )
+            desk = self._plan.plugins
+            if desk:
+                desk.open(guardian, interrupts)
             try:
                 for job in jobs:
                     plan = Plan(suites=(self._plan.suites[job],))
@@ -164,6 +167,8 @@ class _ParallelRun:
                         )
                     )
             finally:
+                if desk:
+                    desk.close()
                 guardian.dismiss()
 
     def _may_give_up(self, job: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 
-from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.errors import CheckError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
 from mcptest.matching.compare import pull
 from mcptest.matching.expectation import written
@@ -96,8 +96,10 @@ class Performer:
                 if mismatches:
                     duration_s = time.monotonic() - began
                     return _failed(case, step, reply, mismatches, duration_s, notes)
-        except UnsentError as error:
-            self._leave_dialogue(case, error.fault, has_begun=error.has_begun)
+        except (UnsentError, CheckError) as error:
+            # The server did nothing wrong, and is kept unless it is left in mid-conversation.
+            has_begun = isinstance(error, CheckError) or error.has_begun
+            self._leave_dialogue(case, error.fault, has_begun=has_begun)
             return _errored(case, error.fault, time.monotonic() - began, notes)
         except ServerError as error:
             return self._broken(case, error.fault, time.monotonic() - began, notes)

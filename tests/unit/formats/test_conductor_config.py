@@ -302,7 +302,7 @@ def test_help_tells_what_can_be_written() -> None:
     text = json.dumps(LEAST | {"colour": 1, "args": [1]})
     assert [found.help for found in diagnostics(text)] == [
         'put it in quotes: "…"',
-        "there are: " + ", ".join(KEYS),
+        "there are: " + ", ".join((*KEYS, "imports")),
     ]
 
 

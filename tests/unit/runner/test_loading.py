@@ -198,5 +198,5 @@ def test_warnings_and_secrets_are_kept_with_the_plan(folder: Path) -> None:
 
 def test_suites_can_be_loaded_without_any_server(folder: Path) -> None:
     assert folder.exists()
-    suites, mistakes, warnings = load_suites(["sub"], {})
+    suites, mistakes, warnings = load_suites(Wanted(paths=("sub",)), {})
     assert ([suite.name for suite in suites], mistakes, warnings) == (["Weather"], [], [])

@@ -1,0 +1,35 @@
+"""Matchers in any language: the host of plugins that run as processes of their own.
+
+    with PluginHost(["python3", "geo.py"]) as geo:
+        geo.call("near", {"actual": …, "expected": "48.85,2.35,10", "path": "result"})
+
+docs/plugins.md is the contract.
+"""
+
+from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.plugins.errors import (
+    HostError,
+    InvalidJson,
+    InvalidResponse,
+    PluginCrashed,
+    SpawnFailed,
+    Timeout,
+)
+from mcptest.plugins.host import PluginHost
+from mcptest.plugins.protocol import PROTOCOL_VERSION, PluginError, PluginResponse
+
+__all__ = [
+    "PROTOCOL_VERSION",
+    "HostError",
+    "InvalidJson",
+    "InvalidResponse",
+    "Matcher",
+    "Miss",
+    "ParameterError",
+    "PluginCrashed",
+    "PluginError",
+    "PluginHost",
+    "PluginResponse",
+    "SpawnFailed",
+    "Timeout",
+]

@@ -1,0 +1,53 @@
+"""What a plugin is started with where there is no run around it: in a program of its own.
+
+A run has a guardian and listens to signals. A program that uses `PluginHost` by itself has
+its own ways with signals, and may have threads, beside which nobody should be forked.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from mcptest.wire.guardian import Guardian
+from mcptest.wire.sweep import MARK_VARIABLE
+
+__all__ = ["NoGuardian", "NoInterrupts", "own_guardian"]
+
+
+class NoInterrupts:
+    """Signals are the program's own business: they raise where it waits."""
+
+    fd = -1
+    count = 0
+
+
+class NoGuardian:
+    """Nobody outlives us; a plugin sees the end of its input when we end, however that is."""
+
+    def __init__(self) -> None:
+        above = os.environ.get(MARK_VARIABLE, "")
+        self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
+
+    def next_mark(self) -> str:
+        return f"{self.mark}1/"
+
+    def watch(self, group: int) -> None:
+        """Nobody is told."""
+
+    def release(self, group: int) -> None:
+        """Nobody was told."""
+
+    def list_orphans(self) -> list[int]:
+        return []
+
+    def kill_orphans(self, but: set[int]) -> dict[int, str]:
+        return {}
+
+    def dismiss(self) -> None:
+        """Nobody is there."""
+
+
+def own_guardian() -> Guardian | NoGuardian:
+    """A guardian of our own, where one can be forked."""
+    return Guardian() if threading.active_count() == 1 else NoGuardian()

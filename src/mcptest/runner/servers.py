@@ -1,0 +1,114 @@
+"""Which server each file is tested against, and which plugins its tests may ask."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.plan import ServerSpec
+from mcptest.core.visible import visible
+from mcptest.formats.conductor_config import default_startup_s, load_config
+from mcptest.runner.discovery import find_config, read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.plan import PluginSpec, Suite
+    from mcptest.runner.loading import Wanted
+
+__all__ = ["Servers", "placed"]
+
+
+class Servers:
+    """Which server each suite is tested against.
+
+    What the command line says counts most, then what the file itself says, then a config
+    in the folder where the command was started, then one beside the file.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        environment: Mapping[str, str],
+        mistakes: list[Diagnostic],
+        warnings: list[Diagnostic],
+    ) -> None:
+        self._wanted = wanted
+        self._environment = environment
+        self._mistakes = mistakes
+        self._warnings = warnings
+        self._configs: dict[str, ServerSpec | None] = {}
+        self._told = self._from_command_line()
+        here = find_config(".")
+        # Its mistakes are told with the others, even when no suite gets as far as needing it.
+        self._here = self._from_config(here) if here and not self._told else None
+
+    def server_of(self, suite: Suite) -> ServerSpec | None:
+        """The server for a suite; None when nobody names one, or it has mistakes."""
+        folder = os.path.dirname(suite.file) or "."
+        spec = self._told
+        if spec is None and suite.server:
+            spec = placed(suite.server, folder)
+        if spec is None and not self._wanted.config:
+            beside = find_config(folder)
+            spec = self._here or (self._from_config(beside) if beside else None)
+        limit_s = self._wanted.timeout_s
+        if spec and suite.format == "cases" and spec.isolation == "run":
+            # A contract is a conversation with one process, from its beginning.
+            spec = spec.but(isolation="file")
+        return spec.but(timeout_s=limit_s) if spec and limit_s else spec
+
+    def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
+        """The plugins that the tests of a file may ask, in the order of who declared them."""
+        config = self._told
+        if config is None and not self._wanted.config:
+            beside = find_config(os.path.dirname(file) or ".")
+            config = self._here or (self._from_config(beside) if beside else None)
+        return (*self._wanted.plugins, *(config.plugins if config else ()))
+
+    def _from_command_line(self) -> ServerSpec | None:
+        command, config = self._wanted.server_command, self._wanted.config
+        if command:
+            return ServerSpec(
+                name=os.path.basename(command[0]),
+                command=command,
+                startup_timeout_s=default_startup_s(command[0]),
+            )
+        if config and not os.path.exists(config):
+            raise UsageError(f"there is no config file {visible(config)!r}")
+        return self._from_config(config) if config else None
+
+    def _from_config(self, path: str) -> ServerSpec | None:
+        if path not in self._configs:
+            self._configs[path] = self._read(path)
+        return self._configs[path]
+
+    def _read(self, path: str) -> ServerSpec | None:
+        try:
+            spec, slips = load_config(read_text(path), path, self._environment)
+        except FormatError as error:
+            self._mistakes += error.diagnostics
+            return None
+        self._warnings += slips
+        folder = os.path.dirname(path) or "."
+        spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
+        return placed(spec, folder)
+
+
+def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
+    """The plugin in the folder of the file that declares it."""
+    return plugin.but(cwd=os.path.abspath(folder))
+
+
+def placed(spec: ServerSpec, folder: str) -> ServerSpec:
+    """The server with its working folder made definite.
+
+    A relative `cwd` is taken from the folder of the file that names it; where no such
+    folder exists, from where the command was started.
+    """
+    beside = os.path.normpath(os.path.join(folder, spec.cwd))
+    if spec.cwd and not os.path.isdir(beside) and os.path.isdir(spec.cwd):
+        beside = spec.cwd
+    return spec.but(cwd=os.path.abspath(beside))
