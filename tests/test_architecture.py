@@ -96,6 +96,7 @@ MAY_DEFER = {
     "cli/main.py",
     "cli/output.py",
     "cli/report_failure.py",
+    "cli/report_names.py",
     "cli/report_target.py",
     "cli/plugin_options.py",
     "cli/reports.py",

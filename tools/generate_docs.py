@@ -38,6 +38,7 @@ FAMILIES = {
     "above 10,000,000,000 counts milliseconds, any other seconds.",
     "Formats": "Texts that are made in a certain way. Nothing is looked up and nothing is fetched.",
     "Objects": "",
+    "Plugins": "Whatever no pattern here can say, a program of your own can, in any language.",
 }
 
 

@@ -42,6 +42,7 @@ COMMANDS = {
     "cases": ("cases", "make a contract of recorded traffic"),
     "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
     "report": ("report", "render a saved run again, or merge several into one"),
+    "plugin": ("plugin", "call a plugin and show its answer, or list plugins"),
 }
 
 

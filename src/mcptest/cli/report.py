@@ -66,7 +66,7 @@ def report(arguments: Arguments) -> int:
     reports.open(())
     for event in run.replay():
         reports.tell(event)
-    reports.close({})
+    reports.close({}, json_on_stdout=True)
     return _status(run.finished)
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.errors import McptestError
+    from mcptest.core.events import Event
 
 __all__ = ["failure_text"]
 
@@ -38,12 +39,21 @@ def failure_text(name: str, error: McptestError, started_at: str) -> str:
 
 def _told(name: str, fault: Fault, diagnostics: Sequence[Diagnostic], started_at: str) -> str:
     """The two events such a run consists of, through the reporter itself."""
+    events = failed_run(fault, diagnostics, started_at)
+    try:
+        return _rendered(name, events)
+    except UsageError as error:
+        # A reporter of another package failed as well, so this is said on its behalf.
+        return f"{fault.message}\n{error}\n"
+
+
+def _rendered(name: str, events: Sequence[Event]) -> str:
     lines: list[str] = []
     reporter = load_reporter(name)
     if name == "ndjson":
         listener = reporter(lines.append, __version__)
     else:
         listener = reporter(__version__) if name in VERSIONED else reporter()
-    for event in failed_run(fault, diagnostics, started_at):
+    for event in events:
         listener(event)
     return "".join(lines) if name == "ndjson" else str(listener.render())

@@ -7,7 +7,7 @@ import sys
 
 from mcptest import __version__
 from mcptest.cli.output import StandardOutput, check_writable, is_terminal, wants_colour
-from mcptest.cli.report_names import VERSIONED, load_reporter, split_target
+from mcptest.cli.report_names import REPORTERS, VERSIONED, load_reporter, split_target
 from mcptest.cli.report_target import STDOUT, write_line, write_report
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redact_all, redactor
@@ -60,6 +60,13 @@ class Reports:
         self._verbose = verbose
         self._all_logs = all_logs
         self._options = tuple(options)
+        # Reporters of other packages are made at once: what cannot be made is known in time.
+        self._made = {
+            (name, file): load_reporter(name)()
+            for name, files in targets.items()
+            for file in files
+            if name not in REPORTERS
+        }
         self.tick: Callable[[], None] | None = None
         self._listeners: list[Callable[[Event], None]] = []
         self._rendered: list[tuple[Rendering, str, str]] = []
@@ -121,7 +128,7 @@ class Reports:
                 elif name == "ndjson":
                     self._listeners.append(self._ndjson(file))
                 else:
-                    rendering = self._rendering(name)
+                    rendering = self._rendering(name, file)
                     self._listeners.append(rendering)
                     self._rendered.append((rendering, name, file))
 
@@ -152,9 +159,12 @@ class Reports:
             write = stream.write
         return NdjsonReporter(write, __version__, all_logs=self._all_logs)
 
-    def _rendering(self, name: str) -> Rendering:
-        reporter = load_reporter(name)
+    def _rendering(self, name: str, file: str) -> Rendering:
         rendering: Rendering
+        if name not in REPORTERS:
+            rendering = self._made[name, file]
+            return rendering
+        reporter = load_reporter(name)
         if name == "json":
             rendering = reporter(__version__, all_logs=self._all_logs)
         elif name == "agent":
@@ -189,13 +199,15 @@ class Reports:
                 if file != STDOUT or not is_told:
                     write_report(name, file, failure_text(name, error, started_at))
 
-    def close(self, files: dict[str, str]) -> None:
+    def close(self, files: dict[str, str], *, json_on_stdout: bool = False) -> None:
         """Write what is written at the end: the reports, and these texts to these files.
 
         A file that cannot be written does not keep the others from being written, and is
         told last. Standard output comes after the files, so that it has one story to tell.
+        So it is with a reporter that fails, but for standard output: it holds another report
+        all the same, unless that is JSON, which whoever ends the command writes (as above).
         """
-        texts = [(name, file, rendering.render()) for rendering, name, file in self._rendered]
+        texts, failure = self._texts()
         others = [("", file, text) for file, text in files.items()]
         trouble: UsageError | None = None
         for stream in self._streams:
@@ -212,13 +224,29 @@ class Reports:
         if trouble:
             raise trouble
         for name, file, text in texts:
-            if file == STDOUT:
+            if file == STDOUT and not (failure and name == "json" and not json_on_stdout):
                 write_report(name, file, text)
+        if failure:
+            raise failure
+
+    def _texts(self) -> tuple[list[tuple[str, str, str]], UsageError | None]:
+        """All reports that are rendered at the end, and the first failure to do so."""
+        texts: list[tuple[str, str, str]] = []
+        failure: UsageError | None = None
+        for rendering, name, file in self._rendered:
+            try:
+                texts.append((name, file, rendering.render()))
+            except UsageError as error:
+                failure = failure or error
+                if file != STDOUT:
+                    # What lies there from an earlier run must not be taken for this one's.
+                    texts.append((name, file, f"{error}\n"))
+        return texts, failure
 
 
 def _repeated_options(arguments: Arguments) -> list[str]:
     given = [name for name in _REPEATED if arguments.has(name)]
-    words = [word for name in given for word in (name, arguments.last(name))]
+    words = [word for name in given for value in arguments.all(name) for word in (name, value)]
     if arguments.command:
         import shlex  # noqa: PLC0415  # only for those who give a command
 

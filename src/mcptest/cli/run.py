@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import RunFinished
     from mcptest.runner.collectors import Collectors
+    from mcptest.runner.gates import GateWatch
     from mcptest.runner.loading import Plan
     from mcptest.wire.interrupts import Interrupts
 
@@ -140,6 +141,8 @@ def _run(
         retries=limits.retries,
         min_coverage=limits.min_coverage,
         strict_invariants=_is_strict(plan, arguments),
+        gates=_gates(plan),
+        allow_not_run=arguments.has("--allow-not-run"),
     )
     guardian = Guardian(adopts_orphans=True)
     interrupts.on_second = guardian.kill_all
@@ -154,15 +157,26 @@ def _run(
     if plan.plugins:
         plan.plugins.open(guardian, interrupts)
     try:
-        if limits.workers is None:
+        workers = limits.workers
+        if workers is None:
+            workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
+        if workers is None:
             return run_plan(plan, options, launcher, reports.tell)
         from mcptest.runner.parallel import run_parallel  # noqa: PLC0415  # for those who want it
 
-        return run_parallel(plan, options, launcher, reports.tell, limits.workers)
+        return run_parallel(plan, options, launcher, reports.tell, workers)
     finally:
         if plan.plugins:
             plan.plugins.close()
         guardian.dismiss()
+
+
+def _gates(plan: Plan) -> GateWatch | None:
+    if not any(suite.gates for suite, _ in plan.suites):
+        return None
+    from mcptest.runner.gates import GateWatch  # noqa: PLC0415  # for those who have some
+
+    return GateWatch(plan.suites)
 
 
 def _is_strict(plan: Plan, arguments: Arguments) -> bool:

@@ -39,7 +39,7 @@ _SELECTION = (
     Option(
         names=("--format",),
         value="NAME",
-        help="read all files as conductor or cases; default: by their names, else by their text",
+        help="read all files as conductor, cases or suite; default: by their names, else by their text",
     ),
     Option(
         names=("--shard",),
@@ -65,6 +65,10 @@ _RUNNING = (
         names=("--timeout",),
         value="TIME",
         help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
+    ),
+    Option(
+        names=("--allow-not-run",),
+        help="a lane of a suite that this version cannot run does not fail the run",
     ),
     Option(
         names=("--watch",),

@@ -72,7 +72,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
-            help="read all files as conductor or cases; default: by their names or their text",
+            help="read all files as conductor, cases or suite; default: by their names or their text",
         ),
     ),
     examples=("mcptest validate tests/", "mcptest validate tests/ --json"),

@@ -38,6 +38,7 @@ CODES = {
     "F018": "pattern without match:",
     "F019": "bad JSON Schema",
     "F020": "value that no earlier test captures",
+    "F021": "unknown plugin",
     "W001": "slip that is accepted",
     "W002": "tests left out on purpose",
 }

@@ -68,6 +68,8 @@ class RunFinished(Event):
     `coverage` has an entry for each server that could say what it offers; `missed_gates`
     a sentence for each gate (`--min-coverage`) that was not reached. `conformance` is what the
     rules say of the sessions of the run, `broken_rules` what of it fails a strict run.
+    `not_run` counts what was declared and cannot be run by this version; unless the user
+    said that it `may_leave_out` such, the run is no success.
     """
 
     summary: Summary
@@ -81,3 +83,5 @@ class RunFinished(Event):
     missed_gates: tuple[str, ...] = ()
     conformance: CaptureScore = CaptureScore()
     broken_rules: tuple[str, ...] = ()
+    not_run: int = 0
+    may_leave_out: bool = False

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FAULTS", "FINDINGS"]
+__all__ = ["FATAL", "FAULTS", "FINDINGS"]
 
 # A test that met one of these is an error.
 FAULTS = frozenset(
@@ -46,5 +46,9 @@ FINDINGS = frozenset(
         "needed_term",
         "needed_kill",
         "left_behind",
+        "bad_schema",
     ]
 )
+
+# Findings with which no run is a success: what is declared cannot be right.
+FATAL = frozenset(["bad_schema"])

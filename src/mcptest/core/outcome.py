@@ -121,7 +121,8 @@ class CaseResult(Record):
     """The verdict on one case, with its reasons.
 
     `attempts` counts the tries of a test that may be tried again; one that passed after a
-    failure is flaky. `log` is empty unless somebody asked for it.
+    failure is flaky. `log` is empty unless somebody asked for it. `not_run` marks one that this
+    version of mcptest cannot run. `times_s` are those of its answers, where they are measured.
     """
 
     name: str
@@ -139,6 +140,8 @@ class CaseResult(Record):
     tags: tuple[str, ...] = ()
     attempts: int = 1
     log: tuple[LogLine, ...] = ()
+    not_run: bool = False
+    times_s: tuple[float, ...] = ()
 
     @property
     def is_flaky(self) -> bool:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     Leniency = Literal["", "objects", "all"]
 
 __all__ = [
+    "Assertion",
     "Capture",
     "Case",
     "ClientSpec",
     "Expectation",
+    "Gates",
     "Limits",
     "Performance",
     "PluginSpec",
@@ -97,13 +99,28 @@ class Performance(Record):
     min_response_s: float | None = None
 
 
+class Assertion(Record):
+    """One thing that must hold of what came: `check`, compiled, at the end of `steps`.
+
+    `target` is the way there as it was written. `message` are the author's own words for it,
+    `weight` is what it counts where not all of them must hold.
+    """
+
+    target: str
+    steps: tuple[str | int, ...]
+    check: object
+    message: str = ""
+    weight: float = 1.0
+
+
 class Expectation(Record):
     """What must hold after a step. ABSENT and None mean that nothing was asked for.
 
     `has_regex` says that some regular expression is searched, `has_foreign_check` that something
     is computed which no signal to us can end, `has_remote_check` that another process is asked,
     `may_check_nothing` that `response` can be met by something that is not there. `leniency`
-    says what else may be in the answer.
+    says what else may be in the answer. Of the assertions so much must hold, by weight, as
+    `threshold` says.
     """
 
     response: object = ABSENT
@@ -116,6 +133,16 @@ class Expectation(Record):
     has_remote_check: bool = False
     may_check_nothing: bool = False
     leniency: Leniency = ""
+    assertions: tuple[Assertion, ...] = ()
+    threshold: float = 1.0
+    max_tokens: int | None = None
+
+    @property
+    def wants_notifications(self) -> bool:
+        """Whether what the server says on its own is looked at."""
+        return bool(self.notifications) or any(
+            assertion.steps[0] == "notifications" for assertion in self.assertions
+        )
 
 
 class Capture(Record):
@@ -138,7 +165,11 @@ class Template(Record):
 
 
 class Step(Record):
-    """One message to send, and what must come of it. `id` is ABSENT in a notification."""
+    """One message to send, and what must come of it. `id` is ABSENT in a notification.
+
+    `label` names it where a case has several. `tool` is set when the structured output of that
+    tool is to be held against its own schema.
+    """
 
     line: bytes
     method: str
@@ -147,12 +178,16 @@ class Step(Record):
     use: Use | None = None
     captures: tuple[Capture, ...] = ()
     template: Template | None = None
+    label: str = ""
+    tool: str = ""
 
 
 class Case(Record):
     """One named test. `skip` is the reason for leaving it out, None when it is run.
 
-    What it does is either its steps, each a request and its answer, or a dialogue.
+    What it does is its steps, each a request and its answer, or a dialogue, or a `check` of
+    the server's conformance. `teardown` follows whatever came of it. With `not_run`, it is one
+    that this version cannot run, and `skip` says why.
     """
 
     name: str
@@ -164,13 +199,28 @@ class Case(Record):
     only: bool = False
     tags: tuple[str, ...] = ()
     retries: int | None = None
+    teardown: tuple[Step, ...] = ()
+    check: str = ""
+    not_run: bool = False
+
+
+class Gates(Record):
+    """What a suite asks of a whole run: percentages by kind of offer, milliseconds by measure."""
+
+    coverage: dict[str, float] | None = None
+    performance: dict[str, float] | None = None
 
 
 class Suite(Record):
-    """One file of cases. `server` is set when the file brings its own."""
+    """One file of cases, or those of it that need one server.
+
+    `server` is set when the file brings its own. `gates` and `parallel` are of the whole file.
+    """
 
     name: str
     file: str
     format: str
     cases: tuple[Case, ...]
     server: ServerSpec | None = None
+    gates: Gates | None = None
+    parallel: int | None = None

@@ -8,7 +8,7 @@ import tomllib
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.visible import visible
-from mcptest.explore.yaml_text import Remarked, render_yaml
+from mcptest.formats.yaml_text import Remarked, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

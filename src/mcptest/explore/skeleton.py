@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.explore.yaml_text import Remarked, render_yaml
+from mcptest.formats.yaml_text import Remarked, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

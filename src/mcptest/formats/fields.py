@@ -71,6 +71,26 @@ class Fields:
         """A place further down, to complain about."""
         return Fields({}, (*self.steps, *steps), self._complaints)
 
+    def replaced(self, mapping: dict[str, object]) -> Fields:
+        """The same place with another mapping, whose keys stand where its own do."""
+        other = Fields(mapping, self.steps, self._complaints)
+        other._misspelt = self._misspelt
+        return other
+
+    def number(self, key: str, least: float, most: float) -> float | None:
+        """The number at a key, None when there is none; an error when it is out of bounds."""
+        if key not in self.mapping:
+            return None
+        value = self.mapping[key]
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            self._wrong_type(key, "a number")
+        elif not least <= value <= most:
+            message = f'"{key}" must be from {least:g} to {most:g}'
+            self.complain(key, "F009", message, on_key=False)
+        else:
+            return float(value)
+        return None
+
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
             # A key that is there under a wrong name has been complained about already.

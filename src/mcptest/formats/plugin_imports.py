@@ -39,10 +39,8 @@ def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
     fields.refuse_unknown(_KEYS, (), "a plugin")
     fields.require(("command",), "a plugin")
     command = fields.texts("command")
-    if "command" in fields.mapping and not any(command[:1]):
-        if isinstance(fields.mapping["command"], list):
-            message = '"command" is empty: it is the program and its arguments'
-            fields.complain("command", "F009", message, on_key=False)
-        command = ("",)
+    if fields.mapping.get("command") == [] or command[:1] == ("",):
+        message = '"command" is empty: it is the program and its arguments'
+        fields.complain("command", "F009", message, on_key=False)
     limit_s = fields.duration_s("call_timeout") or PluginSpec(name="", command=()).call_timeout_s
     return PluginSpec(name=name, command=command, call_timeout_s=limit_s, owner=owner)

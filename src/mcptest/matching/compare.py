@@ -13,7 +13,7 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
 from mcptest.matching.field_path import pull
-from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
+from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Not, Partial, Some, written
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import a_type, json_type, none_of
 
@@ -235,6 +235,12 @@ def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Diffe
     yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"number {index + 1}")
 
 
+def _in_negation(check: Not, actual: object, trail: Trail) -> Iterator[Difference]:
+    if _holds(check.value, actual, trail):
+        wanted = {"not": check.value}
+        yield _said("it is just what it must not be", wanted, actual, trail), ABSENT, None
+
+
 def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
     """Which pair differs least, and in what it does first; "" when there is none."""
     best = (_MAX_WEIGHED + 1, "")
@@ -280,6 +286,7 @@ _BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
     Extract: _in_extract,
     AllOf: _in_all,
     AnyOf: _in_no_choice,
+    Not: _in_negation,
 }
 
 # Single values

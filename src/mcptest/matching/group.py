@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcptest.matching.field_path import Steps
 
 
-__all__ = ["AllOf", "AnyOf", "Each", "Extract", "Group", "Partial", "Some", "written"]
+__all__ = ["AllOf", "AnyOf", "Each", "Extract", "Group", "Not", "Partial", "Some", "written"]
 
 
 class Partial(Record):
@@ -56,14 +56,20 @@ class AnyOf(Record):
     values: tuple[object, ...]
 
 
+class Not(Record):
+    """`not` of a suite: this must not hold."""
+
+    value: object
+
+
 class Group(Record):
     """A mapping with directives; all of them, and the siblings, speak of one value.
 
-    A `Pattern` among the checks is a `match:crossField`.
+    `source` is what the author wrote. A `Pattern` among the checks is a `match:crossField`.
     """
 
     source: dict[str, object]
-    checks: tuple[Partial | Each | Some | Extract | AllOf | AnyOf | Pattern, ...] = ()
+    checks: tuple[Partial | Each | Some | Extract | AllOf | AnyOf | Not | Pattern, ...] = ()
     siblings: dict[str, object] | None = None
 
 

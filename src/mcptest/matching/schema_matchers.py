@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["SCHEMA_MATCHERS"]
+__all__ = ["SCHEMA_MATCHERS", "declared_schema", "inline_schema"]
 
 _MAX_SHOWN = 3
 _MAX_CHARS = 200
@@ -43,36 +43,47 @@ def _a_schema(file: str, read_beside: Callable[[str], str] | None) -> _Schema:
     return _Schema(file=file.strip(), validator=_validator(file.strip(), text))
 
 
-def _validator(file: str, text: str) -> Any:
-    # Loading it takes longer than a whole small run, and few files use a schema.
-    import jsonschema_rs  # noqa: PLC0415
+def inline_schema(schema: object) -> _Schema:
+    """The parameter of the matcher for a schema that stands in the test file itself."""
+    return _Schema(file="the schema", validator=_compiled("holds a schema", schema))
 
+
+def declared_schema(schema: object) -> _Schema:
+    """The same for a schema that a server declares, which may well allow everything."""
+    return _Schema(file="outputSchema", validator=_compiled("", schema, is_vague_allowed=True))
+
+
+def _validator(file: str, text: str) -> Any:
     try:
         schema = parse_json(text.removeprefix("\ufeff"))
     except NotJsonError as error:
         raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
+    return _compiled(f"reads {file},", schema)
+
+
+def _compiled(lead: str, schema: object, *, is_vague_allowed: bool = False) -> Any:
+    # Loading it takes longer than a whole small run, and few files use a schema.
+    import jsonschema_rs  # noqa: PLC0415
+
     if not isinstance(schema, (dict, bool)):
-        raise BadSchemaError(f"reads {file}, which is no schema: a schema is an object")
-    if schema is True or schema == {}:
-        raise BadSchemaError(f"reads {file}, which every value meets")
+        raise BadSchemaError(f"{lead} which is no schema: a schema is an object")
+    if not is_vague_allowed and (schema is True or schema == {}):
+        raise BadSchemaError(f"{lead} which every value meets")
     try:
         return jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
-        raise BadSchemaError(_explained(file, error)) from None
+        raise BadSchemaError(f"{lead} {_explained(error)}") from None
     except ValueError as error:
-        raise BadSchemaError(f"reads {file}, which is no schema: {error}") from None
+        raise BadSchemaError(f"{lead} which is no schema: {error}") from None
 
 
-def _explained(file: str, error: Any) -> str:
+def _explained(error: Any) -> str:
     message = str(getattr(error, "message", error)).partition("\n")[0]
     outside = re.match(r"Resource '(.*?)' is not present", message)
     if outside:
-        return (
-            f"reads {file}, which refers to {outside[1]}; nothing is fetched, so put what it "
-            "needs under $defs"
-        )
+        return f"which refers to {outside[1]}; nothing is fetched, so put what it needs under $defs"
     place = render_path(getattr(error, "instance_path", None) or ())
-    return f"reads {file}, which is no schema: {place + ': ' if place else ''}{message}"
+    return f"which is no schema: {place + ': ' if place else ''}{message}"
 
 
 def _is_valid(schema: _Schema, actual: object) -> Miss | None:

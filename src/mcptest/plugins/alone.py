@@ -50,4 +50,12 @@ class NoGuardian:
 
 def own_guardian() -> Guardian | NoGuardian:
     """A guardian of our own, where one can be forked."""
-    return Guardian() if threading.active_count() == 1 else NoGuardian()
+    return NoGuardian() if _has_threads() else Guardian()
+
+
+def _has_threads() -> bool:
+    try:
+        # Those of libraries, which Python does not know, count as well.
+        return len(os.listdir("/proc/self/task")) > 1
+    except OSError:
+        return threading.active_count() > 1

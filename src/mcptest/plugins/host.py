@@ -12,8 +12,9 @@ import threading
 import time
 import weakref
 from collections import deque
+from contextlib import suppress
 
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, LineDecoder, Noise
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
@@ -46,9 +47,10 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong
 
-__all__ = ["DEFAULT_CALL_TIMEOUT_S", "PluginHost"]
+__all__ = ["DEFAULT_CALL_TIMEOUT_S", "MAX_CALL_TIMEOUT_S", "PluginHost"]
 
 DEFAULT_CALL_TIMEOUT_S = 5.0
+MAX_CALL_TIMEOUT_S = 86_400.0
 
 # Whoever closes stdout is given this long to end as well, so that its status can be told.
 _LAST_BREATH_S = 0.5
@@ -75,8 +77,8 @@ class PluginHost:
         command = shlex.split(command) if isinstance(command, str) else command
         if not command:
             raise ValueError("the command of a plugin is empty")
-        if not call_timeout > 0:
-            raise ValueError("call_timeout must be more than 0 seconds")
+        if not 0 < call_timeout <= MAX_CALL_TIMEOUT_S:
+            raise ValueError("call_timeout must be more than 0 seconds and at most a day")
         limits = Limits(max_line_bytes=max_line_bytes)
         self.spec = ServerSpec(name=command[0], command=tuple(command), cwd=cwd, limits=limits)
         self.call_timeout = call_timeout
@@ -99,11 +101,13 @@ class PluginHost:
                 raise HostError("the host of this plugin is closed")
             if self._crash:
                 raise PluginCrashed(f"{self._crash.message} (in an earlier call)")
+            id = self._last_id + 1
+            # What cannot be said in JSON is the caller's mistake, and starts nothing.
+            line = encode_request(id, method, params)
             process = self._process or self._start()
-            self._last_id += 1
-            id = self._last_id
-            process.send(encode_request(id, method, params))
+            self._last_id = id
             try:
+                process.send(line)
                 return self._answer(process, id, method)
             except BaseException:
                 self._given_up.add(id_key(id))
@@ -112,21 +116,24 @@ class PluginHost:
     @property
     def stderr(self) -> str:
         """The last of what the plugin wrote to stderr, for whoever looks for a mistake."""
-        if self._process is None:
-            return self._crash.stderr if self._crash else ""
-        self._process.drain_stderr()
-        return _last_lines(self._process)
+        with self._lock:
+            if self._process is None:
+                return self._crash.stderr if self._crash else ""
+            self._process.drain_stderr()
+            return _last_lines(self._process)
 
     def close(self, *, at_once: bool = False) -> None:
         """End the plugin: end of input, a wait of up to `call_timeout`, then its end by force."""
         with self._lock:
             self._is_closed = True
-            process, self._process = self._process, None
-            if process:
-                self._finalizer.detach()
-                grace = Grace(stdin_s=self.call_timeout, term_s=0.0)
-                stop(process, grace, at_once=at_once)
-                self._dismiss()
+            if self._process is None:
+                return
+            try:
+                if not at_once:
+                    self._say_goodbye(self._process)
+            finally:
+                # Also when Ctrl-C cut the goodbye short.
+                self._end(self._process)
 
     def __enter__(self) -> PluginHost:
         return self
@@ -148,17 +155,28 @@ class PluginHost:
             # What stands for a guardian and for interrupts outside of a run has their methods.
             process = StdioServer(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
         except ServerError as error:
-            self._dismiss()
+            if self._is_alone:
+                self._guardian.dismiss()
+                self._guardian = None
             raise SpawnFailed(error.fault.message, error.fault.hint) from None
         process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
         self._process = process
-        self._finalizer = weakref.finalize(self, _abandon, process, os.getpid())
+        # Whoever forgets to close it, or ends, still leaves nobody behind.
+        self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
         return process
 
-    def _dismiss(self) -> None:
-        if self._is_alone and self._guardian:
-            self._guardian.dismiss()
-            self._guardian = None
+    def _say_goodbye(self, process: StdioServer) -> None:
+        process.close_stdin()
+        # Whoever is told to stop the run has no time for it.
+        with suppress(InterruptedRunError):
+            process.wait_for_exit(time.monotonic() + self.call_timeout, heed_interrupts=True)
+
+    def _end(self, process: StdioServer) -> int | None:
+        """End what is left of it, by force; its exit status."""
+        self._process = None
+        self._guardian = None if self._is_alone else self._guardian
+        self._finalizer()
+        return process.exit_code()
 
     # One call
 
@@ -190,11 +208,8 @@ class PluginHost:
     def _crashed(self, process: StdioServer, method: str) -> PluginCrashed:
         partial, size = process.decoder.remainder
         has_ended = process.wait_for_exit(time.monotonic() + _LAST_BREATH_S)
-        stopped = stop(process, Grace(), at_once=True)
-        self._finalizer.detach()
-        self._process = None
-        self._dismiss()
-        how = describe_exit(stopped.exit_code) if has_ended else "it closed its stdout and stayed"
+        status = self._end(process)
+        how = describe_exit(status) if has_ended else "it closed its stdout and stayed"
         if size:
             shown = visible(partial.decode("utf-8", "backslashreplace"))
             how += f", in the middle of a line: {shown}"
@@ -222,7 +237,12 @@ def _last_lines(process: StdioServer) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _abandon(process: StdioServer, owner: int) -> None:
-    """Nobody closed it: it is ended all the same, by the process that started it."""
+def _end(process: StdioServer, owner: int, is_alone: bool) -> None:
+    """End a plugin at once, and its guardian if it has one of its own.
+
+    Only the process that started it may: a fork of it has it, too.
+    """
     if os.getpid() == owner:
         stop(process, Grace(), at_once=True)
+        if is_alone:
+            process.guardian.dismiss()

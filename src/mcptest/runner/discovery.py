@@ -19,10 +19,11 @@ __all__ = ["CONFIG_NAMES", "find_config", "find_suites", "read_text"]
 
 CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
 CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
-SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS
+SUITE_NAMES = ("mcptest.yaml", "mcptest.yml")
+SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS + SUITE_NAMES
 CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
 
-_KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]} or {CASE_ENDINGS[2]}"
+_KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} or {SUITE_NAMES[0]}"
 
 # Folders that never hold a user's own suites.
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
@@ -31,7 +32,7 @@ _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
 def find_suites(arguments: Iterable[str]) -> list[str]:
     """The suite files that the arguments name, sorted, each once."""
     found: set[str] = set()
-    for argument in arguments or (".",):
+    for argument in arguments or _default():
         if os.path.isdir(argument):
             found |= set(_suites_below(argument))
         elif os.path.lexists(argument):
@@ -47,6 +48,15 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
             f"no test file found in {shown}; test files end in {_KNOWN_ENDINGS}"
         )
     return sorted(found)
+
+
+def _default() -> tuple[str, ...]:
+    """The suite of this folder; where there is none, every test file below it."""
+    suites = tuple(name for name in SUITE_NAMES if os.path.isfile(name))
+    if len(suites) > 1:
+        message = f"there are both {' and '.join(suites)}; which one is meant?"
+        raise UsageError(message, f"name it: mcptest run {suites[0]}")
+    return suites or (".",)
 
 
 def _near(path: str) -> str:

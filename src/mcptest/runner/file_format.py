@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 
-from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS
+from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS, SUITE_NAMES
 
 __all__ = ["FORMATS", "format_of"]
 
-FORMATS = ("conductor", "cases")
+FORMATS = ("conductor", "cases", "suite")
 
 # A key of a case at the beginning of a line, and the keys that only a Conductor file has there.
 _CASE_KEY = r"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
 _CONDUCTOR_KEY = r"(?m)^[\"']?(?:tests|description)[\"']?[ ]*:"
+# No other format names several servers.
+_SERVERS = r"(?m)^[\"']?servers[\"']?[ ]*:"
 
 
 def format_of(file: str, text: str) -> str:
@@ -21,5 +23,9 @@ def format_of(file: str, text: str) -> str:
         return "conductor"
     if file.endswith(CASE_ENDINGS):
         return "cases"
+    if file.endswith(SUITE_NAMES):
+        return "suite"
+    if re.search(_SERVERS, text) and not re.search(_CONDUCTOR_KEY, text):
+        return "suite"
     looks_like_cases = re.search(_CASE_KEY, text) and not re.search(_CONDUCTOR_KEY, text)
     return "cases" if looks_like_cases else "conductor"

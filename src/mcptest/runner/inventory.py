@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from mcptest.core.offer_kinds import Kind
     from mcptest.runner.server import Server
 
-__all__ = ["take_inventory"]
+__all__ = ["EndlessError", "list_pages", "take_inventory"]
 
 # How long all lists together may take, and how much of them is looked at.
 _PATIENCE_S = 5.0
@@ -37,7 +37,7 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
     try:
         for kind in KINDS.values():
             if isinstance(declared, dict) and kind.capability in declared:
-                for entries in _pages(server, kind, deadline):
+                for entries in list_pages(server, kind, deadline):
                     # What is listed twice is offered once.
                     offers |= {
                         (kind.unit, each.name): each for each in offers_in(kind.unit, entries)
@@ -47,12 +47,12 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
     except ServerError as error:
         _remember(server, error)
         return None
-    except _EndlessError:
+    except EndlessError:
         return None
     return tuple(offers.values())
 
 
-class _EndlessError(Exception):
+class EndlessError(Exception):
     """A list that does not end in time."""
 
 
@@ -62,13 +62,13 @@ def _remember(server: Server, error: ServerError) -> None:
         server.findings.add(error.fault.kind, error.fault.message)
 
 
-def _pages(server: Server, kind: Kind, deadline: float) -> Iterator[object]:
+def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[object]:
     """What each page of a list holds. A server that does not know the list has none."""
     params: dict[str, object] = {}
     for _ in range(_MAX_PAGES):
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            raise _EndlessError
+            raise EndlessError
         result = server.ask(kind.method, params, left_s).get("result")
         if not isinstance(result, dict):
             return
@@ -77,4 +77,4 @@ def _pages(server: Server, kind: Kind, deadline: float) -> Iterator[object]:
         if not isinstance(cursor, str):
             return
         params = {"cursor": cursor}
-    raise _EndlessError
+    raise EndlessError

@@ -32,6 +32,8 @@ def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
     """
     if expectation.exit_code is not None or expectation.performance or expectation.notifications:
         return False
+    if expectation.assertions or expectation.max_tokens:
+        return False
     if expectation.stderr is not ABSENT and (expectation.stderr != "" or reply.stderr):
         return False
     return expectation.response is not ABSENT and is_same(expectation.response, reply.message)
@@ -51,6 +53,11 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         yield from _judge_performance(expectation.performance, reply.elapsed_s)
     if expectation.notifications:
         yield from judge_notifications(expectation.notifications, reply.notifications)
+    if expectation.assertions or expectation.max_tokens:
+        # Only suites have them, and starting is part of the product.
+        from mcptest.runner.asserting import judge_assertions  # noqa: PLC0415
+
+        yield from judge_assertions(expectation, reply)
 
 
 def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:

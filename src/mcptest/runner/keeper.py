@@ -44,7 +44,7 @@ class Keeper:
         self.captures: list[SessionCapture] = []
         self.scores: list[tuple[SessionScore, Member]] = []
 
-    def server_for(self, spec: ServerSpec, step: Step) -> tuple[Server, str]:
+    def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[Server, str]:
         """A ready server, and a note when it is not the one from before."""
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
@@ -121,13 +121,13 @@ class Keeper:
         """What was said during the step at hand, when a log is kept."""
         return self._server.connection.log() if self._server else ()
 
-    def _reason_to_replace(self, step: Step) -> str:
+    def _reason_to_replace(self, step: Step | None) -> str:
         server = self._server
         if server is None:
             return ""
         if not server.is_usable:
             return _ENDED
-        if server.needs_fresh_process_for(step):
+        if step and server.needs_fresh_process_for(step):
             return (
                 "a fresh server was started: an earlier call with the same id was given up, "
                 "and its late answer could be taken for this one's"

@@ -90,12 +90,17 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     is_named = bool(wanted.server_command or wanted.config)
     known = Unneeded(environment) if is_named else environment
     suites = _load_all(find_suites(wanted.paths), known, mistakes, warnings, wanted.format, shelf)
-    specs = {suite.file: servers.server_of(suite) for suite in suites}
+    specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
     selected = select(suites, wanted.selection)
-    paired = [(suite, specs[suite.file] or _no_server(suite)) for suite in selected]
+    paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
     return Plan(suites=tuple(paired), warnings=tuple(warnings), plugins=shelf.desk)
+
+
+def _key(suite: Suite) -> tuple[str, str]:
+    """What tells suites apart: a file may need several servers."""
+    return suite.file, suite.server.name if suite.server else ""
 
 
 def load_suites(
@@ -126,19 +131,41 @@ def _load_all(
     format: str,
     shelf: Shelf,
 ) -> list[Suite]:
-    suites = []
+    suites: list[Suite] = []
     for file in files:
+        if any(suite.file == file for suite in suites):
+            continue  # it was imported by another
         try:
             text = read_text(file)
-            load = _loader_of(format or format_of(file, text))
-            registry = shelf.registry_for(file, text)
-            suite, slips = load(text, file, registry, environment, _reader_beside(file))
+            found, slips = _load(text, file, format or format_of(file, text), environment, shelf)
         except FormatError as error:
             mistakes += error.diagnostics
         else:
-            suites.append(suite)
+            known = {suite.file for suite in suites}
+            suites += [suite for suite in found if suite.file not in known]
             warnings += slips
     return suites
+
+
+def _load(
+    text: str, file: str, format: str, environment: Mapping[str, str], shelf: Shelf
+) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
+    read_beside = _reader_beside(file)
+    if format != "suite":
+        load = _loader_of(format)
+        registry = shelf.registry_for(file, text)
+        suite, slips = load(text, file, registry, environment, read_beside)
+        return [suite], slips
+    # Nobody else pays for the reader of suites.
+    from mcptest.formats.suite import SuiteContext, load_suite  # noqa: PLC0415
+
+    context = SuiteContext(
+        environment=environment,
+        folder=os.path.abspath(os.path.dirname(file)),
+        read_beside=read_beside,
+        registry_with=lambda plugins: shelf.registry_with(file, plugins),
+    )
+    return load_suite(text, file, context)
 
 
 def _loader_of(format: str) -> Loader:

@@ -65,4 +65,5 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
         fault=next((each.fault for each in finished if each.fault), None),
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
         coverage=_measured([ending.coverage for ending in endings]),
+        not_run=sum(each.not_run for each in finished),
     )

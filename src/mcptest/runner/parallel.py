@@ -17,7 +17,15 @@ from mcptest.runner import faults
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.loading import Plan
 from mcptest.runner.merging import Counted, Ending, merge_endings
-from mcptest.runner.run import Run, RunOptions, Tally, gated, run_started, suite_started
+from mcptest.runner.run import (
+    Run,
+    RunOptions,
+    Tally,
+    gated,
+    heard_by,
+    run_started,
+    suite_started,
+)
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
 from mcptest.wire.workers import Workers
@@ -95,7 +103,7 @@ class _ParallelRun:
         self._plan = plan
         self._options = options
         self._launcher = launcher
-        self._tell = tell
+        self._tell = heard_by(tell, options.gates)
         self._lanes = [_Lane(suite, spec) for suite, spec in plan.suites]
         self._next_job = 0
         self._turn = 0
@@ -150,6 +158,7 @@ class _ParallelRun:
                     options = self._options.but(
                         may_give_up=self._may_give_up(job),
                         min_coverage=None,
+                        gates=None,
                         strict_invariants=False,
                     )
                     run = Run(plan, options, launcher, send)

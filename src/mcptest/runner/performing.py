@@ -22,10 +22,11 @@ from mcptest.runner.weighing import MAX_MISMATCHES, weighed
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.coverage import Use
-    from mcptest.core.plan import Case, ServerSpec, Step, Suite
+    from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
     from mcptest.runner.conversing import Conversations
     from mcptest.runner.keeper import Keeper
     from mcptest.runner.launcher import Reply
+    from mcptest.runner.outputs import Outputs
     from mcptest.runner.server import Server
 
 __all__ = ["Performer"]
@@ -38,7 +39,10 @@ class Performer:
         self._keeper = keeper
         self._values: dict[str, object] = {}
         self._conversations: Conversations | None = None
+        self._outputs: Outputs | None = None
         self._folder = ""
+        self._keeps_times = False
+        self._times: list[float] = []
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
@@ -48,13 +52,15 @@ class Performer:
         self._values = {}
         self._conversations = None
         self._folder = os.path.dirname(suite.file)
+        # Only those who are measured by them want to know.
+        self._keeps_times = bool(suite.gates and suite.gates.performance)
 
     def prepare(self, case: Case, spec: ServerSpec) -> None:
         """Have the server ready that the case needs; ServerError when there is none."""
         if case.dialogue:
             self._talks().server_for(spec, case.dialogue)
         else:
-            self._keeper.server_for(spec, case.steps[0])
+            self._keeper.server_for(spec, case.steps[0] if case.steps else None)
 
     def perform(
         self, case: Case, spec: ServerSpec, retries: int, following: Case | None
@@ -64,17 +70,34 @@ class Performer:
         What `following` begins with is sent the moment the case has passed, if nothing speaks
         against it.
         """
-        result = self._attempt(case, spec, following)
+        if case.teardown:
+            following = None
+        result = self._whole(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {_reason(result)}")
-            result = self._attempt(case, spec, None)
+            result = self._whole(case, spec, None)
         if self._keeper.keeps_log and (result.status == "failed" or earlier) and not result.fault:
             result = result.but(log=self._keeper.log())
+        if self._times:
+            result, self._times = result.but(times_s=tuple(self._times)), []
         if earlier:
             notes = (*result.notes, *earlier)
             result = result.but(attempts=len(earlier) + 1, notes=notes)
         return result.but(tags=case.tags) if case.tags else result
+
+    def _whole(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        """One try, and whatever must follow it."""
+        result = self._attempt(case, spec, following)
+        if not case.teardown:
+            return result
+        after = self._attempt(case.but(steps=case.teardown, teardown=()), spec, None)
+        if after.status == "passed":
+            return result
+        if result.status == "passed":
+            return after.but(notes=("it passed, but its teardown did not", *after.notes))
+        note = f"its teardown did not pass either: {_reason(after)}"
+        return result.but(notes=(*result.notes, note))
 
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         began = time.monotonic()
@@ -82,18 +105,25 @@ class Performer:
         try:
             if case.dialogue:
                 return self._converse(case, spec, following)
+            if case.check:
+                return self._checked(case, spec)
             for written_step in case.steps:
                 step = self._filled(written_step)
                 server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 began = time.monotonic() if written_step is case.steps[0] else began
                 reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
+                if self._keeps_times:
+                    self._times.append(reply.elapsed_s)
                 reply, mismatches = weighed(server, step.expectation, reply)
+                if step.tool:
+                    mismatches += self._output_of(server, step.tool, reply)
                 if not mismatches and written_step.captures:
                     mismatches = self._capture(written_step, reply)
-                if step.expectation.may_check_nothing and not mismatches:
-                    notes += tuple(checked_nothing(step.expectation.response, reply.message))
+                if not mismatches:
+                    notes += _remarks(step.expectation, reply)
                 if mismatches:
+                    notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
                     return _failed(case, step, reply, mismatches, duration_s, notes)
         except (UnsentError, CheckError) as error:
@@ -122,6 +152,20 @@ class Performer:
 
     def _converse(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         return self._talks().perform(case, spec, following)
+
+    def _checked(self, case: Case, spec: ServerSpec) -> CaseResult:
+        # Only suites have them, and starting is part of the product.
+        from mcptest.runner.complying import comply  # noqa: PLC0415
+
+        return comply(case, spec, self._keeper)
+
+    def _output_of(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+        """What is wrong with the structured output of a tool, by its own schema."""
+        if self._outputs is None:
+            from mcptest.runner.outputs import Outputs  # noqa: PLC0415  # as above
+
+            self._outputs = Outputs()
+        return self._outputs.judge(server, tool, reply)
 
     def _talks(self) -> Conversations:
         if self._conversations is None:
@@ -187,6 +231,17 @@ class Performer:
         """What was left in the middle of a dialogue must not answer in the next one."""
         if case.dialogue and has_begun:
             self._keeper.replace(f"the case before ended in {fault.kind}")
+
+
+def _remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
+    """What there is to say of a step that passed."""
+    if expectation.may_check_nothing:
+        return tuple(checked_nothing(expectation.response, reply.message))
+    if expectation.threshold < 1.0:
+        from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above
+
+        return tuple(missed_but_allowed(expectation, reply))
+    return ()
 
 
 def _reason(result: CaseResult) -> str:

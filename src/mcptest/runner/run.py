@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import CaptureScore
-    from mcptest.core.events import Listener
+    from mcptest.core.events import Event, Listener
     from mcptest.core.outcome import Status
     from mcptest.core.plan import Case, ServerSpec, Suite
+    from mcptest.runner.gates import GateWatch
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
 
@@ -42,6 +43,7 @@ __all__ = [
     "Tally",
     "conformance_of",
     "gated",
+    "heard_by",
     "run_plan",
     "run_started",
     "suite_started",
@@ -56,6 +58,8 @@ class RunOptions(Record):
     retries: int = 0
     min_coverage: float | None = None
     strict_invariants: bool = False
+    gates: GateWatch | None = None
+    allow_not_run: bool = False
     # Whether a first server that cannot be started ends the whole run.
     may_give_up: bool = True
 
@@ -69,13 +73,26 @@ def run_plan(
     return finished, run.keeper.captures
 
 
+def heard_by(tell: Listener, gates: GateWatch | None) -> Listener:
+    """A listener that lets the gates hear everything first."""
+    if gates is None:
+        return tell
+    hear = gates.hear
+
+    def both(event: Event) -> None:
+        hear(event)
+        tell(event)
+
+    return both
+
+
 class Run:
     """One run of a plan, file by file."""
 
     def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
         self._plan = plan
         self._options = options
-        self._tell = tell
+        self._tell = heard_by(tell, options.gates)
         self.keeper = Keeper(launcher)
         self._performer = Performer(self.keeper)
         self.uses = self._performer.uses
@@ -112,6 +129,7 @@ class Run:
             interrupted=interrupted,
             interrupted_in=self._current if interrupted else "",
             bailed=self._is_over() and summary.total < self._plan.total,
+            not_run=self._tally.not_run,
             coverage=tuple(
                 measure(server, offers, self.uses.get(server, {}))
                 for server, offers in self.keeper.inventories.items()
@@ -164,7 +182,12 @@ class Run:
         self._current = case.name
         if case.skip is not None:
             result = CaseResult(
-                name=case.name, status="skipped", line=case.line, reason=case.skip, tags=case.tags
+                name=case.name,
+                status="skipped",
+                line=case.line,
+                reason=case.skip,
+                tags=case.tags,
+                not_run=case.not_run,
             )
         else:
             retries = self._options.retries if case.retries is None else case.retries
@@ -187,10 +210,12 @@ class Tally:
     def __init__(self) -> None:
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._flaky = 0
+        self.not_run = 0
 
     def add(self, result: CaseResult) -> None:
         self._counts[result.status] += 1
         self._flaky += result.is_flaky
+        self.not_run += result.not_run
 
     @property
     def has_failed(self) -> bool:
@@ -228,6 +253,9 @@ def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     if finished.fault or finished.interrupted:
         return finished
     missed = tuple(_missed_coverage(finished, options))
+    missed += tuple(options.gates.missed(finished)) if options.gates else ()
+    if options.allow_not_run:
+        finished = finished.but(may_leave_out=True)
     finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished
     return (
         finished.but(broken_rules=_broken_rules(finished.conformance))

@@ -163,7 +163,7 @@ class Server:
 
     def _begin(self, step: Step) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
-        self.connection.start_step(keep_notifications=bool(step.expectation.notifications))
+        self.connection.start_step(keep_notifications=step.expectation.wants_notifications)
         if _awaits_answer(step):
             self._ask(step.line, step.id)
         else:

@@ -12,7 +12,7 @@ from mcptest.runner.discovery import find_config, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import PluginSpec, Suite
@@ -45,10 +45,12 @@ class Servers:
         # Its mistakes are told with the others, even when no suite gets as far as needing it.
         self._here = self._from_config(here) if here and not self._told else None
 
-    def server_of(self, suite: Suite) -> ServerSpec | None:
+    def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
         """The server for a suite; None when nobody names one, or it has mistakes."""
         folder = os.path.dirname(suite.file) or "."
         spec = self._told
+        if suite.format == "suite":
+            spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
             spec = placed(suite.server, folder)
         if spec is None and not self._wanted.config:
@@ -59,6 +61,20 @@ class Servers:
             # A contract is a conversation with one process, from its beginning.
             spec = spec.but(isolation="file")
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
+
+    def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
+        """What the command line puts in the place of a suite's own server.
+
+        A suite names its servers itself, so a config, which describes one, is for other files.
+        """
+        if not (self._told and self._wanted.server_command) or suite.server is None:
+            return None
+        names = {each.server.name for each in suites if each.file == suite.file and each.server}
+        if len(names) > 1:
+            message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
+            raise UsageError(f"--server-command names one server, and {message}")
+        changes = {"command": self._told.command, "cwd": os.getcwd()}
+        return suite.server.but(**changes)
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
         """The plugins that the tests of a file may ask, in the order of who declared them."""

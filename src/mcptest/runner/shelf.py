@@ -28,16 +28,20 @@ class Shelf:
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
 
+    def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
+        """The registry for a suite, which may declare plugins of its own."""
+        from mcptest.matching.plugin_matcher import plugin_matcher  # noqa: PLC0415  # see below
+        from mcptest.plugins.desk import Declared, PluginDesk  # noqa: PLC0415  # see below
+
+        self.desk = self.desk or PluginDesk()
+        declared = Declared(self.desk, lambda: (*self._plugins_of(file), *plugins))
+        return self._registry.replaced(plugin_matcher(declared))
+
     def registry_for(self, file: str, text: str) -> Registry:
         if _SIGN not in text:
             return self._registry
         # Most runs have no plugins, and starting is part of the product.
-        from mcptest.matching.plugin_matcher import plugin_matcher  # noqa: PLC0415
-        from mcptest.plugins.desk import Declared, PluginDesk  # noqa: PLC0415
-
-        self.desk = self.desk or PluginDesk()
-        declared = Declared(self.desk, lambda: self._plugins_of(file))
-        return self._registry.replaced(plugin_matcher(declared))
+        return self.registry_with(file, ())
 
 
 def _installed() -> Iterable[Matcher]:

@@ -68,6 +68,23 @@ def weighed(
     )
 
 
+def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:
+    """The same for assertions about what the server says beside its answer."""
+    from mcptest.runner.asserting import may_still_hold  # noqa: PLC0415  # only suites have them
+
+    deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
+    while may_still_hold(expectation, reply, "notifications"):
+        if not server.wait_for_notification(deadline):
+            break
+        reply = reply.but(notifications=server.notifications)
+    deadline = time.monotonic() + _STDERR_PATIENCE_S
+    while may_still_hold(expectation, reply, "stderr"):
+        if not server.wait_for_stderr(deadline):
+            break
+        reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
+    return reply
+
+
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
     """As many as anybody can read: an answer can be wrong in a million places."""
     return tuple(islice(mismatches, MAX_MISMATCHES))
@@ -81,6 +98,8 @@ def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> 
             if not server.wait_for_stderr(deadline):
                 break
             reply = reply.but(stderr=server.connection.stderr_since(reply.stderr_mark))
+    if expectation.assertions:
+        reply = _with_late_values(server, expectation, reply)
     if expectation.notifications:
         deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
         while notifications_may_still_come(expectation, reply):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import pytest
+from geo_plugin import GeoPlugin
 
 from mcptest.matching import clash
 from mcptest.matching.builtins import builtin_registry
@@ -12,7 +13,7 @@ from mcptest.matching.expectation import Compiler
 from mcptest.matching.group import Group
 from mcptest.matching.patterns import parse_pattern
 
-REGISTRY = builtin_registry()
+REGISTRY = builtin_registry(plugins=GeoPlugin())
 
 
 def clashes(expected: object) -> list[tuple[tuple[str | int, ...], str]]:

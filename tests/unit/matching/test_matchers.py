@@ -5,18 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
+from geo_plugin import GeoPlugin
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mcptest.core.errors import UsageError
 from mcptest.formats.document import read_document
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
-from mcptest.matching.registry import Directive, Family, Matcher, Registry
+from mcptest.matching.registry import Directive, Family, Matcher, Registry, TwoOwnersError
 
 # 2024-06-01, and it stays that day.
-REGISTRY = builtin_registry(lambda: 1_717_200_000.0)
+REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin())
 
 JSON = st.recursive(
     st.none()
@@ -222,7 +224,7 @@ def test_any_value_is_judged_and_the_negation_is_the_opposite(
         mismatch = pattern.mismatch(actual, None)
         assert (mismatch is None) == pattern.is_met(actual)
         if mismatch:
-            assert re.match(r"expected (.|\n)+; it (is|has|does)\b", mismatch.message)
+            assert re.match(r"expected (.|\n)+; it (is|has|does|says)\b", mismatch.message)
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
@@ -252,7 +254,7 @@ def test_every_word_of_the_language_is_there() -> None:
         greaterThan greaterThanOrEqual lessThan lessThanOrEqual between range approximately
         multipleOf divisibleBy decimalPlaces positive negative integer
         dateValid dateAfter dateBefore dateBetween dateEquals dateFormat dateAge
-        uuid email url hostname ipv4 ipv6 json base64 semver jwt crossField jsonSchema
+        uuid email url hostname ipv4 ipv6 json base64 semver jwt crossField jsonSchema plugin
     """.split()  # noqa: SIM905  # sixty quoted words are harder to read
     counted = [f"{kind}Length{which}" for kind in ("string", "array") for which in lengths]
     assert sorted(REGISTRY.names) == sorted([*words, *counted])
@@ -331,8 +333,25 @@ def test_without_a_clock_an_age_can_be_read_but_not_told() -> None:
         pattern.mismatch("2024-01-01", None)
 
 
-def test_two_matchers_of_one_name_are_refused() -> None:
+def test_two_matchers_of_one_name_are_refused_and_both_owners_are_named() -> None:
     regex = REGISTRY.get("regex")
     assert regex is not None
-    with pytest.raises(ValueError, match=r"^two matchers are named 'regex'$"):
-        Registry([regex, regex], [])
+    with pytest.raises(TwoOwnersError) as caught:
+        Registry([regex, regex.but(owner="the package stringy 1.0 (stringy:add)")], [])
+    assert isinstance(caught.value, UsageError)
+    assert caught.value.message == (
+        "the matcher 'regex' has two owners: mcptest itself and "
+        "the package stringy 1.0 (stringy:add)"
+    )
+    assert caught.value.help == "uninstall one of them"
+
+
+def test_a_matcher_that_is_named_like_one_still_waiting_or_like_a_directive_is_refused() -> None:
+    registry = builtin_registry()
+    regex = REGISTRY.get("regex")
+    assert regex is not None
+    for name in ("uuid", "partial"):
+        with pytest.raises(TwoOwnersError, match=f"'{name}' has two owners: mcptest itself and me"):
+            registry.add(regex.but(name=name, owner="me"))
+    registry.add(regex.but(name="mine", owner="me"))
+    assert registry.names[-1] == "mine"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.explore.yaml_text import Remarked, quoted, render_yaml
+from mcptest.formats.yaml_text import Remarked, quoted, render_yaml
 from mcptest.formats.document import read_document
 from mcptest.formats.full_yaml import read_fully
 

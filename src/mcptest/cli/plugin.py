@@ -1,0 +1,261 @@
+"""`mcptest plugin`: call a plugin by hand and show its answer, or list what extends mcptest."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest.cli.exploring import tell_fault, write_json
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.plugin_listing import list_plugins
+from mcptest.cli.plugin_options import PLUGIN, plugins
+from mcptest.cli.wanted import timeout_s
+from mcptest.core.diagnostics import render_diagnostic
+from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
+from mcptest.core.exit_codes import ExitCode
+from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.suggest import closest
+from mcptest.core.visible import visible
+from mcptest.plugins import protocol
+from mcptest.plugins.desk import one_owner_each
+from mcptest.plugins.errors import HostError
+from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, PluginHost
+from mcptest.reporters.wording import defused, render_duration
+from mcptest.runner.loading import Unneeded, Wanted
+from mcptest.runner.servers import Servers
+from mcptest.wire.guardian import Guardian
+from mcptest.wire.interrupts import Interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.plan import PluginSpec
+    from mcptest.plugins.protocol import PluginResponse
+
+__all__ = ["COMMAND", "plugin"]
+
+# What each of the deeds has no use for.
+_DEEDS = {"call": ("--no-color",), "list": ("--timeout",)}
+
+_MEANINGS = {
+    protocol.PARSE_ERROR: "parse error",
+    protocol.INVALID_RESPONSE: "invalid",
+    protocol.METHOD_NOT_FOUND: "method not found",
+    protocol.INVALID_PARAMS: "invalid params",
+    protocol.INTERNAL_ERROR: "internal error",
+}
+
+
+def plugin(arguments: Arguments) -> int:
+    """Do what the first word says; the exit status."""
+    deed, *words = arguments.paths or ("",)
+    if deed not in _DEEDS:
+        raise _unknown_deed(deed)
+    for option in _DEEDS[deed]:
+        if arguments.has(option):
+            raise UsageError(f"mcptest plugin {deed} has no use for {option}")
+    if deed == "list":
+        if words:
+            raise UsageError(f"mcptest plugin list takes no {visible(words[0])!r}")
+        return list_plugins(_declared(arguments), arguments)
+    name, method, params = _request(words)
+    spec = _named(name, one_owner_each(_declared(arguments)))
+    limit_s = timeout_s(arguments) or spec.call_timeout_s
+    return _call(spec.but(call_timeout_s=limit_s), method, params, arguments)
+
+
+def _unknown_deed(word: str) -> UsageError:
+    if not word:
+        message = "mcptest plugin needs a word that says what to do: call or list"
+        return UsageError(message, "for example mcptest plugin call geo near '{\"actual\": 1}'")
+    near = closest(word, _DEEDS)
+    meant = f"; did you mean {near!r}?" if near else ""
+    message = f"mcptest plugin cannot do {visible(word)!r}{meant}"
+    return UsageError(message, "mcptest plugin --help shows what it can do")
+
+
+# What is called
+
+
+def _request(words: Sequence[str]) -> tuple[str, str, object]:
+    """The plugin, the method and the params on the command line."""
+    if len(words) < 2:
+        name, _, method = words[0].partition(".") if words else ("NAME", "", "")
+        example = f"mcptest plugin call {visible(name)} {visible(method) or 'METHOD'}"
+        what = "method" if words else "plugin"
+        raise UsageError(f"which {what}?", f"write {example}, and the params as JSON")
+    name, method, *rest = words
+    if len(rest) > 1:
+        message = f"the params are one word of JSON; {visible(rest[1])!r} is one too many"
+        raise UsageError(message, "in a shell, put them between single quotes")
+    return name, method, _params(rest[0]) if rest else ABSENT
+
+
+def _params(text: str) -> object:
+    try:
+        return parse_json(text)
+    except NotJsonError as error:
+        where = f" at character {error.column:,}" if error.column else ""
+        message = f"the params are not JSON: {visible(error.reason)}{where}"
+        raise UsageError(message, "in a shell, put them between single quotes") from None
+
+
+def _declared(arguments: Arguments) -> tuple[PluginSpec, ...]:
+    """The plugins that the command line and the config declare."""
+    mistakes: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
+    asked = Wanted(config=arguments.last("--config"), plugins=plugins(arguments))
+    # The server that a config is about is not started, so it need not be complete.
+    found = Servers(asked, Unneeded(os.environ), mistakes, warnings).plugins_of("")
+    if mistakes:
+        raise FormatError(mistakes)
+    for warning in warnings:
+        complain(render_diagnostic(warning) + "\n\n")
+    return found
+
+
+def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
+    if name in specs:
+        return specs[name]
+    meant = closest(name, specs)
+    question = f"; did you mean {meant!r}?" if meant else ""
+    there = f"; there are: {', '.join(specs)}" if specs and not meant else ""
+    raise UsageError(
+        f"there is no plugin {visible(name)!r}{question or there}",
+        "declare it with --plugin NAME=COMMAND, or in the config under imports.subprocess_matchers",
+    )
+
+
+# The call
+
+
+def _call(spec: PluginSpec, method: str, params: object, arguments: Arguments) -> int:
+    """Start the plugin, call it once, and end it whatever happens; the exit status."""
+    with Interrupts() as interrupts:
+        guardian = Guardian(adopts_orphans=True)
+        interrupts.on_second = guardian.kill_all
+        host = PluginHost(
+            spec.command,
+            spec.call_timeout_s,
+            cwd=spec.cwd,
+            guardian=guardian,
+            interrupts=interrupts,
+        )
+        try:
+            return _ask(host, spec, method, params, arguments)
+        except InterruptedRunError:
+            raise InterruptedRunError("interrupted; the plugin was stopped") from None
+        finally:
+            _close(host, spec, at_once=bool(interrupts.count))
+            guardian.dismiss()
+
+
+def _ask(
+    host: PluginHost, spec: PluginSpec, method: str, params: object, arguments: Arguments
+) -> int:
+    began = time.monotonic()
+    try:
+        response = host.call(method, params)
+    except HostError as error:
+        tell_fault(_fault(spec, error), arguments)
+        _tell_stderr(host.stderr)
+        return ExitCode.FAILED
+    took_s = time.monotonic() - began
+    write_json(_shown(response))
+    # It is there to be read while the plugin takes its time to end.
+    StandardOutput().flush()
+    _tell_stderr(host.stderr)
+    how = f" with an error: {_refusal(response)}" if response.error else ""
+    about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
+    complain(defused(f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
+    return ExitCode.FAILED if response.error else ExitCode.PASSED
+
+
+def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
+    # Whoever waits longer for an answer does not want to wait longer for the end.
+    patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
+    began = time.monotonic()
+    host.close(at_once=at_once)
+    if not at_once and time.monotonic() - began >= patience_s:
+        told = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
+        complain(f"note: {told}, and was killed\n")
+
+
+def _shown(response: PluginResponse) -> dict[str, Any]:
+    """The answer as it goes over the wire."""
+    if response.error is None:
+        return {"id": response.id, "result": response.result}
+    error: dict[str, Any] = {"code": response.error.code, "message": response.error.message}
+    if response.error.data is not None:
+        error["data"] = response.error.data
+    return {"id": response.id, "error": error}
+
+
+def _refusal(response: PluginResponse) -> str:
+    assert response.error is not None
+    meaning = _MEANINGS.get(response.error.code)
+    code = f"code {response.error.code}{f' ({meaning})' if meaning else ''}"
+    return f"{code}, {visible(response.error.message)}"
+
+
+def _fault(spec: PluginSpec, error: HostError) -> Fault:
+    """The failure in the words of a run."""
+    return Fault(
+        kind="plugin_failed",
+        message=f"the plugin {spec.name!r} failed ({type(error).__name__}): {error.message}",
+        hint=error.hint,
+        evidence=Evidence(command=spec.command, cwd=spec.cwd),
+    )
+
+
+def _tell_stderr(text: str) -> None:
+    """What the plugin wrote to stderr, each line behind a bar: none can pass for ours."""
+    for line in text.removesuffix("\n").split("\n") if text else ():
+        complain(defused(f"  stderr    | {visible(line)}") + "\n")
+
+
+COMMAND = Command(
+    name="mcptest plugin",
+    summary="Call a plugin and show its answer, or list what extends mcptest.",
+    usage="mcptest plugin (call NAME METHOD [PARAMS] | list) [options]",
+    details="call starts the plugin, sends one request (PARAMS is JSON; left out, there are none), "
+    "prints the answer as one line of JSON and ends the plugin. A matcher is given an object: "
+    "the value as actual, the ARG of the pattern as expected, and the path of the value. list "
+    "shows the plugins in reach, and the matchers and reporters of installed Python packages. "
+    "Exit status 0: a result; 1: an error in its place, or no answer; 2: nothing was called.",
+    options=(
+        PLUGIN,
+        Option(
+            names=("-c", "--config"),
+            value="FILE",
+            help="whose imports to use; default: conductor.config.json in this folder",
+        ),
+        Option(
+            names=("--timeout",),
+            value="TIME",
+            help='call: longest wait for the answer, as 500, "500ms" or "2s"; default: what the '
+            "config says, else 5s",
+        ),
+        Option(
+            names=("--json",),
+            help="list: print one JSON object; call: print one also when there is no answer",
+        ),
+        Option(
+            names=("--no-color",),
+            help="list: no colour; NO_COLOR in the environment does the same",
+        ),
+    ),
+    examples=(
+        "mcptest plugin call echo ping --plugin echo='python3 echo.py'",
+        "mcptest plugin call geo near \\",
+        '    \'{"actual": {"lat": 48.86, "lon": 2.34}, "expected": "48.85,2.35,10"}\'',
+        "mcptest plugin list",
+    ),
+    run=plugin,
+)

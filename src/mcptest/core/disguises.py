@@ -1,0 +1,225 @@
+"""What a secret looks like when it is encoded, and what a text says when it is escaped. Pure.
+
+There are two kinds of encodings, and a way for each. Base64 and hexadecimal have few ways to
+write a secret, and those can be looked for. Escapes (of JSON, addresses, HTML) can stand
+anywhere in a text, in any mixture: they are undone, one kind at a time, and what the text
+says then is looked through. `Reading.place` leads back to the text as it was.
+"""
+
+from __future__ import annotations
+
+import binascii
+import html
+import json
+import re
+from bisect import bisect_right
+
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    Place = tuple[int, int]
+
+__all__ = ["Reading", "disguises_of", "parts_of", "readings_of"]
+
+# JSON in JSON in JSON is the deepest that is met; a large text is read in fewer ways.
+_MAX_DEPTH = 3
+_MAX_READINGS = 24
+_MAX_LARGE_READINGS = 6
+_LARGE_BYTES = 1024 * 1024
+
+
+# What to look for
+
+
+def parts_of(secret: str) -> Iterator[str]:
+    """The secret, and what of it can stand alone.
+
+    A server may trim what it was given. Output is shown line by line, so each line of a key
+    file must go by itself. And a credential is one without its scheme or its address, too.
+    """
+    yield secret
+    yield secret.strip()
+    yield from (line.strip() for line in secret.splitlines())
+    for credential in (_BEHIND_SCHEME, _IN_ADDRESS):
+        if found := credential.match(secret):
+            yield found[1]
+
+
+_BEHIND_SCHEME = re.compile(r"\s*(?:basic|bearer|token)\s+(\S+)\s*$", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://[^\s/@:]*:([^\s/@]+)@", re.IGNORECASE)
+
+
+def disguises_of(secret: str) -> Iterator[bytes]:
+    """The secret as bytes, and in the encodings that do not leave its letters in place."""
+    raw = secret.encode("utf-8", "surrogateescape")
+    forms = [raw, raw.hex().encode(), raw.hex().upper().encode()]
+    forms += [form for each in (raw, *_escaped(secret)) for form in _base64(each)]
+    # The NULs at the ends of UTF-16 belong to whatever stands beside it.
+    forms += [secret.encode(name, "surrogatepass").strip(b"\0") for name in _WIDE]
+    if not secret.isascii():
+        forms.append(secret.encode("latin-1", "ignore"))
+    for form in dict.fromkeys(forms):
+        yield form
+        # In a text, a byte that is not UTF-8 is a character of its own.
+        yield form.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+
+
+_WIDE = ("utf-16-le", "utf-16-be")
+
+
+def _escaped(secret: str) -> Iterator[bytes]:
+    """How it stands in what is put into base64 as a whole: a JSON document, a query."""
+    for is_ascii in (True, False):
+        text = json.dumps(secret, ensure_ascii=is_ascii)[1:-1]
+        yield text.encode("utf-8", "surrogateescape")
+    raw = secret.encode("utf-8", "surrogateescape")
+    yield re.sub(rb"[^A-Za-z0-9._~-]", lambda found: b"%%%02X" % ord(found[0]), raw)
+
+
+def _base64(raw: bytes) -> Iterator[bytes]:
+    """Inside a longer text base64 shifts by 0, 1 or 2 bytes; the ends mix with neighbours."""
+    for shift in range(3):
+        encoded = binascii.b2a_base64(b"\0" * shift + raw, newline=False).rstrip(b"=")
+        is_mixed = (len(raw) + shift) % 3 != 0
+        inner = encoded[(0, 2, 3)[shift] : len(encoded) - is_mixed]
+        yield inner
+        yield inner.replace(b"+", b"-").replace(b"/", b"_")
+
+
+# What a text says
+
+
+class _Escapes(Record):
+    """One kind of escapes: a byte that each has, how each looks, and what it stands for."""
+
+    mark: bytes
+    token: re.Pattern[bytes]
+    meaning: Callable[[re.Match[bytes]], bytes]
+
+
+def _json_meaning(found: re.Match[bytes]) -> bytes:
+    body = found[0][1:]
+    if len(body) == 1:
+        return _NAMED.get(body, body)
+    digits = body.replace(b"\\u", b"").strip(b"uUx{}")
+    if b"\\" in body:
+        return bytes.fromhex(digits.decode()).decode("utf-16-be").encode()
+    code = int(digits, 16)
+    if body[:1] == b"x":
+        return bytes([code])
+    # A surrogate alone stays one.
+    return chr(code).encode("utf-8", "surrogatepass") if code <= _LAST else found[0]
+
+
+_NAMED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_LAST = 0x10FFFF
+
+
+def _percent_meaning(found: re.Match[bytes]) -> bytes:
+    digits = found[0][1:]
+    if not digits:
+        return b" "
+    if digits[:1] in b"uU":
+        return chr(int(digits[1:], 16)).encode("utf-8", "surrogatepass")
+    return bytes([int(digits, 16)])
+
+
+def _html_meaning(found: re.Match[bytes]) -> bytes:
+    return html.unescape(found[0].decode()).encode("utf-8", "surrogatepass")
+
+
+_JSON = _Escapes(
+    mark=b"\\",
+    token=re.compile(
+        rb"\\(?:u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+        rb"|u\{[0-9A-Fa-f]{1,6}\}|U[0-9A-Fa-f]{8}|x[0-9A-Fa-f]{2}|[\"'/\\bfnrt])"
+    ),
+    meaning=_json_meaning,
+)
+_HEX = rb"%(?:[0-9A-Fa-f]{2}|[uU][0-9A-Fa-f]{4})"
+_PERCENT = _Escapes(mark=b"%", token=re.compile(_HEX), meaning=_percent_meaning)
+_PLUS = _Escapes(mark=b"+", token=re.compile(rb"\+|" + _HEX), meaning=_percent_meaning)
+_HTML = _Escapes(
+    mark=b"&",
+    token=re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
+    meaning=_html_meaning,
+)
+# Long lines are broken, those of base64 first of all.
+_LINES = _Escapes(mark=b"\n", token=re.compile(rb"\r?\n[ \t]*"), meaning=lambda found: b"")
+
+
+class Reading:
+    """A text as bytes; what it says when one kind of escapes in `source` is undone."""
+
+    def __init__(
+        self, raw: bytes, source: Reading | None = None, escapes: _Escapes | None = None
+    ) -> None:
+        self.raw = raw
+        self._source = source
+        self._escapes = escapes
+        self._starts: list[int] = []
+        self._tokens: list[tuple[int, int]] = []
+
+    def place(self, start: int, end: int) -> Place:
+        """Where in the text as it was these bytes come from."""
+        if self._source is None:
+            return start, end
+        if not self._starts:
+            self._retrace(self._source.raw)
+        return self._source.place(self._origin(start)[0], self._origin(end - 1)[1])
+
+    def _retrace(self, source: bytes) -> None:
+        """Note for each stretch where it starts here, and where it is in the source.
+
+        Stretches of plain bytes and escapes take turns.
+        """
+        assert self._escapes is not None
+        here = done = 0
+        for found in self._escapes.token.finditer(source):
+            start, end = found.span()
+            self._starts += (here, here + start - done)
+            self._tokens += ((done, start), (start, end))
+            here += start - done + len(self._escapes.meaning(found))
+            done = end
+        self._starts.append(here)
+        self._tokens.append((done, len(source)))
+
+    def _origin(self, position: int) -> Place:
+        """From where to where in the source one byte comes from."""
+        index = bisect_right(self._starts, position) - 1
+        start, end = self._tokens[index]
+        if index % 2:
+            return start, end
+        start += position - self._starts[index]
+        return start, start + 1
+
+
+def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
+    """The text, and what it says when escapes in it are undone, in every order that matters.
+
+    `has_blanks` says that blanks matter, which an address may write as plus signs.
+    """
+    kinds = (_JSON, _PERCENT, _HTML, _LINES, *((_PLUS,) if has_blanks else ()))
+    most = _MAX_READINGS if len(raw) < _LARGE_BYTES else _MAX_LARGE_READINGS
+    seen = {raw}
+    level = [Reading(raw)]
+    yield level[0]
+    for _ in range(_MAX_DEPTH):
+        deeper: list[Reading] = []
+        for reading in level:
+            for each in _undone(reading, kinds):
+                if each.raw not in seen and len(seen) < most:
+                    seen.add(each.raw)
+                    deeper.append(each)
+                    yield each
+        level = deeper
+
+
+def _undone(reading: Reading, kinds: Sequence[_Escapes]) -> Iterator[Reading]:
+    for escapes in kinds:
+        if escapes.mark in reading.raw:
+            raw = escapes.token.sub(escapes.meaning, reading.raw)
+            yield Reading(raw, reading, escapes)

@@ -1,0 +1,131 @@
+"""`servers:` of a suite: each is started once, and only when a test needs it."""
+
+from __future__ import annotations
+
+from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
+from mcptest.core.revisions import HANDSHAKE_REVISIONS
+from mcptest.formats.client_stubs import read_client
+from mcptest.formats.conductor_config import default_startup_s
+from mcptest.formats.fields import Fields, kind_of
+from mcptest.formats.suite_variables import is_source
+from mcptest.matching.regex_form import compile_regex
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.formats.suite_variables import Variables
+
+__all__ = ["PLANNED_SERVER_KEYS", "SERVER_KEYS", "read_servers"]
+
+SERVER_KEYS = (
+    "command",
+    "env",
+    "inherit_env",
+    "cwd",
+    "startup_timeout",
+    "ready_pattern",
+    "timeout",
+    "protocol_version",
+    "isolation",
+    "max_line_bytes",
+    "client",
+)
+PLANNED_SERVER_KEYS = ("url", "headers", "auth")
+
+
+def read_servers(
+    fields: Fields, variables: Variables, isolation: str, *, is_needed: bool
+) -> dict[str, ServerSpec]:
+    """The servers by name; every mistake has been complained about.
+
+    `is_needed` says that the file has tests; one that only defines others' values need not.
+    """
+    inner = fields.mapping_at("servers")
+    if inner is None:
+        if is_needed and "servers" not in fields.mapping:
+            fields.require(("servers",), "a suite")
+        return {}
+    if not inner.mapping:
+        fields.complain("servers", "F011", '"servers" is empty: there is nothing to test')
+    found = {}
+    for name in inner.mapping:
+        entry = inner.mapping_at(name)
+        if entry:
+            found[name] = _read_server(name, entry, variables, isolation)
+    return found
+
+
+def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
+    written.refuse_unknown(SERVER_KEYS, PLANNED_SERVER_KEYS, "a server")
+    if not any(key in written.mapping for key in PLANNED_SERVER_KEYS):
+        written.require(("command",), "a server")
+    fields = _filled(written, variables)
+    command = _command(fields)
+    env = _env(fields, variables)
+    client = fields.mapping_at("client")
+    limit = fields.whole_number("max_line_bytes", 1, 1 << 31, Limits().max_line_bytes)
+    return ServerSpec(
+        name=name,
+        command=command,
+        cwd=fields.text("cwd"),
+        env=env,
+        inherit_env=fields.flag("inherit_env", True),
+        startup_timeout_s=fields.duration_s("startup_timeout") or default_startup_s(command[0]),
+        ready_pattern=_ready_pattern(fields),
+        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        protocol_version=fields.choice("protocol_version", ("", *HANDSHAKE_REVISIONS), ""),
+        isolation=fields.choice("isolation", ISOLATIONS, isolation),
+        limits=Limits(max_line_bytes=limit),
+        client=read_client(client) if client else ClientSpec(),
+    )
+
+
+def _filled(written: Fields, variables: Variables) -> Fields:
+    """The server with its references replaced; its environment has its own way."""
+    filled = {
+        key: value if key == "env" else variables.fill(value, written.at((key,)))
+        for key, value in written.mapping.items()
+    }
+    return written.replaced(filled)
+
+
+def _command(fields: Fields) -> tuple[str, ...]:
+    value = fields.mapping.get("command")
+    if isinstance(value, str):
+        message = '"command" must be a list: the program and its arguments'
+        words = ", ".join(f'"{word}"' for word in value.split())
+        fields.complain("command", "F008", message, f"write command: [{words}]", on_key=False)
+        return ("",)
+    words_ = fields.texts("command")
+    if isinstance(value, list) and not any(words_[:1]):
+        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    return words_ or ("",)
+
+
+def _env(fields: Fields, variables: Variables) -> dict[str, str]:
+    inner = fields.mapping_at("env")
+    if inner is None:
+        return {}
+    found = {}
+    for key, value in inner.mapping.items():
+        if not key or "=" in key:
+            inner.complain(key, "F009", "the name of a variable must not be empty or hold =")
+        if is_source(value):
+            found[key] = variables.from_environment(inner, key)
+        elif isinstance(value, str):
+            text = variables.fill(value, inner.at((key,)))
+            found[key] = text if isinstance(text, str) else str(text)
+        else:
+            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+            message += f" and is {kind_of(value)}"
+            inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
+        if "\0" in found.get(key, ""):
+            inner.complain(key, "F009", "no value of a variable holds NUL", on_key=False)
+    return found
+
+
+def _ready_pattern(fields: Fields) -> str:
+    try:
+        return compile_regex(fields.text("ready_pattern")).pattern
+    except ValueError as error:
+        fields.complain("ready_pattern", "F015", f'"ready_pattern" {error}', on_key=False)
+        return ""

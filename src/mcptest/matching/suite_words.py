@@ -1,0 +1,329 @@
+"""The matchers of a suite, `{contains: A-17}`, compiled to what every format compiles to.
+
+Each word stands for a matcher of the registry or for one of the groups that directives make;
+what is under it is a value of the file, not text that has to be read again.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.diagnostics import Complaint
+from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import steps_of
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.matching.group import AllOf, AnyOf, Group, Not, Partial
+from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern
+from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.matching.values import a_type, equal, none_of, printed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.core.paths import Trail
+    from mcptest.matching.registry import Registry
+    from mcptest.matching.snapshot_matcher import SnapshotBook
+
+__all__ = ["WORDS", "SuiteWords"]
+
+# Words that take one text, and the matcher that is meant by each.
+_TEXTS = {
+    "icontains": "containsIgnoreCase",
+    "starts-with": "startsWith",
+    "ends-with": "endsWith",
+    "regex": "regex",
+}
+_NUMBERS = {
+    "gt": "greaterThan",
+    "gte": "greaterThanOrEqual",
+    "lt": "lessThan",
+    "lte": "lessThanOrEqual",
+}
+
+
+class SuiteWords:
+    """Compiles the matchers of one file; mistakes are complaints, and reading goes on."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        complaints: list[Complaint],
+        read_beside: Callable[[str], str] | None = None,
+        book: SnapshotBook | None = None,
+    ) -> None:
+        self._registry = registry
+        self._read_beside = read_beside
+        self._book = book
+        self._complaints = complaints
+        self._key = ""
+        self.start()
+
+    def start(self) -> None:
+        """Forget what has been seen; a new expectation begins."""
+        self.has_regex = self.has_foreign = self.has_remote = False
+
+    def compile(self, value: object, trail: Trail, key: str = "") -> object:
+        """What must hold, from a matcher at this place; `key` names it among snapshots."""
+        self._key = key or self._key
+        if not isinstance(value, dict) or not value:
+            message = f"a matcher is a mapping such as {{contains: sunny}}, and this is {_a(value)}"
+            self._complain("F008", message, trail)
+            return ABSENT
+        checks = [self._word(word, inner, (trail, word)) for word, inner in value.items()]
+        if len(checks) == 1:
+            return checks[0]
+        return Group(source=value, checks=(AllOf(values=tuple(checks)),))
+
+    def _word(self, word: str, value: object, trail: Trail) -> object:
+        read = _READERS.get(word)
+        if read is None:
+            meant = closest(word, WORDS)
+            question = f'; did you mean "{meant}"?' if meant else ""
+            help = f"there are: {', '.join(WORDS)}"
+            if self._registry.get(word):
+                help = f'write it as a pattern: {{pattern: "{word}:…"}}'
+            self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
+            return ABSENT
+        try:
+            return read(self, word, value, trail)
+        except ParameterError as error:
+            help = error.help or f"for example {{{word}: {EXAMPLES[word]}}}"
+            self._complain(error.code, f'the matcher "{word}" {error}', trail, help)
+            return ABSENT
+
+    # One reader for each kind of word
+
+    def _exact(self, word: str, value: object, trail: Trail) -> object:
+        return value
+
+    def _contains(self, word: str, value: object, trail: Trail) -> Pattern:
+        if isinstance(value, str):
+            return self._named("contains", word, value, value)
+        return self._made(word, value, _contains_value, f"something that contains {_q(value)}")
+
+    def _contains_each(self, word: str, value: object, trail: Trail) -> Group:
+        values = self._list(value)
+        checks = tuple(self._contains("contains", each, trail) for each in values)
+        check = AllOf(values=checks) if word == "contains-all" else AnyOf(values=checks)
+        return Group(source={word: value}, checks=(check,))
+
+    def _text(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, str):
+            raise ParameterError(f"takes a text, not {_a(value)}")
+        return self._named(_TEXTS[word], word, value, value)
+
+    def _number(self, word: str, value: object, trail: Trail) -> Pattern:
+        return self._named(_NUMBERS[word], word, value, self._number_text(value))
+
+    def _between(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, list) or len(value) != 2:
+            raise ParameterError(f"takes a list of two numbers, not {_a(value)}")
+        low, high = map(self._number_text, value)
+        return self._named("between", word, value, low, high)
+
+    def _type(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, str):
+            raise ParameterError(f"takes the name of a type, not {_a(value)}")
+        return self._named("type", word, value, value)
+
+    def _length(self, word: str, value: object, trail: Trail) -> Pattern:
+        if type(value) is not int:
+            raise ParameterError(f"takes a whole number, not {_a(value)}")
+        return self._named("length", word, value, str(value))
+
+    def _one_of(self, word: str, value: object, trail: Trail) -> Group:
+        return Group(source={word: value}, checks=(AnyOf(values=tuple(self._list(value))),))
+
+    def _exists(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, bool):
+            raise ParameterError(f"takes true or false, not {_a(value)}")
+        return self._named("exists", word, value).but(negated=not value)
+
+    def _not(self, word: str, value: object, trail: Trail) -> Group:
+        return Group(source={word: value}, checks=(Not(value=self.compile(value, trail)),))
+
+    def _choices(self, word: str, value: object, trail: Trail) -> Group:
+        inner = self._list(value)
+        checks = tuple(self.compile(each, (trail, index)) for index, each in enumerate(inner))
+        check = AllOf(values=checks) if word == "all" else AnyOf(values=checks)
+        return Group(source={word: value}, checks=(check,))
+
+    def _partial(self, word: str, value: object, trail: Trail) -> Group:
+        if value in ({}, []):
+            raise ParameterError("is empty: every value meets it")
+        return Group(source={word: value}, checks=(Partial(value=value),))
+
+    def _schema(self, word: str, value: object, trail: Trail) -> Pattern:
+        from mcptest.matching.schema_matchers import inline_schema  # noqa: PLC0415  # few need it
+
+        if isinstance(value, str):
+            return self._named("jsonSchema", word, value, value, self._read_beside)
+        matcher = self._known("jsonSchema")
+        return self._pattern(matcher, word, value, inline_schema(value))
+
+    def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, dict):
+            raise ParameterError(f"takes a mapping, not {_a(value)}")
+        surplus = [key for key in value if key not in ("name", "method", "params")]
+        if surplus:
+            raise ParameterError(f'has no key "{surplus[0]}"; there are: name, method, params')
+        name, method = value.get("name"), value.get("method")
+        if not isinstance(name, str) or not isinstance(method, str):
+            raise ParameterError("needs a name and a method, both text")
+        matcher = self._known("plugin")
+        use = matcher.parse(f"{name}.{method}").but(expected=value.get("params"))
+        return self._pattern(matcher, word, value, use)
+
+    def _any_pattern(self, word: str, value: object, trail: Trail) -> Pattern:
+        if not isinstance(value, str):
+            raise ParameterError(f"takes a text, not {_a(value)}")
+        try:
+            found = parse_pattern(
+                PREFIX + value.removeprefix(PREFIX), self._registry, self._read_beside
+            )
+        except PatternError as error:
+            raise _told(error) from None
+        return self._seen(found)
+
+    def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
+        from mcptest.matching.snapshot_matcher import snapshot_pattern  # noqa: PLC0415  # few
+
+        if self._book is None:
+            raise ParameterError("cannot be used here", "only what is run has snapshots")
+        return self._seen(snapshot_pattern(self._book, self._key, value))
+
+    # Patterns
+
+    def _known(self, name: str) -> Matcher:
+        matcher = self._registry.get(name)
+        assert matcher is not None, f"the registry has no {name!r}"
+        return matcher
+
+    def _named(self, name: str, word: str, value: object, *texts: object) -> Pattern:
+        matcher = self._known(name)
+        return self._pattern(matcher, word, value, matcher.parse(*texts))
+
+    def _made(
+        self, word: str, value: object, check: Callable[[Any, object], Miss | None], wants: str
+    ) -> Pattern:
+        matcher = self._known("contains").but(check=check, wants=lambda _: wants, kinds=())
+        return self._pattern(matcher, word, value, value)
+
+    def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
+        source = f"{word}: {printed(value)}"
+        return self._seen(
+            Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
+        )
+
+    def _seen(self, pattern: Pattern) -> Pattern:
+        matcher = pattern.matcher
+        self.has_regex |= matcher.is_slow
+        self.has_foreign |= matcher.is_foreign
+        self.has_remote |= matcher.is_remote
+        return pattern
+
+    def _list(self, value: object) -> list[object]:
+        if not isinstance(value, list):
+            raise ParameterError(f"takes a list, not {_a(value)}")
+        if not value:
+            raise ParameterError("is empty")
+        return value
+
+    def _number_text(self, value: object) -> str:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise ParameterError(f"takes a number, not {_a(value)}")
+        return dump_json(value)
+
+    def _complain(
+        self, code: str, message: str, trail: Trail, help: str = "", *, on_key: bool = False
+    ) -> None:
+        steps = steps_of(trail)
+        self._complaints.append(
+            Complaint(code=code, message=message, help=help, steps=steps, on_key=on_key)
+        )
+
+
+def _contains_value(wanted: object, actual: object) -> Miss | None:
+    if isinstance(actual, list):
+        if any(equal(wanted, element) for element in actual):
+            return None
+        return Miss(why=none_of(actual, "is it"))
+    if isinstance(actual, str) and not isinstance(wanted, (dict, list)):
+        return None if printed(wanted) in actual else Miss(why="it does not")
+    return Miss(why=f"it is {a_type(actual)}")
+
+
+def _told(error: PatternError) -> ParameterError:
+    found = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
+    found.code = error.complaint.code
+    return found
+
+
+def _a(value: object) -> str:
+    return "a tag" if type(value).__name__ == "Tagged" else a_type(value)
+
+
+def _q(value: object) -> str:
+    return dump_json(value)
+
+
+_READERS: dict[str, Callable[[SuiteWords, str, object, Trail], object]] = {
+    "exact": SuiteWords._exact,
+    "equals": SuiteWords._exact,
+    "contains": SuiteWords._contains,
+    "icontains": SuiteWords._text,
+    "contains-all": SuiteWords._contains_each,
+    "contains-any": SuiteWords._contains_each,
+    "starts-with": SuiteWords._text,
+    "ends-with": SuiteWords._text,
+    "regex": SuiteWords._text,
+    "schema": SuiteWords._schema,
+    "type": SuiteWords._type,
+    "length": SuiteWords._length,
+    "gt": SuiteWords._number,
+    "gte": SuiteWords._number,
+    "lt": SuiteWords._number,
+    "lte": SuiteWords._number,
+    "between": SuiteWords._between,
+    "one-of": SuiteWords._one_of,
+    "exists": SuiteWords._exists,
+    "not": SuiteWords._not,
+    "all": SuiteWords._choices,
+    "any": SuiteWords._choices,
+    "snapshot": SuiteWords._snapshot,
+    "partial": SuiteWords._partial,
+    "plugin": SuiteWords._plugin,
+    "pattern": SuiteWords._any_pattern,
+}
+WORDS = tuple(_READERS)
+
+# What may stand under each word.
+EXAMPLES = {
+    "exact": "false",
+    "equals": "{city: Oslo}",
+    "contains": "sunny",
+    "icontains": "SUNNY",
+    "contains-all": "[sun, rain]",
+    "contains-any": "[sun, rain]",
+    "starts-with": "Dear",
+    "ends-with": "!",
+    "regex": '"^v[0-9]+"',
+    "schema": "{type: object, required: [city]}",
+    "type": "string",
+    "length": "3",
+    "gt": "0",
+    "gte": "0",
+    "lt": "100",
+    "lte": "100",
+    "between": "[1, 10]",
+    "one-of": "[sun, rain]",
+    "exists": "true",
+    "not": "{contains: secret}",
+    "all": "[{contains: sun}, {contains: rain}]",
+    "any": "[{contains: sun}, {contains: rain}]",
+    "snapshot": "true",
+    "partial": "{city: Oslo}",
+    "plugin": "{name: geo, method: near, params: {lat: 48.85, lon: 2.35, km: 10}}",
+    "pattern": '"dateValid"',
+}

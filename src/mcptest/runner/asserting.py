@@ -1,0 +1,114 @@
+"""Judge the assertions of a suite: what stands at each target, against its matcher. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.paths import trail_of
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.compare import compare, pull
+from mcptest.matching.expectation import written
+from mcptest.matching.patterns import Pattern
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.plan import Assertion, Expectation
+    from mcptest.runner.launcher import Reply
+
+__all__ = ["judge_assertions", "may_still_hold", "missed_but_allowed", "tokens_in"]
+
+# About what the tokenizers of today make of JSON; good enough for a budget.
+_BYTES_PER_TOKEN = 4
+
+
+def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
+    """Every assertion that does not hold, unless enough of the others do; and the budget."""
+    found = _missed(expectation, reply)
+    if not _is_enough(expectation, found):
+        for mismatches in found.values():
+            yield from mismatches
+    most = expectation.max_tokens
+    if most is not None and (count := tokens_in(reply.message)) > most:
+        message = f"the answer has about {count:,} tokens; at most {most:,} are allowed"
+        yield Mismatch(path="max_response_tokens", expected=most, actual=count, message=message)
+
+
+def missed_but_allowed(expectation: Expectation, reply: Reply) -> Iterator[str]:
+    """What does not hold of an answer that is good enough all the same, in words."""
+    for mismatches in _missed(expectation, reply).values():
+        first = mismatches[0]
+        yield f"below the threshold, and allowed: {first.path}: {first.message}"
+
+
+def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
+    """Is there an assertion about this that does not hold yet? Then waiting could help."""
+    return any(
+        next(_judge(assertion, reply), None)
+        for assertion in expectation.assertions
+        if assertion.steps[0] == root
+    )
+
+
+def tokens_in(message: object) -> int:
+    """About how many tokens a model would read in an answer."""
+    body = message.get("result", message.get("error")) if isinstance(message, dict) else message
+    size = len(dump_json(body).encode("utf-8", "backslashreplace"))
+    return -(-size // _BYTES_PER_TOKEN)
+
+
+def _missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]:
+    judged = {
+        index: list(_judge(assertion, reply))
+        for index, assertion in enumerate(expectation.assertions)
+    }
+    return {index: mismatches for index, mismatches in judged.items() if mismatches}
+
+
+def _is_enough(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> bool:
+    if not missed or expectation.threshold >= 1.0:
+        return not missed
+    weights = [assertion.weight for assertion in expectation.assertions]
+    held = sum(weight for index, weight in enumerate(weights) if index not in missed)
+    return held >= expectation.threshold * sum(weights)
+
+
+def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
+    value, why = _at(assertion.steps, reply)
+    if value is ABSENT:
+        if not _accepts_absence(assertion.check):
+            message = f"is missing: {why}" if why else "is missing"
+            found = Mismatch(
+                path=assertion.target,
+                expected=written(assertion.check),
+                actual=ABSENT,
+                message=message,
+            )
+            yield _in_own_words(assertion, found)
+        return
+    for mismatch in compare(assertion.check, value, trail_of(assertion.steps)):
+        yield _in_own_words(assertion, mismatch)
+
+
+def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
+    root = steps[0]
+    if root == "stderr":
+        return reply.stderr, ""
+    if root == "duration_ms":
+        return round(reply.elapsed_s * 1000, 3), ""
+    if root == "notifications":
+        return pull(list(reply.notifications), steps[1:])
+    message = reply.message if isinstance(reply.message, dict) else {}
+    if root not in message:
+        return ABSENT, f"the answer has no {root}"
+    return pull(message[str(root)], steps[1:])
+
+
+def _accepts_absence(check: object) -> bool:
+    return isinstance(check, Pattern) and check.accepts_absence
+
+
+def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:
+    if not assertion.message:
+        return mismatch
+    return mismatch.but(message=f"{assertion.message}: {mismatch.message}")

@@ -1,0 +1,60 @@
+"""Hosts of real plugins, and the insistence that nothing of them is left afterwards."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mcptest.plugins import PluginHost
+from mcptest.wire.orphans import list_strangers
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LONG_S", "PLUGIN", "SHORT_S", "children", "command_for", "hosting", "left_clean"]
+
+PLUGIN = Path(__file__).parents[2] / "servers" / "bad_plugin.py"
+
+# A limit that no test reaches, and one that is there to be reached.
+LONG_S = 30.0
+SHORT_S = 0.2
+
+
+def command_for(mode: str = "good", *arguments: str) -> list[str]:
+    return [sys.executable, "-S", "-E", str(PLUGIN), mode, *arguments]
+
+
+@contextlib.contextmanager
+def hosting(mode: str = "good", **options: Any) -> Iterator[PluginHost]:
+    """A host of the bad plugin in this mode, which waits long unless told otherwise."""
+    with left_clean():
+        host = PluginHost(command_for(mode), **({"call_timeout": LONG_S} | options))
+        try:
+            yield host
+        finally:
+            host.close()
+
+
+@contextlib.contextmanager
+def left_clean() -> Iterator[None]:
+    """Whoever was started inside has ended afterwards, and no pipe is open any more."""
+    before, pipes = set(children()), _open_files()
+    yield
+    assert set(children()) == before, "a child or a zombie is left"
+    assert _open_files() == pipes, "a descriptor is left"
+
+
+def children() -> list[int]:
+    return list_strangers(set())
+
+
+def _open_files() -> int:
+    """How many descriptors are open; the sockets are those of the test itself."""
+    count = 0
+    for fd in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            count += not os.readlink(f"/proc/self/fd/{fd}").startswith("socket:")
+    return count
