@@ -20,6 +20,7 @@ from functools import partial
 from pathlib import Path
 
 from bench.captures import write_capture
+from bench.plugins import report_plugins, write_plugin_suites
 from bench.suites import (
     build_server,
     python_environment,
@@ -235,6 +236,21 @@ def judge_captures(folder: Path, count: int) -> None:
     print(verdict("memory growth from 10 to 100 MB, MB", large_mb - small_mb, 20))
 
 
+def ask_plugins(folder: Path, count: int) -> None:
+    """What a call of a plugin costs over a matcher of ours."""
+    command = [PYTHON, "-m", "mcptest", "run"]
+    places = write_plugin_suites(folder, build_server(folder))
+    names = {place.name: key for key, place in places.items()}
+    contestants: dict[str, Callable[[], tuple[float, float]]] = {
+        place.name: partial(timed, command, place) for place in places.values()
+    }
+    rounds(contestants, 1)
+    found = rounds(contestants, count)
+    added_us = report_plugins({names[name]: took_ms for name, (took_ms, _) in found.items()})
+    print(verdict("a call of a plugin adds, µs", added_us, 1000))
+    print(verdict("the same, against what we would like", added_us, 200))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured")
@@ -246,8 +262,14 @@ def main() -> None:
     parser.add_argument(
         "--captures", action="store_true", help="measure only how captures are judged"
     )
+    parser.add_argument(
+        "--plugins", action="store_true", help="measure only what asking a plugin costs"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
+        if options.plugins:
+            ask_plugins(Path(name), options.rounds)
+            return
         if options.captures:
             judge_captures(Path(name), options.rounds)
             return

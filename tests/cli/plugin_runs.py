@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, server, write_config, write_suite
+from console import ENVIRONMENT, PATIENCE_S, Ended, mcptest, write_config, write_suite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

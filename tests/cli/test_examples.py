@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ RUNS = {
     "filesystem": (("--config", "examples/filesystem/conductor.config.json"), 0),
     "failing": ((), 1),
     "notes": ((), 0),
+    "plugins": (() if shutil.which("node") else ("--skip-tag", "node"), 0),
 }
 
 

@@ -90,8 +90,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def install(folder: Path, code: str, name: str = "mine", point: str = "mine") -> dict[str, str]:
-    points = {point: f"{name}:Mine"}
-    return install_package(folder / "lib", name, code, points=points, group="mcptest.reporters")
+    groups = {"mcptest.reporters": {point: f"{name}:Mine"}}
+    return install_package(folder / "lib", name, code, groups)
 
 
 def run_with(folder: Path, code: str, *words: str) -> Ended:

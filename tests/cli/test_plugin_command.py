@@ -97,9 +97,9 @@ def test_what_the_plugin_writes_to_stderr_is_shown_line_by_line_and_cannot_act(
     assert (ended.code, ended.report()["result"]) == (0, 1)
     assert ended.err.splitlines()[:4] == [
         "  stderr    | error: ours",
-        "  stderr    | \\u001b[31mred",
-        "  stderr    | ::error::x",
-        "  stderr    | ",
+        "            | \\u001b[31mred",
+        "            | ::error::x",
+        "            | ",
     ]
 
 
@@ -139,7 +139,7 @@ def test_a_plugin_that_fails_is_exit_1_and_the_failure_has_its_name(
 def test_a_crash_shows_what_was_on_stderr(tmp_path: Path) -> None:
     ended = call(tmp_path, "it", "m", plugin=command_of("-c", "input(); 1 / 0"))
     assert ended.code == 1
-    assert "  stderr    | ZeroDivisionError: division by zero\n" in ended.err
+    assert "\n            | ZeroDivisionError: division by zero\n" in ended.err
 
 
 def test_a_plugin_that_does_not_answer_is_waited_for_as_long_as_was_said(tmp_path: Path) -> None:
@@ -281,16 +281,10 @@ def test_a_config_with_a_mistake_is_told_with_its_place(tmp_path: Path) -> None:
 
 def test_list_shows_plugins_matchers_and_reporters_with_their_owners(tmp_path: Path) -> None:
     write_config(tmp_path / "conductor.config.json", {"geo": {"command": ["python3", "a b.py"]}})
-    install_package(
-        tmp_path / "lib", "evens", MATCHERS, points={"x": "evens:add"}, group="mcptest.matchers"
-    )
-    installed = install_package(
-        tmp_path / "lib",
-        "shiny",
-        "",
-        points={"shine": "shiny:Shine"},
-        group="mcptest.reporters",
-    )
+    lib = tmp_path / "lib"
+    install_package(lib, "evens", MATCHERS, {"mcptest.matchers": {"x": "evens:add"}})
+    points = {"shine": "shiny:Shine"}
+    installed = install_package(lib, "shiny", "", {"mcptest.reporters": points})
     ended = mcptest(tmp_path, "plugin", "list", "--plugin", "it=prog -v", **installed)
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == LISTED
@@ -357,10 +351,8 @@ def test_list_without_anything_says_how_a_plugin_is_declared(tmp_path: Path) -> 
 def test_list_shows_the_rest_and_then_what_cannot_be_used(
     tmp_path: Path, code: str, group: str, point: str, said: str
 ) -> None:
-    points = {point: "bad:add"}
-    installed = install_package(
-        tmp_path / "lib", "bad", code, points=points, group=f"mcptest.{group}"
-    )
+    groups = {f"mcptest.{group}": {point: "bad:add"}}
+    installed = install_package(tmp_path / "lib", "bad", code, groups)
     ended = mcptest(tmp_path, "plugin", "list", "--plugin", "it=prog", **installed)
     assert ended.code == 2
     assert ended.out.startswith("plugins (1)\n  it\n")

@@ -70,6 +70,12 @@ def not_found(request: Request) -> bytes:
     return answer(request, error=error)
 
 
+def number(request: Request, default: int) -> int:
+    """What a call is made with, where that is a number."""
+    params = request.get("params")
+    return params if isinstance(params, int) else default
+
+
 # Calls that are answered
 
 
@@ -100,7 +106,7 @@ def null(request: Request) -> None:
 
 @method
 def big(request: Request) -> str:
-    return "é" * (int(request["params"]) // 2)
+    return "é" * (number(request, 0) // 2)
 
 
 @method
@@ -143,7 +149,7 @@ def blank_lines(request: Request) -> bytes:
 @method
 def flooded(request: Request) -> str:
     """Fills stderr with so many megabytes before it answers."""
-    for _ in range(request["params"]):
+    for _ in range(number(request, 0)):
         write(b"x" * 1023 + b"\n" + b"y" * 1023 * 1024 + b"\n", 2)
     return "fine"
 
@@ -243,7 +249,7 @@ def twice(request: Request) -> bytes:
 
 @method
 def long_line(request: Request) -> bytes:
-    return b"x" * int(request["params"]) + b"\n"
+    return b"x" * number(request, 0) + b"\n"
 
 
 # Calls that are not answered
@@ -265,13 +271,13 @@ def late(request: Request) -> bytes:
 def settle(request: Request) -> bytes:
     """Writes what is owed, as often as it is told to."""
     owed, OWED[:] = b"".join(OWED), []
-    return owed * request.get("params", 1) + answer(request, result="in time")
+    return owed * number(request, 1) + answer(request, result="in time")
 
 
 @method
 def exit_(request: Request) -> bytes:
     write(b"geo: out of memory\n", 2)
-    os._exit(int(request.get("params") or 3))
+    os._exit(number(request, 3))
 
 
 @method

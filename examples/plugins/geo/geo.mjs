@@ -18,8 +18,8 @@ class Refused extends Error {
   }
 }
 
-const isPlace = (lat, lon) =>
-  [lat, lon].every((each) => typeof each === "number") && Math.abs(lat) <= 90 && Math.abs(lon) <= 180;
+const isWithin = (degrees, most) => typeof degrees === "number" && Math.abs(degrees) <= most;
+const isPlace = (lat, lon) => isWithin(lat, 90) && isWithin(lon, 180);
 
 const radians = (degrees) => (degrees * Math.PI) / 180;
 

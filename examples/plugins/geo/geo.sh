@@ -87,8 +87,9 @@ function near(   expected, is_text, is_right, part, lat, lon, away) {
 {
     at = 1
     read_value("")
-    if (value["method"] == "\"near\"") near()
-    else error(-32601, "there is no method " substr(value["method"], 2, length(value["method"]) - 2))
+    method = substr(value["method"], 2, length(value["method"]) - 2)
+    if (method == "near") near()
+    else error(-32601, "there is no method " method)
 }
 '
 

@@ -10,6 +10,7 @@ from mcptest.core.errors import (
     McptestError,
     NothingSelectedError,
     OwnFaultError,
+    RefusedError,
     UsageError,
 )
 from mcptest.core.exit_codes import ExitCode
@@ -25,6 +26,7 @@ __all__ = ["failure_kind", "report_failure", "report_our_fault", "status_of_kind
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
     (UsageError, "usage", ExitCode.BAD_INPUT),
+    (RefusedError, "refused", ExitCode.REFUSED),
     (NothingSelectedError, "nothing_selected", ExitCode.NOTHING_SELECTED),
     (InterruptedRunError, "interrupted", ExitCode.INTERRUPTED),
     (OwnFaultError, "internal", ExitCode.OUR_FAULT),
@@ -83,6 +85,6 @@ def in_words(error: McptestError) -> str:
         blocks = [render_diagnostic(diagnostic) for diagnostic in error.diagnostics]
         return "\n\n".join(blocks) + f"\n\n{error}; nothing was started\n"
     lines = [f"error: {error}"]
-    if isinstance(error, UsageError) and error.help:
+    if isinstance(error, (UsageError, RefusedError)) and error.help:
         lines.append(f"  help: {error.help}")
     return "\n".join(lines) + "\n"

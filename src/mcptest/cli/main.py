@@ -41,6 +41,7 @@ COMMANDS = {
     "record": ("record", "stand between a client and its server, and write a capture"),
     "cases": ("cases", "make a contract of recorded traffic"),
     "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
+    "exec": ("exec", "serve an SDK over standard input and output"),
     "report": ("report", "render a saved run again, or merge several into one"),
     "plugin": ("plugin", "call a plugin and show its answer, or list plugins"),
 }

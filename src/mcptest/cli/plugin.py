@@ -216,8 +216,10 @@ def _fault(spec: PluginSpec, error: HostError) -> Fault:
 
 def _tell_stderr(text: str) -> None:
     """What the plugin wrote to stderr, each line behind a bar: none can pass for ours."""
+    label = "stderr"
     for line in text.removesuffix("\n").split("\n") if text else ():
-        complain(defused(f"  stderr    | {visible(line)}") + "\n")
+        complain(defused(f"  {label:<8}  | {visible(line)}") + "\n")
+        label = ""
 
 
 COMMAND = Command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest import __version__
 from mcptest.cli.failure import failure_kind
 from mcptest.cli.report_names import VERSIONED, load_reporter
-from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.outcome import Fault
 from mcptest.reporters.collected import failed_run
 
@@ -33,7 +33,7 @@ def failure_text(name: str, error: McptestError, started_at: str) -> str:
         from mcptest.reporters import html_report  # noqa: PLC0415
 
         return html_report.render_failure(kind, str(error), diagnostics, __version__, started_at)
-    hint = error.help if isinstance(error, UsageError) else ""
+    hint = error.help if isinstance(error, (UsageError, RefusedError)) else ""
     return _told(name, Fault(kind=kind, message=str(error), hint=hint), diagnostics, started_at)
 
 

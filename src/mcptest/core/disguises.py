@@ -9,6 +9,7 @@ says then is looked through. `Reading.place` leads back to the text as it was.
 from __future__ import annotations
 
 import binascii
+import contextlib
 import html
 import json
 import re
@@ -59,8 +60,8 @@ def disguises_of(secret: str) -> Iterator[bytes]:
     forms += [form for each in (raw, *_escaped(secret)) for form in _base64(each)]
     # The NULs at the ends of UTF-16 belong to whatever stands beside it.
     forms += [secret.encode(name, "surrogatepass").strip(b"\0") for name in _WIDE]
-    if not secret.isascii():
-        forms.append(secret.encode("latin-1", "ignore"))
+    with contextlib.suppress(UnicodeEncodeError):
+        forms.append(secret.encode("latin-1"))
     for form in dict.fromkeys(forms):
         yield form
         # In a text, a byte that is not UTF-8 is a character of its own.
@@ -198,7 +199,7 @@ class Reading:
 
 
 def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
-    """The text, and what it says when escapes in it are undone, in every order that matters.
+    """What a text says when escapes in it are undone, in every order that matters.
 
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
@@ -206,7 +207,6 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
     most = _MAX_READINGS if len(raw) < _LARGE_BYTES else _MAX_LARGE_READINGS
     seen = {raw}
     level = [Reading(raw)]
-    yield level[0]
     for _ in range(_MAX_DEPTH):
         deeper: list[Reading] = []
         for reading in level:

@@ -3,6 +3,7 @@
 * McptestError
   - UsageError             the caller asked for something impossible
   - FormatError            files cannot be understood; carries every diagnostic
+  - RefusedError           what is asked for is possible, and not allowed here
   - NothingSelectedError   a glob or a filter that matches nothing
   - InterruptedRunError    a signal asked us to stop
   - PatternTimeoutError    a pattern took too long to match
@@ -32,6 +33,7 @@ __all__ = [
     "NothingSelectedError",
     "OwnFaultError",
     "PatternTimeoutError",
+    "RefusedError",
     "ServerError",
     "UsageError",
 ]
@@ -57,6 +59,15 @@ class FormatError(McptestError):
         count = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
         super().__init__(f"{count} mistake{'s' if count != 1 else ''} in the files given")
         self.diagnostics = tuple(diagnostics)
+
+
+class RefusedError(McptestError):
+    """What is asked for could be done, and a policy forbids it here."""
+
+    def __init__(self, message: str, help: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
 
 
 class NothingSelectedError(McptestError):

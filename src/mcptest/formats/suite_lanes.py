@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.plan import Case
 from mcptest.core.revisions import REVISIONS
+from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.formats.marks import read_only, read_skip, read_tags
 from mcptest.formats.suite_expect import ExpectReader
@@ -176,8 +177,6 @@ class LaneReader:
         return case.but(check=check)
 
     def _refuse_check(self, place: Fields, check: str) -> None:
-        from mcptest.core.suggest import closest  # noqa: PLC0415
-
         meant = closest(check, CHECKS)
         question = f"; did you mean {meant!r}?" if meant else ""
         message = f"there is no check {check!r}{question}"

@@ -7,10 +7,13 @@ Looking for entry points is slow, so nobody does it before a name is met that is
 
 from __future__ import annotations
 
+import re
+import sys
+from contextlib import redirect_stdout
 from functools import partial
 from importlib.metadata import entry_points
 
-from mcptest.core.errors import CheckError, McptestError, UsageError
+from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
 from mcptest.core.outcome import Fault
 from mcptest.core.visible import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
@@ -24,6 +27,13 @@ __all__ = ["MATCHERS", "REPORTERS", "installed_matchers", "installed_reporters",
 
 MATCHERS, REPORTERS = "mcptest.matchers", "mcptest.reporters"
 
+# What a pattern can begin with; any other name could never be met.
+_NAME = r"(?!not$)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
+_MAX_QUOTED = 200
+
+# Whatever somebody else's code raises. One that leaves must not take the run with it.
+_ANYTHING = (Exception, SystemExit)
+
 
 def installed_matchers() -> list[Matcher]:
     """Every matcher that an installed package registers, made safe to use."""
@@ -31,10 +41,12 @@ def installed_matchers() -> list[Matcher]:
     for point in entry_points(group=MATCHERS):
         owner = owner_of(point)
         try:
-            point.load()(partial(_take, found, owner))
+            # Standard output is the report's, whatever is printed while this is loaded.
+            with redirect_stdout(sys.stderr):
+                point.load()(partial(_take, found, owner))
         except McptestError:
             raise
-        except Exception as error:
+        except _ANYTHING as error:
             raise _unusable(owner, error) from error
     return found
 
@@ -57,19 +69,24 @@ def owner_of(point: EntryPoint) -> str:
     return f"the package {visible(package)} ({visible(point.value)})"
 
 
-def _unusable(owner: str, error: Exception) -> UsageError:
-    why = visible(f"{type(error).__name__}: {error}")
-    return UsageError(f"{owner} cannot be used: {why}", "update it, or uninstall it")
+def _unusable(owner: str, error: BaseException) -> UsageError:
+    return UsageError(f"{owner} cannot be used: {_told(error)}", "update it, or uninstall it")
 
 
 def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
-    if not isinstance(matcher, Matcher):
-        raise UsageError(f"{owner} registers {visible(repr(matcher))}, which is no Matcher")
+    mistake = _mistake_in(matcher)
+    if mistake:
+        raise UsageError(f"{owner} registers {mistake}", "update it, or uninstall it")
     found.append(
         matcher.but(
             owner=owner,
             parse=partial(_parse, matcher),
+            wants=partial(_wants, matcher),
             check=partial(_check, matcher, owner),
+            # Only mistakes in test files would be found earlier by what it says of itself.
+            kinds_of=None,
+            interval=None,
+            only=None,
             # Nobody knows what it does, so it is bounded in time like everything from outside.
             is_slow=True,
             is_foreign=True,
@@ -77,26 +94,67 @@ def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
     )
 
 
+def _mistake_in(matcher: object) -> str:
+    """What is wrong with what a package registers, "" when nothing is."""
+    if not isinstance(matcher, Matcher):
+        return f"{_cut(repr(matcher))}, which is no Matcher"
+    # Nobody has checked what stands in it.
+    name: Any = matcher.name
+    parameters: Any = matcher.parameters
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+        return f"a matcher of the name {_cut(repr(name))}, which no pattern can have"
+    if not isinstance(parameters, tuple) or not all(isinstance(each, str) for each in parameters):
+        return f"the matcher {name!r}, whose parameters are no tuple of texts"
+    if not all(map(callable, (matcher.parse, matcher.wants, matcher.check))):
+        return f"the matcher {name!r}, of which parse, wants or check cannot be called"
+    if matcher.is_remote:
+        return f"the matcher {name!r} with is_remote, which only plugins that are processes are"
+    return ""
+
+
 def _parse(matcher: Matcher, *texts: Any) -> Any:
     try:
-        return matcher.parse(*texts)
+        with redirect_stdout(sys.stderr):
+            return matcher.parse(*texts)
     except ParameterError:
         raise
-    except Exception as error:  # noqa: BLE001  # whatever somebody else's code raises
-        raise ParameterError(f"cannot read its parameters: {visible(str(error))}") from None
+    except _ANYTHING as error:
+        raise ParameterError(f"cannot read its parameters: {_told(error)}") from None
+
+
+def _wants(matcher: Matcher, parameter: Any) -> str:
+    try:
+        with redirect_stdout(sys.stderr):
+            return str(matcher.wants(parameter))
+    except _ANYTHING:
+        # Whether the value is right is known, and that is worth more than these words.
+        return f"what the matcher {matcher.name} accepts"
 
 
 def _check(matcher: Matcher, owner: str, parameter: Any, actual: object) -> Miss | None:
-    found: Any
     try:
-        found = matcher.check(parameter, actual)
-    except Exception as error:  # noqa: BLE001  # whatever somebody else's code raises
-        why = f"raised {type(error).__name__}: {error}"
-    else:
-        if found is None or isinstance(found, Miss):
-            return found
-        if isinstance(found, str):
-            return Miss(why=found)
-        why = f"returned {found!r}; it returns None when the value is right, else why not, as text"
-    message = f"the matcher {matcher.name!r} of {owner} {visible(why)}"
+        with redirect_stdout(sys.stderr):
+            found: Any = matcher.check(parameter, actual)
+            if found is None:
+                return None
+            if isinstance(found, Miss):
+                # What else may be said of it is asked for here, where anything may go wrong.
+                hint = str(found.hint()) if found.hint else ""
+                return Miss(why=str(found.why), hint=lambda: hint)
+            if isinstance(found, str):
+                return Miss(why=found)
+            why = f"returned {_cut(repr(found))}; None is for a right value, else a text says why"
+    except PatternTimeoutError:
+        raise
+    except _ANYTHING as error:
+        why = f"raised {_told(error)}"
+    message = f"the matcher {matcher.name!r} of {owner} {why}"
     raise CheckError(Fault(kind="plugin_failed", message=message))
+
+
+def _told(error: BaseException) -> str:
+    return _cut(f"{type(error).__name__}: {error}")
+
+
+def _cut(text: str) -> str:
+    return visible(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")

@@ -66,10 +66,7 @@ def read_response(value: object, line: str) -> PluginResponse:
     """
     if not isinstance(value, dict):
         raise InvalidResponse("it is no object", line)
-    id = value.get("id", ABSENT)
-    if isinstance(id, float) and id.is_integer():
-        # To JSON 1.0 is the number 1, and some languages write it so.
-        id = int(id)
+    id = _whole(value.get("id", ABSENT))
     if isinstance(id, bool) or not isinstance(id, (int, str)):
         raise InvalidResponse('its "id" must be the one of the request', line)
     if ("result" in value) == ("error" in value):
@@ -83,9 +80,14 @@ def read_response(value: object, line: str) -> PluginResponse:
 def _read_error(value: object, line: str) -> PluginError:
     if not isinstance(value, dict):
         raise InvalidResponse('its "error" is no object', line)
-    code, message = value.get("code"), value.get("message")
+    code, message = _whole(value.get("code")), value.get("message")
     if not isinstance(code, int) or isinstance(code, bool):
         raise InvalidResponse('its error has no integer "code"', line)
     if not isinstance(message, str):
         raise InvalidResponse('its error has no "message" that is text', line)
     return PluginError(code=code, message=message, data=value.get("data"))
+
+
+def _whole(value: object) -> object:
+    # To JSON 1.0 is the number 1, and some languages write it so.
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -78,7 +78,8 @@ def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator
         return
     seen = _measure(key, took_ms)
     if seen > most_ms:
-        yield f"{key} is {seen:.1f} ms over {len(took_ms)} calls, and the suite asks for {most_ms:g} ms"
+        over = f"{seen:.1f} ms over {len(took_ms)} calls"
+        yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
 
 
 def _measure(key: str, took_ms: Sequence[float]) -> float:

@@ -12,17 +12,15 @@ import time
 from mcptest.core.errors import CheckError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
 from mcptest.matching.compare import pull
-from mcptest.matching.expectation import written
-from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
-from mcptest.runner.judging import server_words
 from mcptest.runner.unsent import UnsentError
-from mcptest.runner.weighing import MAX_MISMATCHES, weighed
+from mcptest.runner.verdicts import errored, failed, reason, remarks
+from mcptest.runner.weighing import weighed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.coverage import Use
-    from mcptest.core.plan import Case, Expectation, ServerSpec, Step, Suite
+    from mcptest.core.plan import Case, ServerSpec, Step, Suite
     from mcptest.runner.conversing import Conversations
     from mcptest.runner.keeper import Keeper
     from mcptest.runner.launcher import Reply
@@ -75,7 +73,7 @@ class Performer:
         result = self._whole(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
-            earlier.append(f"attempt {len(earlier) + 1}: {_reason(result)}")
+            earlier.append(f"attempt {len(earlier) + 1}: {reason(result)}")
             result = self._whole(case, spec, None)
         if self._keeper.keeps_log and (result.status == "failed" or earlier) and not result.fault:
             result = result.but(log=self._keeper.log())
@@ -96,41 +94,34 @@ class Performer:
             return result
         if result.status == "passed":
             return after.but(notes=("it passed, but its teardown did not", *after.notes))
-        note = f"its teardown did not pass either: {_reason(after)}"
+        note = f"its teardown did not pass either: {reason(after)}"
         return result.but(notes=(*result.notes, note))
 
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         began = time.monotonic()
         notes: tuple[str, ...] = ()
         try:
-            if case.dialogue:
-                return self._converse(case, spec, following)
-            if case.check:
-                return self._checked(case, spec)
+            if not case.steps:
+                return self._unusual(case, spec, following)
             for written_step in case.steps:
                 step = self._filled(written_step)
                 server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 began = time.monotonic() if written_step is case.steps[0] else began
                 reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
-                if self._keeps_times:
-                    self._times.append(reply.elapsed_s)
                 reply, mismatches = weighed(server, step.expectation, reply)
-                if step.tool:
-                    mismatches += self._output_of(server, step.tool, reply)
-                if not mismatches and written_step.captures:
-                    mismatches = self._capture(written_step, reply)
-                if not mismatches:
-                    notes += _remarks(step.expectation, reply)
+                if step.label or step.tool or written_step.captures or self._keeps_times:
+                    mismatches += self._further(server, written_step, step, reply, mismatches)
                 if mismatches:
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
-                    return _failed(case, step, reply, mismatches, duration_s, notes)
+                    return failed(case, step, reply, mismatches, duration_s, notes)
+                notes += remarks(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless it is left in mid-conversation.
             has_begun = isinstance(error, CheckError) or error.has_begun
             self._leave_dialogue(case, error.fault, has_begun=has_begun)
-            return _errored(case, error.fault, time.monotonic() - began, notes)
+            return errored(case, error.fault, time.monotonic() - began, notes)
         except ServerError as error:
             return self._broken(case, error.fault, time.monotonic() - began, notes)
         except PatternTimeoutError as error:
@@ -150,14 +141,31 @@ class Performer:
             log=log,
         )
 
-    def _converse(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        return self._talks().perform(case, spec, following)
-
-    def _checked(self, case: Case, spec: ServerSpec) -> CaseResult:
+    def _unusual(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        """A case that does something else than ask for answers, one by one."""
+        if case.dialogue:
+            return self._talks().perform(case, spec, following)
+        assert case.check, "a case without steps is a dialogue or a check"
         # Only suites have them, and starting is part of the product.
         from mcptest.runner.complying import comply  # noqa: PLC0415
 
         return comply(case, spec, self._keeper)
+
+    def _further(
+        self,
+        server: Server,
+        written_step: Step,
+        step: Step,
+        reply: Reply,
+        found: tuple[Mismatch, ...],
+    ) -> tuple[Mismatch, ...]:
+        """What is wrong beside what was expected; what is to be kept of a right answer is."""
+        if self._keeps_times:
+            self._times.append(reply.elapsed_s)
+        more = self._output_of(server, step.tool, reply) if step.tool else ()
+        if not (found or more) and written_step.captures:
+            more = self._capture(written_step, reply)
+        return more
 
     def _output_of(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with the structured output of a tool, by its own schema."""
@@ -225,64 +233,9 @@ class Performer:
         log = self._keeper.log()
         self._keeper.broke(fault)
         self._leave_dialogue(case, fault)
-        return _errored(case, fault, duration_s, notes).but(log=log)
+        return errored(case, fault, duration_s, notes).but(log=log)
 
     def _leave_dialogue(self, case: Case, fault: Fault, *, has_begun: bool = True) -> None:
         """What was left in the middle of a dialogue must not answer in the next one."""
         if case.dialogue and has_begun:
             self._keeper.replace(f"the case before ended in {fault.kind}")
-
-
-def _remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
-    """What there is to say of a step that passed."""
-    if expectation.may_check_nothing:
-        return tuple(checked_nothing(expectation.response, reply.message))
-    if expectation.threshold < 1.0:
-        from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above
-
-        return tuple(missed_but_allowed(expectation, reply))
-    return ()
-
-
-def _reason(result: CaseResult) -> str:
-    if result.fault:
-        return f"{result.fault.kind}, {result.fault.message}"
-    first = result.mismatches[0]
-    return f"failed at {first.path or 'the answer'}, {first.message}"
-
-
-def _failed(
-    case: Case,
-    step: Step,
-    reply: Reply,
-    mismatches: tuple[Mismatch, ...],
-    duration_s: float,
-    notes: tuple[str, ...],
-) -> CaseResult:
-    response = step.expectation.response
-    notes += tuple(server_words(reply.message, mismatches))
-    if len(mismatches) == MAX_MISMATCHES:
-        notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
-    return CaseResult(
-        name=case.name,
-        status="failed",
-        line=case.line,
-        duration_s=duration_s,
-        mismatches=mismatches,
-        sent=step.line.decode("utf-8").rstrip("\n"),
-        expected=ABSENT if response is ABSENT else written(response),
-        actual=reply.message,
-        stderr=reply.stderr,
-        notes=notes,
-    )
-
-
-def _errored(case: Case, fault: Fault, duration_s: float, notes: tuple[str, ...]) -> CaseResult:
-    return CaseResult(
-        name=case.name,
-        status="error",
-        line=case.line,
-        duration_s=duration_s,
-        fault=fault,
-        notes=notes,
-    )

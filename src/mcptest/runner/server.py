@@ -58,6 +58,8 @@ class Server:
         self._is_end_told = False
         self._silent_since = ""
         self._begun: _Begun | None = None
+        # What the server answered to initialize.
+        self.handshake: dict[str, Any] = {}
         self._asked = 0
         self._is_asking = False
 
@@ -85,6 +87,7 @@ class Server:
             raise ServerError(faults.with_evidence(fault, self._wire))
         for gap in handshake_gaps(answer["result"]):
             self.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
+        self.handshake = answer["result"]
         initialized = self._session.accept(answer["result"])
         self.connection.send(encode_line(initialized))
         self._wire.wait_until_read()

@@ -72,7 +72,7 @@ def test_a_path_that_is_not_there_is_bad_usage() -> None:
 @pytest.mark.parametrize("pattern", ["*.nope", "sub/other*.test.mcp.yml"])
 @pytest.mark.usefixtures("folder")
 def test_a_glob_that_matches_nothing_selects_nothing(pattern: str) -> None:
-    endings = r"test files end in \.test\.mcp\.yml, _test\.yaml or \.cases\.yaml$"
+    endings = r"test files end in \.test\.mcp\.yml, _test\.yaml, \.cases\.yaml or mcptest\.yaml$"
     with pytest.raises(NothingSelectedError, match=endings):
         find_suites([pattern])
 

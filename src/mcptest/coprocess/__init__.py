@@ -1,0 +1,1 @@
+"""The line protocol over which SDKs in other languages use this program. The binary's side."""

@@ -1,0 +1,269 @@
+"""What in a value is another one in the next run, and what stands in its place.
+
+A text or a number goes in, with the key it stands under; the parts that vary come out, as
+places in the text and what is written there. Only what can hardly be content is taken: a
+time of this century, a path below a folder that belongs to a machine, an id that looks made
+up by chance. Every expression here takes time in proportion to the text.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.key_words import words_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    # From where to where, and what is written there; a word without brackets gets a number.
+    Span = tuple[int, int, str]
+
+__all__ = ["number_in_place_of", "spans_in"]
+
+_UUID = re.compile(
+    r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
+)
+_CLOCK = r"(?:[01]\d|2[0-3]):[0-5]\d"
+_TIMES = (
+    re.compile(
+        rf"(?<!\d)(?<!\d-)20\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[Tt ]{_CLOCK}"
+        r"(?::[0-6]\d(?:[.,]\d{1,9})?)?(?:[Zz]| ?[+-]\d\d:?\d\d| (?:UTC|GMT|Z))?(?![\w:])",
+        re.ASCII,
+    ),
+    re.compile(r"(?<!\w)20\d{6}T\d{6}(?:\.\d{1,9})?(?:Z|[+-]\d{4})?(?!\w)", re.ASCII),
+    # As mail and HTTP have it, and as a shell prints it.
+    re.compile(
+        r"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? (?:\d{1,2} [A-Z][a-z]{2} 20\d\d"
+        rf" {_CLOCK}:\d\d(?: (?:GMT|UTC|[+-]\d{{4}}))?"
+        rf"|[A-Z][a-z]{{2}} [ \d]\d {_CLOCK}:\d\d(?: [A-Z]{{3,4}})? 20\d\d)\b",
+        re.ASCII,
+    ),
+)
+_UNIT = r"(?:ns|µs|us|ms|s|secs?|seconds?|milliseconds?)"
+_DURATION = re.compile(
+    r"\b(?:took|elapsed|(?:finished|completed|done) in)[ :=]{1,3}"
+    rf"(\d{{1,18}}(?:\.\d{{1,18}})? ?{_UNIT})\b",
+    re.ASCII | re.IGNORECASE,
+)
+_ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b")
+_PORT = re.compile(
+    r"(?<![\w.-])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(\d{5})(?![\w.])", re.ASCII
+)
+# A server that asks for any port gets one of these; lower ones have been chosen by somebody.
+_ANY_PORT = range(32768, 65536)
+
+# A folder or a name in a path: whatever ends one in running text is not in it.
+_NAME = r"""[^\s/\\:"'`<>|*?,;()\[\]{}]++"""
+_BEFORE_PATH = r"(?<![\w./~@<>-])"
+_HOMES = r"(?:home|Users)"
+_ROOTS = (
+    r"(?:tmp|private|root|mnt|media|Volumes|workspaces?|builds|github|__w|nix/store"
+    r"|var/(?:folders|tmp|lib|task)|opt/hostedtoolcache|usr/(?:local|lib))"
+)
+_POSIX = re.compile(
+    rf"{_BEFORE_PATH}/(?:{_HOMES}/{_NAME}(?:/(?:{_NAME}/)*)?|{_ROOTS}/(?:{_NAME}/)*)"
+)
+# In JSON inside a text, each backslash is two.
+_SLASH = r"(?:\\{1,2}|/)"
+_WINDOWS = re.compile(
+    rf"(?<![A-Za-z0-9])[A-Za-z]:(?:{_SLASH}Users{_SLASH}{_NAME}(?:{_SLASH}(?:{_NAME}{_SLASH})*)?"
+    rf"|{_SLASH}(?:{_NAME}{_SLASH})+)"
+)
+_URI_NAME = r"""[^\s/\\"'`<>|*?,;()\[\]{}]++"""
+_FILE_URI = re.compile(
+    rf"(?i)\bfile://(/?{_HOMES}/{_URI_NAME}(?:/(?:{_URI_NAME}/)*)?|/?(?:{_URI_NAME}/)+)"
+)
+# What programs call a file or folder that nobody has to find again.
+_TEMPORARY = re.compile(
+    r"tmp[a-z0-9_]{8}(?!\w)|tmp\.[A-Za-z0-9]{10}(?!\w)|pytest-(?:of-\w+|\d+)(?!\w)"
+    r"|[A-Za-z][\w.]{0,40}-(?=[A-Za-z]*(?:[0-9]|[a-z][A-Z]))[A-Za-z0-9]{6}(?![\w.-])",
+    re.ASCII,
+)
+_IN_TEMPORARY = re.compile(r"(?i)/tmp/|/var/folders/|[\\/]temp[\\/]")
+
+# A member of an object that was made into text.
+_MEMBER = re.compile(
+    r'"([A-Za-z_][\w.-]{0,63})"\s{0,8}:\s{0,8}(?:"([^"\\\n]{1,500})"|(-?\d{1,19}(?:\.\d{1,9})?)(?![\w.]))',
+    re.ASCII,
+)
+
+_ID_WORDS = frozenset(["guid", "id", "ids", "nonce", "ulid", "uuid"])
+_TIME_WORDS = frozenset(
+    [
+        *("at", "atime", "birthtime", "created", "ctime", "date", "datetime", "epoch", "exp"),
+        *("expiration", "expires", "expiry", "finished", "iat", "modified", "mtime", "nbf"),
+        *("now", "since", "started", "time", "timestamp", "ts", "until", "updated"),
+    ]
+)
+_MEASURED_WORDS = frozenset(["elapsed", "latency", "took", "uptime"])
+_UNIT_WORDS = frozenset(
+    [
+        *("micros", "millis", "milliseconds", "ms", "nanos", "ns", "s", "sec", "seconds", "secs"),
+        *("unix", "us", "utc"),
+    ]
+)
+_FOLDER_WORDS = frozenset(
+    ["cwd", "dir", "directory", "filename", "filepath", "folder", "workdir", "workspace"]
+)
+_PATH_WORDS = frozenset(["file", "path"])
+_WHOLE_PATH = re.compile(r"(?:/|[A-Za-z]:[\\/])[^\n\"<>|*?]*[\\/]")
+# Between the years 2001 and 2065.
+_EPOCHS = (
+    ("<epoch>", range(10**9, 3 * 10**9)),
+    ("<epoch-ms>", range(10**12, 3 * 10**12)),
+    ("<epoch-us>", range(10**15, 3 * 10**15)),
+    ("<epoch-ns>", range(10**18, 3 * 10**18)),
+)
+
+
+def spans_in(text: str, key: str = "") -> list[Span]:
+    """The parts of a text that vary, in their order; none overlap."""
+    by_key = list(_known_by_key(text, key))
+    if by_key and by_key[0][:2] == (0, len(text)):
+        return by_key
+    found = [*by_key, *_times(text), *_paths(text), *_odds(text)]
+    found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
+    found += _members(text)
+    return _without_overlaps(found)
+
+
+def number_in_place_of(value: float, key: str) -> str:
+    """What is written in the place of a number that varies; "" for one that stays."""
+    words = _key_words(key)
+    if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
+        return "<pid>"
+    if words[-1:] and words[-1] in _MEASURED_WORDS:
+        return "<duration>"
+    if not words or words[-1] not in _TIME_WORDS:
+        return ""
+    return next((shown for shown, epoch in _EPOCHS if int(value) in epoch), "")
+
+
+def _without_overlaps(spans: list[Span]) -> list[Span]:
+    """Of two that overlap the one that begins first, or is longer."""
+    kept: list[Span] = []
+    for span in sorted(spans, key=lambda span: (span[0], -span[1])):
+        if not kept or span[0] >= kept[-1][1]:
+            kept.append(span)
+    return kept
+
+
+def _key_words(key: str) -> tuple[str, ...]:
+    """The words of a key without the unit at its end; of a mere unit, itself."""
+    words = words_of(key)
+    while len(words) > 1 and words[-1] in _UNIT_WORDS:
+        words = words[:-1]
+    return words
+
+
+# What is known by the key it stands under
+
+
+def _known_by_key(text: str, key: str) -> Iterator[Span]:
+    words = _key_words(key)
+    if not words or not text or len(text) > 1000:
+        return
+    if words[-1] in _ID_WORDS:
+        start = _random_from(text)
+        if start is not None:
+            yield start, len(text), "id"
+    elif words[-1] in _TIME_WORDS:
+        shown = number_in_place_of(int(text), key) if re.fullmatch("[0-9]{10,19}", text) else ""
+        if shown:
+            yield 0, len(text), f"{shown[:-1]}-text>"
+    elif words[-1] in _MEASURED_WORDS:
+        if re.fullmatch(rf"\d+(?:\.\d+)? ?{_UNIT}", text, re.ASCII):
+            yield 0, len(text), "<duration>"
+    elif words[-1] in _FOLDER_WORDS or words[-1] in _PATH_WORDS:
+        yield from _path_by_key(text, words[-1])
+
+
+def _path_by_key(text: str, word: str) -> Iterator[Span]:
+    """A path below any folder. Under `path` there may be a route, which has no ending."""
+    folder = _WHOLE_PATH.match(text)
+    is_known = _POSIX.match(text) or _WINDOWS.match(text)
+    if not folder or is_known or folder.end() == 1:
+        return
+    if word in _FOLDER_WORDS or re.search(r"\.\w{1,8}\Z", text[folder.end() :]):
+        yield 0, folder.end(), "<path>/"
+
+
+def _random_from(text: str) -> int | None:
+    """Where a made-up id begins, after the prefix that says what it is for; None if it is none."""
+    prefix = re.match("[a-z]{2,10}[_-]", text)
+    start = prefix.end() if prefix else 0
+    return start if _is_random(text[start:], least=14 if prefix else 16) else None
+
+
+def _is_random(text: str, least: int) -> bool:
+    """Whether nobody has thought of this text: too long and too mixed to be words."""
+    words = words_of(text)
+    is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
+    if len(text) < least or not is_possible or _UUID.fullmatch(text):
+        return False
+    if re.fullmatch("[0-9a-f]{16,}|[0-9A-F]{16,}", text):
+        return not text.isdecimal() and not text.isalpha()
+    if re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", text):
+        return True
+    if text in (text.lower(), text.upper()):
+        runs = len(re.findall("[0-9]+", text))
+        return text.isalnum() and (runs >= 2 if len(text) >= 24 else runs >= 3 and len(text) >= 20)
+    is_named = all(re.fullmatch(_NAMED, piece) for piece in re.split("[_-]", text))
+    return not is_named and sum(map(len, words)) <= 4 * len(words)
+
+
+# One word after the other, each with a capital, and a number at the end; or one of both.
+_NAMED = "(?:[A-Z]?[a-z]++)*+[0-9]*|[A-Z]+[0-9]*"
+
+
+# What is found anywhere in a text
+
+
+def _times(text: str) -> Iterator[Span]:
+    if ":" in text or "T" in text:
+        for expression in _TIMES:
+            for found in expression.finditer(text):
+                yield (*found.span(), "<time>")
+
+
+def _paths(text: str) -> Iterator[Span]:
+    if "/" not in text and "\\" not in text:
+        return
+    for expression in (_POSIX, _WINDOWS):
+        for found in expression.finditer(text):
+            yield from _path(text, *found.span())
+    for found in _FILE_URI.finditer(text):
+        yield from _path(text, *found.span(1))
+
+
+def _path(text: str, start: int, end: int) -> Iterator[Span]:
+    """The folders of a path, and its name if that is a temporary one."""
+    has_name = text[end - 1] in "/\\"
+    yield start, end, "<path>/" if has_name else "<path>"
+    if has_name and _IN_TEMPORARY.search(text, start, end):
+        name = _TEMPORARY.match(text, end)
+        if name:
+            yield (*name.span(), "<temp>")
+
+
+def _odds(text: str) -> Iterator[Span]:
+    """Ports, addresses in memory and measured times."""
+    for found in _PORT.finditer(text) if ":" in text else ():
+        if int(found[1]) in _ANY_PORT:
+            yield (*found.span(1), "port")
+    for found in _ADDRESS.finditer(text) if "0x" in text else ():
+        yield (*found.span(), "<address>")
+    for found in _DURATION.finditer(text):
+        yield (*found.span(1), "<duration>")
+
+
+def _members(text: str) -> Iterator[Span]:
+    for found in _MEMBER.finditer(text) if '"' in text else ():
+        key, inner, digits = found.groups()
+        if inner is not None:
+            first = found.start(2)
+            for start, end, shown in _known_by_key(inner, key):
+                yield first + start, first + end, shown
+        elif shown := number_in_place_of(float(digits), key):
+            yield (*found.span(3), shown)

@@ -1,0 +1,213 @@
+"""`snapshot`: a value that is what it was when somebody last accepted it.
+
+Where snapshots are kept, and when they are written, is not known here: they are asked for
+and told of through `SnapshotBook`. What varies by nature is normalised before anything is
+compared or kept, and secrets are blanked before that: half of one would not be known again.
+"""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.paths import EVERY, parse_path
+from mcptest.core.record import Record
+from mcptest.core.visible import visible
+from mcptest.matching.compare import compare, is_met
+from mcptest.matching.normalising import Rules, normalised
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Matcher, Miss
+from mcptest.matching.shown import counted
+from mcptest.matching.snapshot_options import read_options
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Protocol
+
+    from mcptest.core.outcome import Mismatch
+    from mcptest.core.paths import Trail
+    from mcptest.core.snapshots import SnapshotMode
+    from mcptest.matching.normalising import Steps
+
+    class SnapshotBook(Protocol):
+        """The snapshots of one file."""
+
+        @property
+        def mode(self) -> SnapshotMode:
+            """What happens to a value that has no snapshot, or another one."""
+
+        def declare(self, key: str) -> None:
+            """Some test wants a snapshot of this name, whether it will run or not."""
+
+        def redacted(self, value: object) -> object:
+            """The value without any secret."""
+
+        def stored(self, key: str) -> object:
+            """The snapshot of this name, or ABSENT."""
+
+        def saw(self, key: str, value: object, *, is_same: bool) -> None:
+            """This value came; `is_same` says that it is the one that is stored."""
+
+
+__all__ = ["SnapshotBook", "snapshot_pattern"]
+
+# Nobody reviews more than this; and what is within it can be searched in bounded time.
+MAX_CHARS = 1024 * 1024
+MAX_NODES = 100_000
+MAX_LEVELS = 200
+
+_MAX_SHOWN = 3
+# More differences than this are only counted so far.
+_MAX_COUNTED = 100
+_MAX_NAME = 60
+
+_ACCEPT = "run with --update-snapshots to accept it"
+_WRITE = "run where CI is not set, or with --update-snapshots, to write it"
+_NARROW = "point the target at a part of it, or ignore what is large"
+
+
+class _Use(Record):
+    """Which snapshot a value is compared with, and what is done to the value before."""
+
+    key: str
+    rules: Rules
+
+
+class _Difference(Miss):
+    """The snapshot and the value that is not it."""
+
+    stored: object
+    value: object
+
+
+class _SnapshotPattern(Pattern):
+    """A pattern that shows the first difference inside of the value, and names the next ones."""
+
+    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+        if not isinstance(miss, _Difference):
+            return super().told(miss, actual, trail)
+        found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
+        first = found[0]
+        message = f"snapshot {_named(self.parameter.key)}: {first.message}"
+        if len(found) > 1:
+            message += f"; it also differs at {_listed(found[1:])}"
+        return first.but(message=message, hint=f"{first.hint}; {_ACCEPT}".removeprefix("; "))
+
+    def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
+        miss = self.miss(actual, trail)
+        if miss is None:
+            return None
+        found = self.told(miss, actual, trail)
+        return found if found.hint or not miss.hint else found.but(hint=miss.hint())
+
+
+def snapshot_pattern(book: SnapshotBook, key: str, options: object) -> Pattern:
+    """The pattern for what stands under `snapshot`; ParameterError when that makes no sense.
+
+    `key` is the name of the snapshot, unless the options give it another.
+    """
+    name, rules = read_options(options)
+    use = _Use(key=name or key, rules=rules)
+    book.declare(use.key)
+
+    def check(use: _Use, actual: object, path: str = "") -> Miss | None:
+        return _checked(book, use, actual, path)
+
+    matcher = Matcher(
+        name="snapshot",
+        family="Snapshots",
+        summary="The value is what it was when it was last accepted.",
+        example="snapshot: true",
+        passes=(),
+        fails=(),
+        parse=lambda: use,
+        wants=lambda use: f"what the snapshot {_named(use.key)} holds",
+        check=check,
+        is_slow=True,
+        # The book is in this process, and a look at a value is told to it: once, and here.
+        is_remote=True,
+    )
+    source = f"match:snapshot:{use.key}"
+    return _SnapshotPattern(source=source, matcher=matcher, parameter=use, negated=False)
+
+
+def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
+    if actual is ABSENT:
+        return Miss(why="there is nothing")
+    too_large = _why_too_large(actual)
+    if too_large:
+        return Miss(why=too_large, hint=lambda: _NARROW)
+    rules = use.rules.but(ignored=_from_here(use.rules.ignored, path))
+    # What an author puts in the place of something may hold a secret, too.
+    value = book.redacted(normalised(book.redacted(actual), rules))
+    stored = book.stored(use.key)
+    is_same = stored is not ABSENT and is_met(stored, value)
+    book.saw(use.key, value, is_same=is_same)
+    is_written = book.mode == "update" or (book.mode == "write_new" and stored is ABSENT)
+    if is_same or is_written:
+        return None
+    if stored is ABSENT:
+        return Miss(why="there is none of that name yet", hint=lambda: _WRITE)
+    return _difference(stored, value)
+
+
+def _difference(stored: object, value: object) -> Miss:
+    found = list(islice(compare(stored, value), _MAX_COUNTED))
+    return _Difference(
+        why=f"it differs at {_listed(found)}", hint=lambda: _ACCEPT, stored=stored, value=value
+    )
+
+
+def _listed(found: Sequence[Mismatch]) -> str:
+    """The first few paths, and how many there are beside them."""
+    shown = [visible(each.path) or "the top" for each in found[:_MAX_SHOWN]]
+    rest = len(found) - len(shown)
+    if not rest:
+        return ", ".join(shown)
+    is_all = len(found) < _MAX_COUNTED - 1
+    return f"{', '.join(shown)} and {counted(rest, 'more place') if is_all else 'many more places'}"
+
+
+def _named(key: str) -> str:
+    return f'"{visible(key if len(key) <= _MAX_NAME else f"{key[:_MAX_NAME]}…")}"'
+
+
+def _from_here(ignored: tuple[Steps, ...], path: str) -> tuple[Steps, ...]:
+    """Paths into the value; those that begin with the value's own place lead into it, too."""
+    own = parse_path(path) or ()
+    inside = (
+        steps[len(own) :]
+        for steps in ignored
+        if own and len(steps) > len(own) and _leads_to(steps, own)
+    )
+    return (*ignored, *inside)
+
+
+def _leads_to(steps: Steps, place: Steps) -> bool:
+    return all(step is EVERY or step == own for step, own in zip(steps, place, strict=False))
+
+
+def _why_too_large(value: object) -> str:
+    """Why nobody could keep and review it; "" for what is small enough."""
+    level = [value]
+    chars = nodes = 0
+    for _ in range(MAX_LEVELS + 1):
+        nodes += len(level)
+        below: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                chars += sum(map(len, node))
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            elif isinstance(node, str):
+                chars += len(node)
+        if chars > MAX_CHARS:
+            return f"its texts have more than {MAX_CHARS:,} characters"
+        if nodes > MAX_NODES:
+            return f"it has more than {MAX_NODES:,} values in it"
+        if not below:
+            return ""
+        level = below
+    return f"it is nested deeper than {MAX_LEVELS} levels"

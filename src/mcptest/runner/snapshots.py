@@ -1,0 +1,256 @@
+"""The snapshots of a run: read when they are first asked for, written when all is over.
+
+Those of `shop/mcptest.yaml` are in `shop/__snapshots__/mcptest.yaml.snap.yaml`. While tests
+run, books only note what they see, in whichever process that is; `Snapshots.finish` is given
+all of it and changes the files, each as a whole or not at all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from itertools import pairwise
+
+from mcptest.core.errors import FormatError, RefusedError, UsageError
+from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
+from mcptest.core.redaction import redact_all
+from mcptest.core.snapshots import SnapshotReport, SnapshotTaken
+from mcptest.core.visible import visible
+from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
+from mcptest.matching.compare import is_same
+from mcptest.runner.discovery import read_text
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from mcptest.core.snapshots import SnapshotMode, SnapshotStatus
+
+    Redact = Callable[[str], str]
+
+__all__ = ["Book", "Snapshots", "mode_of", "snapshot_path"]
+
+_FOLDER = "__snapshots__"
+_ENDING = ".snap.yaml"
+_WRITTEN = ("new", "updated")
+# What people write to say that it is not set.
+_NO = frozenset(["", "0", "false", "no", "off"])
+
+
+def mode_of(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
+    """What a run does with snapshots; RefusedError where they would be accepted unseen."""
+    is_ci = environment.get("CI", "").strip().lower() not in _NO
+    if update and is_ci and not force:
+        raise RefusedError(
+            "--update-snapshots is refused where CI is set: nobody would look at what it accepts",
+            "update them at your desk and commit them, or add --force-update-snapshots",
+        )
+    if update or force:
+        return "update"
+    return "check" if is_ci else "write_new"
+
+
+def snapshot_path(file: str) -> str:
+    """Where the snapshots of a suite are."""
+    folder, name = os.path.split(file)
+    return os.path.join(folder, _FOLDER, name + _ENDING)
+
+
+class Snapshots:
+    """All snapshots of a run. What `redact` blanks is neither kept nor compared.
+
+    Secrets are known when all files are read, so `redact` may be set until the first test.
+    """
+
+    def __init__(self, mode: SnapshotMode, redact: Redact | None = None) -> None:
+        self.mode = mode
+        self.redact = redact
+        self._books: dict[str, Book] = {}
+        self._taken: list[SnapshotTaken] = []
+
+    def book(self, file: str) -> Book:
+        """The snapshots of one suite; a file that nobody asks for is not looked at."""
+        if file not in self._books:
+            self._books[file] = Book(self, file, self._taken)
+        return self._books[file]
+
+    def taken(self) -> tuple[SnapshotTaken, ...]:
+        """What this process has seen since this was last asked."""
+        taken = tuple(self._taken)
+        self._taken.clear()
+        return taken
+
+    def finish(self, all_taken: Iterable[SnapshotTaken], is_complete: bool) -> SnapshotReport:
+        """Write what is new or accepted, and say what was done.
+
+        What no test asks for any more is removed in the mode "update", after a run in which
+        whole files ran; else it is only named.
+        """
+        by_file: dict[str, list[SnapshotTaken]] = {file: [] for file in self._books}
+        for taken in all_taken:
+            by_file.setdefault(taken.file, []).append(taken)
+        settled = {
+            file: self.book(file).settle(by_file[file], is_complete) for file in sorted(by_file)
+        }
+
+        def named(what: str) -> dict[str, tuple[str, ...]]:
+            found = {file: getattr(each, what) for file, each in settled.items()}
+            return {file: keys for file, keys in found.items() if keys}
+
+        return SnapshotReport(
+            written=named("written"),
+            updated=named("updated"),
+            removed=named("removed"),
+            stale=named("stale"),
+            unstable=named("unstable"),
+        )
+
+
+class _Settled(Record):
+    """What became of the snapshots of one file, by their names."""
+
+    written: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
+
+
+class Book:
+    """The snapshots of one suite: what `mcptest.matching.snapshot_matcher` asks and tells."""
+
+    def __init__(self, owner: Snapshots, file: str, taken: list[SnapshotTaken]) -> None:
+        self.file = file
+        self.path = snapshot_path(file)
+        self._owner = owner
+        self._taken = taken
+        self._declared: set[str] = set()
+        self._entries: dict[str, object] | None = None
+
+    @property
+    def mode(self) -> SnapshotMode:
+        return self._owner.mode
+
+    def declare(self, key: str) -> None:
+        """Some test has a snapshot of this name. FormatError when the file is no good."""
+        self._declared.add(_writable(key))
+        # While files are loaded every mistake can still be told, and nothing has started.
+        self._stored()
+
+    def redacted(self, value: object) -> object:
+        redact = self._owner.redact
+        return redact_all(value, redact) if redact else value
+
+    def stored(self, key: str) -> object:
+        return self.redacted(self._stored().get(_writable(key), ABSENT))
+
+    def saw(self, key: str, value: object, *, is_same: bool) -> None:
+        """Note what came for this snapshot; the last look at it counts."""
+        key = _writable(key)
+        status = self._status(key, is_same)
+        kept = self.redacted(value) if status in _WRITTEN else ABSENT
+        self._taken.append(SnapshotTaken(file=self.file, key=key, status=status, value=kept))
+
+    def _status(self, key: str, same: bool) -> SnapshotStatus:
+        stored = self._stored().get(key, ABSENT)
+        if same:
+            # A secret that was written before anybody called it one must not stay.
+            is_clean = self.mode == "check" or is_same(stored, self.redacted(stored))
+            return "same" if is_clean else "updated"
+        if self.mode == "update":
+            return "new" if stored is ABSENT else "updated"
+        return "new" if self.mode == "write_new" and stored is ABSENT else "different"
+
+    def _stored(self) -> dict[str, object]:
+        if self._entries is None:
+            self._entries = self._read()
+        return self._entries
+
+    def _read(self) -> dict[str, object]:
+        if not os.path.lexists(self.path):
+            return {}
+        return read_snapshots(read_text(self.path), self.path)
+
+    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> _Settled:
+        """Write what is to be written of all that was seen."""
+        # Anew: somebody else may have written to it during the run.
+        entries = self._read()
+        last = {each.key: each for each in taken}
+        changed = {each.key: each.value for each in last.values() if each.status in _WRITTEN}
+        stale = sorted(entries.keys() - self._declared - last.keys())
+        removed = tuple(stale) if self.mode == "update" and is_complete else ()
+        if changed or removed:
+            kept = {key: value for key, value in entries.items() if key not in removed}
+            self._write(kept | changed)
+        return _Settled(
+            written=tuple(sorted(changed.keys() - entries.keys())),
+            updated=tuple(sorted(changed.keys() & entries.keys())),
+            removed=removed,
+            stale=() if removed else tuple(stale),
+            unstable=_unstable(taken),
+        )
+
+    def _write(self, entries: dict[str, object]) -> None:
+        try:
+            if entries:
+                raw = self._rendered(entries).encode("utf-8")
+                os.makedirs(os.path.dirname(self.path), exist_ok=True)
+                _replace(os.path.realpath(self.path), raw)
+            else:
+                os.unlink(self.path)
+        except OSError as error:
+            raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
+        self._entries = entries
+
+    def _rendered(self, entries: dict[str, object]) -> str:
+        """The text of the file, which has been read back: a broken file helps nobody."""
+        text = write_snapshots(entries, os.path.basename(self.file))
+        try:
+            is_kept = is_same(entries, read_snapshots(text, self.path))
+        except FormatError as error:
+            is_kept, reason = False, error.diagnostics[0].message
+        else:
+            reason = "they would not come back as they are"
+        if not is_kept:
+            raise UsageError(
+                f"cannot keep the snapshots of {visible(self.file)}: {reason}",
+                "take snapshots of smaller parts, or spread the tests over several files",
+            )
+        return text
+
+
+def _writable(key: str) -> str:
+    """The name without half characters, which no file can hold."""
+    return key.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _unstable(taken: list[SnapshotTaken]) -> tuple[str, ...]:
+    """Which snapshots would have been written with two different values."""
+    written: dict[str, list[object]] = {}
+    for each in taken:
+        if each.status in _WRITTEN:
+            written.setdefault(each.key, []).append(each.value)
+    return tuple(
+        key
+        for key in sorted(written)
+        if not all(is_same(one, other) for one, other in pairwise(written[key]))
+    )
+
+
+def _replace(path: str, raw: bytes) -> None:
+    """Put a whole file in the place of another one, or of none."""
+    temporary = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(temporary, "wb") as target:
+            target.write(raw)
+            target.flush()
+            os.fsync(target.fileno())
+        with contextlib.suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise

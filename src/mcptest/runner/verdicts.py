@@ -1,0 +1,72 @@
+"""Put what became of a case into its result, with everything a reader of it needs. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT, CaseResult
+from mcptest.matching.expectation import written
+from mcptest.matching.notes import checked_nothing
+from mcptest.runner.judging import server_words
+from mcptest.runner.weighing import MAX_MISMATCHES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.outcome import Fault, Mismatch
+    from mcptest.core.plan import Case, Expectation, Step
+    from mcptest.runner.launcher import Reply
+
+__all__ = ["errored", "failed", "reason", "remarks"]
+
+
+def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
+    """What there is to say of a step that passed."""
+    if expectation.may_check_nothing:
+        return tuple(checked_nothing(expectation.response, reply.message))
+    if expectation.threshold < 1.0:
+        from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above
+
+        return tuple(missed_but_allowed(expectation, reply))
+    return ()
+
+
+def reason(result: CaseResult) -> str:
+    if result.fault:
+        return f"{result.fault.kind}, {result.fault.message}"
+    first = result.mismatches[0]
+    return f"failed at {first.path or 'the answer'}, {first.message}"
+
+
+def failed(
+    case: Case,
+    step: Step,
+    reply: Reply,
+    mismatches: tuple[Mismatch, ...],
+    duration_s: float,
+    notes: tuple[str, ...],
+) -> CaseResult:
+    response = step.expectation.response
+    notes += tuple(server_words(reply.message, mismatches))
+    if len(mismatches) == MAX_MISMATCHES:
+        notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
+    return CaseResult(
+        name=case.name,
+        status="failed",
+        line=case.line,
+        duration_s=duration_s,
+        mismatches=mismatches,
+        sent=step.line.decode("utf-8").rstrip("\n"),
+        expected=ABSENT if response is ABSENT else written(response),
+        actual=reply.message,
+        stderr=reply.stderr,
+        notes=notes,
+    )
+
+
+def errored(case: Case, fault: Fault, duration_s: float, notes: tuple[str, ...]) -> CaseResult:
+    return CaseResult(
+        name=case.name,
+        status="error",
+        line=case.line,
+        duration_s=duration_s,
+        fault=fault,
+        notes=notes,
+    )
