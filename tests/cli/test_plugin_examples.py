@@ -94,6 +94,17 @@ def test_echo_answers_whoever_has_an_id_and_ends_with_its_input() -> None:
     assert (code, stderr) == (0, "echo: this line is no request\n" * 3)
 
 
+def test_echo_understands_every_golden_request() -> None:
+    files = sorted((ROOT / "protocol" / "plugin" / f"v{PROTOCOL_VERSION}").glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    frames = [json.loads(line) for line in lines]
+    requests = [each for each in frames if each["direction"] == "host" and "frame" in each]
+    assert requests
+    code, answers, stderr = said(ECHO, *(each["frame"] for each in requests))
+    assert (code, stderr) == (0, "")
+    assert [each["id"] for each in answers] == [each["reads_as"]["id"] for each in requests]
+
+
 # geo, the same in every language
 
 

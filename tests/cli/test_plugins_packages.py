@@ -331,6 +331,20 @@ def test_a_run_that_asks_a_plugin_does_not_look_for_packages_either(tmp_path: Pa
     assert (ended.code, statuses(ended)) == (0, ["passed"])
 
 
+def test_packages_are_asked_once_for_all_files_those_that_ask_plugins_too(
+    tmp_path: Path,
+) -> None:
+    module = MODULE.replace("def add(register):", "def add(register):\n    print('added')")
+    environment = install(tmp_path, module)
+    write_config(tmp_path / "conductor.config.json")
+    both = {"match:all": ["match:words:2", "match:plugin:geo.same:a b"]}
+    for name, pattern in (("a", both), ("b", "match:words:2"), ("c", both)):
+        write_suite(tmp_path / f"{name}.test.mcp.yml", saying("a b", pattern))
+    ended = mcptest(tmp_path, "run", ".", "--json", *option(), **environment)
+    assert (ended.code, statuses(ended)) == (0, ["passed"] * 3)
+    assert ended.err == "added\n"
+
+
 def test_packages_are_loaded_once_for_all_files_and_workers_have_them_too(tmp_path: Path) -> None:
     module = MODULE.replace("def add(register):", "def add(register):\n    print('added')")
     environment = install(tmp_path, module)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from mcptest.runner.collectors import Collectors
     from mcptest.runner.gates import GateWatch
     from mcptest.runner.loading import Plan
+    from mcptest.runner.snapshot_watch import SnapshotWatch
     from mcptest.wire.interrupts import Interrupts
 
 __all__ = ["COMMAND", "OPTIONS", "run"]
@@ -142,6 +143,7 @@ def _run(
         min_coverage=limits.min_coverage,
         strict_invariants=_is_strict(plan, arguments),
         gates=_gates(plan),
+        snapshots=_snapshots(plan),
         allow_not_run=arguments.has("--allow-not-run"),
     )
     guardian = Guardian(adopts_orphans=True)
@@ -177,6 +179,14 @@ def _gates(plan: Plan) -> GateWatch | None:
     from mcptest.runner.gates import GateWatch  # noqa: PLC0415  # for those who have some
 
     return GateWatch(plan.suites)
+
+
+def _snapshots(plan: Plan) -> SnapshotWatch | None:
+    if plan.snapshots is None:
+        return None
+    from mcptest.runner.snapshot_watch import SnapshotWatch  # noqa: PLC0415  # as above
+
+    return SnapshotWatch(plan.snapshots, is_whole=plan.is_whole)
 
 
 def _is_strict(plan: Plan, arguments: Arguments) -> bool:

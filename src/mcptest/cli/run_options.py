@@ -67,6 +67,14 @@ _RUNNING = (
         help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
     ),
     Option(
+        names=("--update-snapshots",),
+        help="accept what the tests bring as their snapshots; refused where CI is set",
+    ),
+    Option(
+        names=("--force-update-snapshots",),
+        help="accept it where CI is set, too",
+    ),
+    Option(
         names=("--allow-not-run",),
         help="a lane of a suite that this version cannot run does not fail the run",
     ),

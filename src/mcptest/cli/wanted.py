@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 
 from mcptest.cli.plugin_options import plugins
@@ -15,6 +16,7 @@ from mcptest.runner.selection import Selection, Shard
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.snapshots import SnapshotMode
 
 __all__ = [
     "file_format",
@@ -45,7 +47,18 @@ def wanted(arguments: Arguments) -> Wanted:
         timeout_s=timeout_s(arguments),
         format=file_format(arguments),
         plugins=plugins(arguments),
+        snapshots=_snapshot_mode(arguments),
     )
+
+
+def _snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
+    """What happens to snapshots; None to see when there are some."""
+    update, force = arguments.has("--update-snapshots"), arguments.has("--force-update-snapshots")
+    if not (update or force):
+        return None
+    from mcptest.runner.snapshots import mode_of  # noqa: PLC0415  # only for those who update
+
+    return mode_of(update, force, os.environ)
 
 
 def file_format(arguments: Arguments) -> str:

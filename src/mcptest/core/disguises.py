@@ -14,6 +14,7 @@ import html
 import json
 import re
 from bisect import bisect_right
+from functools import lru_cache
 
 from mcptest.core.record import Record
 
@@ -25,11 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Reading", "disguises_of", "parts_of", "readings_of"]
 
-# JSON in JSON in JSON is the deepest that is met; a large text is read in fewer ways.
+# JSON in JSON in JSON is the deepest that is met. A large text is read in fewer ways, so that
+# a server cannot make a report slow; each kind of escapes is undone in any.
 _MAX_DEPTH = 3
-_MAX_READINGS = 24
-_MAX_LARGE_READINGS = 6
-_LARGE_BYTES = 1024 * 1024
+_MAX_READINGS = 30
+_MAX_READ_BYTES = 16 * 1024 * 1024
 
 
 # What to look for
@@ -98,11 +99,16 @@ class _Escapes(Record):
 
     mark: bytes
     token: re.Pattern[bytes]
-    meaning: Callable[[re.Match[bytes]], bytes]
+    meaning: Callable[[bytes], bytes]
+
+    def undone(self, raw: bytes) -> bytes:
+        meaning = self.meaning
+        return self.token.sub(lambda found: meaning(found[0]), raw)
 
 
-def _json_meaning(found: re.Match[bytes]) -> bytes:
-    body = found[0][1:]
+@lru_cache(maxsize=4096)
+def _json_meaning(token: bytes) -> bytes:
+    body = token[1:]
     if len(body) == 1:
         return _NAMED.get(body, body)
     digits = body.replace(b"\\u", b"").strip(b"uUx{}")
@@ -112,15 +118,16 @@ def _json_meaning(found: re.Match[bytes]) -> bytes:
     if body[:1] == b"x":
         return bytes([code])
     # A surrogate alone stays one.
-    return chr(code).encode("utf-8", "surrogatepass") if code <= _LAST else found[0]
+    return chr(code).encode("utf-8", "surrogatepass") if code <= _LAST else token
 
 
 _NAMED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
 _LAST = 0x10FFFF
 
 
-def _percent_meaning(found: re.Match[bytes]) -> bytes:
-    digits = found[0][1:]
+@lru_cache(maxsize=4096)
+def _percent_meaning(token: bytes) -> bytes:
+    digits = token[1:]
     if not digits:
         return b" "
     if digits[:1] in b"uU":
@@ -128,8 +135,9 @@ def _percent_meaning(found: re.Match[bytes]) -> bytes:
     return bytes([int(digits, 16)])
 
 
-def _html_meaning(found: re.Match[bytes]) -> bytes:
-    return html.unescape(found[0].decode()).encode("utf-8", "surrogatepass")
+@lru_cache(maxsize=4096)
+def _html_meaning(token: bytes) -> bytes:
+    return html.unescape(token.decode()).encode("utf-8", "surrogatepass")
 
 
 _JSON = _Escapes(
@@ -149,7 +157,7 @@ _HTML = _Escapes(
     meaning=_html_meaning,
 )
 # Long lines are broken, those of base64 first of all.
-_LINES = _Escapes(mark=b"\n", token=re.compile(rb"\r?\n[ \t]*"), meaning=lambda found: b"")
+_LINES = _Escapes(mark=b"\n", token=re.compile(rb"\r?\n[ \t]*"), meaning=lambda token: b"")
 
 
 class Reading:
@@ -183,7 +191,7 @@ class Reading:
             start, end = found.span()
             self._starts += (here, here + start - done)
             self._tokens += ((done, start), (start, end))
-            here += start - done + len(self._escapes.meaning(found))
+            here += start - done + len(self._escapes.meaning(found[0]))
             done = end
         self._starts.append(here)
         self._tokens.append((done, len(source)))
@@ -204,14 +212,14 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
     kinds = (_JSON, _PERCENT, _HTML, _LINES, *((_PLUS,) if has_blanks else ()))
-    most = _MAX_READINGS if len(raw) < _LARGE_BYTES else _MAX_LARGE_READINGS
+    most = min(_MAX_READINGS, max(len(kinds), _MAX_READ_BYTES // (len(raw) + 1)))
     seen = {raw}
     level = [Reading(raw)]
     for _ in range(_MAX_DEPTH):
         deeper: list[Reading] = []
         for reading in level:
             for each in _undone(reading, kinds):
-                if each.raw not in seen and len(seen) < most:
+                if each.raw not in seen and len(seen) <= most:
                     seen.add(each.raw)
                     deeper.append(each)
                     yield each
@@ -221,5 +229,4 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
 def _undone(reading: Reading, kinds: Sequence[_Escapes]) -> Iterator[Reading]:
     for escapes in kinds:
         if escapes.mark in reading.raw:
-            raw = escapes.token.sub(escapes.meaning, reading.raw)
-            yield Reading(raw, reading, escapes)
+            yield Reading(escapes.undone(reading.raw), reading, escapes)

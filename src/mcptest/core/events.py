@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.snapshots import SnapshotReport
 
     Listener = Callable[["Event"], None]
 
@@ -85,3 +86,4 @@ class RunFinished(Event):
     broken_rules: tuple[str, ...] = ()
     not_run: int = 0
     may_leave_out: bool = False
+    snapshots: SnapshotReport | None = None

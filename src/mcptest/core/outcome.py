@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Literal
 
+    from mcptest.core.snapshots import SnapshotTaken
+
     Status = Literal["passed", "failed", "error", "skipped"]
     Effect = Literal["definite", "indefinite"]
     Direction = Literal["sent", "received", "stderr", "noise"]
@@ -122,7 +124,8 @@ class CaseResult(Record):
 
     `attempts` counts the tries of a test that may be tried again; one that passed after a
     failure is flaky. `log` is empty unless somebody asked for it. `not_run` marks one that this
-    version of mcptest cannot run. `times_s` are those of its answers, where they are measured.
+    version of mcptest cannot run. `times_s` are those of its answers, where they are measured;
+    `snapshots` those that it looked at.
     """
 
     name: str
@@ -142,6 +145,7 @@ class CaseResult(Record):
     log: tuple[LogLine, ...] = ()
     not_run: bool = False
     times_s: tuple[float, ...] = ()
+    snapshots: tuple[SnapshotTaken, ...] = ()
 
     @property
     def is_flaky(self) -> bool:

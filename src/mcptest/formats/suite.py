@@ -14,9 +14,10 @@ from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 from mcptest.formats.fields import Fields, diagnose
+from mcptest.formats.suite_defaults import MOST_RETRIES, Defaults
 from mcptest.formats.suite_entries import EntryReader
 from mcptest.formats.suite_lanes import LaneReader
-from mcptest.formats.suite_parts import Part, read_parts
+from mcptest.formats.suite_parts import Part, Parts, read_parts
 from mcptest.formats.suite_servers import read_servers
 from mcptest.formats.suite_steps import CALLS, StepReader
 from mcptest.formats.suite_variables import Variables
@@ -31,7 +32,15 @@ if TYPE_CHECKING:
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshot_matcher import SnapshotBook
 
-__all__ = ["FILE_KEYS", "LANES", "RUN_KEYS", "SuiteContext", "load_suite"]
+__all__ = [
+    "COVERAGE_KEYS",
+    "FILE_KEYS",
+    "LANES",
+    "PERFORMANCE_KEYS",
+    "RUN_KEYS",
+    "SuiteContext",
+    "load_suite",
+]
 
 LANES = (*CALLS, "agents", "evals", "compliance", "security")
 FILE_KEYS = (
@@ -52,7 +61,6 @@ COVERAGE_KEYS = ("tools", "resources", "prompts", "total")
 PERFORMANCE_KEYS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms", "max_ms")
 
 _MOST_WORKERS = 256
-_MOST_RETRIES = 100
 _DAY_MS = 24 * 3600 * 1000.0
 
 
@@ -75,9 +83,11 @@ def load_suite(
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     """The suites in a file and in those it imports, and warnings."""
     parts = read_parts(text, file, context.folder, context.read_beside)
-    loader = _Loader(parts, context)
-    suites = loader.suites()
-    found = [each for part in parts for each in diagnose(part.document, part.complaints)]
+    suites = _Loader(parts, context).suites()
+    found = list(parts.mistakes)
+    for part in parts.files:
+        # What `defaults` says is read for each entry, and told once.
+        found += diagnose(part.document, list(dict.fromkeys(part.complaints)))
     if any(each.severity == "error" for each in found):
         raise FormatError(found)
     return suites, tuple(found)
@@ -86,41 +96,59 @@ def load_suite(
 class _Loader:
     """Reads all parts of one suite; every mistake is a complaint, and reading goes on."""
 
-    def __init__(self, parts: list[Part], context: SuiteContext) -> None:
-        self._parts = parts
+    def __init__(self, parts: Parts, context: SuiteContext) -> None:
+        self._parts = parts.files
         self._context = context
-        main = parts[0]
-        self._variables = Variables(context.environment, {"CONFIG_DIR": context.folder})
+        complaints = (each for part in parts.files for each in part.complaints)
+        # What cannot be read may have held what is missed elsewhere.
+        self._is_whole = not parts.mistakes and all(each.code != "F001" for each in complaints)
+        self._variables = Variables(context.environment, context.folder, self._is_whole)
         self._servers: dict[str, ServerSpec] = {}
         self._owners: dict[str, str] = {}
-        self._isolation, self._parallel, self._retries = self._run_options(main.top)
-        self._gates = self._read_gates(main.top)
-        plugins = tuple(plugin for part in parts for plugin in part.plugins)
+        self._options: dict[str, object] = {}
+        coverage: dict[str, float] = {}
+        performance: dict[str, float] = {}
+        # What is imported is there for whoever imports it, whose own word is the last.
+        for part in parts.imports_first:
+            self._read_head(part)
+            coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS, 100.0)
+            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS, _DAY_MS)
+        for part in parts.imports_first:
+            self._read_servers(part)
+        self._gates = None
+        if coverage or performance:
+            self._gates = Gates(coverage=coverage or None, performance=performance or None)
+        plugins = tuple(plugin for part in parts.files for plugin in part.plugins)
         self._registry = context.registry_with(plugins)
 
     def suites(self) -> list[Suite]:
-        # What is imported is there for whoever imports it; the importer's own word is last.
-        for part in reversed(self._parts):
-            part.top.refuse_unknown(FILE_KEYS, (), "a suite")
-            inner = part.top.mapping_at("variables")
-            if inner:
-                self._variables.values["CONFIG_DIR"] = part.folder
-                self._variables.read(inner)
-        for part in reversed(self._parts):
-            self._read_servers(part)
+        """One suite for each server of each file; those of one server stand together."""
+        self._refuse_no_servers()
         found = [suite for part in self._parts for suite in self._suites_of(part)]
-        main = self._parts[0]
-        if not found and not main.complaints:
+        if not found and not any(part.complaints for part in self._parts):
             message = f"a suite needs tests: one of the keys {', '.join(LANES)}"
-            main.top.complain("", "F007", message)
-        return found
+            self._parts[0].top.complain("", "F007", message)
+        # A server is started once, so its turn comes once.
+        turns: dict[str, int] = {}
+        for suite in found:
+            turns.setdefault(_server_name(suite), len(turns))
+        return sorted(found, key=lambda suite: turns[_server_name(suite)])
+
+    def _read_head(self, part: Part) -> None:
+        """What a file says of itself, and for all of its tests."""
+        part.top.refuse_unknown(FILE_KEYS, (), "a suite")
+        for key in ("name", "description", "$schema"):
+            part.top.text(key)
+        self._options |= _run_options(part.top)
+        inner = part.top.mapping_at("variables")
+        if inner:
+            self._variables.turn_to(part.folder)
+            self._variables.read(inner)
 
     def _read_servers(self, part: Part) -> None:
-        self._variables.values["CONFIG_DIR"] = part.folder
-        is_needed = part is self._parts[0] and any(lane in part.top.mapping for lane in LANES)
-        is_needed = is_needed and not self._servers
-        specs = read_servers(part.top, self._variables, self._isolation, is_needed=is_needed)
-        for name, spec in specs.items():
+        self._variables.turn_to(part.folder)
+        isolation = str(self._options.get("isolation", "run"))
+        for name, spec in read_servers(part.top, self._variables, isolation).items():
             if name in self._owners:
                 owners = f"{visible(self._owners[name])} and {visible(part.file)}"
                 message = f"the server {name!r} has two owners: {owners}"
@@ -129,23 +157,31 @@ class _Loader:
             self._owners[name] = part.file
             self._servers[name] = spec.but(cwd=cwd)
 
+    def _refuse_no_servers(self) -> None:
+        files = [part.top.mapping for part in self._parts]
+        if any("servers" in file for file in files) or not self._is_whole:
+            return
+        if any(lane in file for file in files for lane in LANES):
+            self._parts[0].top.require(("servers",), "a suite")
+
     def _suites_of(self, part: Part) -> list[Suite]:
         """The cases of one file, dealt out to its servers in the order in which they appear."""
-        self._variables.values["CONFIG_DIR"] = part.folder
+        self._variables.turn_to(part.folder)
         by_server: dict[str, list[Case]] = {}
         for server, case in self._cases(part):
             by_server.setdefault(server, []).append(case)
-        name = part.top.text("name") or part.top.text("description")
+        name = part.top.mapping.get("name") or part.top.mapping.get("description")
         secrets = tuple(dict.fromkeys(self._variables.secrets))
+        parallel = self._options.get("parallel")
         return [
             Suite(
-                name=name or posixpath.basename(part.file),
+                name=str(name or posixpath.basename(part.file)),
                 file=part.file,
                 format="suite",
                 cases=tuple(sorted(cases, key=lambda case: bool(case.check))),
                 server=self._servers[server].but(secrets=secrets),
                 gates=self._gates,
-                parallel=self._parallel,
+                parallel=parallel if isinstance(parallel, int) else None,
             )
             for server, cases in by_server.items()
             if server in self._servers
@@ -158,62 +194,89 @@ class _Loader:
         def words(complaints: list[Complaint]) -> SuiteWords:
             return SuiteWords(self._registry, complaints, part.read_beside, book)
 
+        retries = self._options.get("retries")
+        retries = retries if isinstance(retries, int) else None
+        defaults = Defaults(fields, self._variables, retries)
         steps = StepReader(self._variables, words, part.complaints)
-        entries = EntryReader(part, steps, self._server_of, self._retries)
-        lanes = LaneReader(words(part.complaints), self._server_of, part.document.item_line)
+        entries = EntryReader(part, steps, self._server_of, defaults)
         found = [pair for lane in CALLS for pair in entries.read(lane)]
-        found += lanes.agents(fields) + lanes.evals(fields) + lanes.compliance(fields)
-        return found + lanes.security(fields, next(iter(self._servers), ""))
+        found += self._lanes(part, words(part.complaints), defaults)
+        entries.read_unused()
+        return found
+
+    def _lanes(self, part: Part, words: SuiteWords, defaults: Defaults) -> list[tuple[str, Case]]:
+        def server_of(fields: Fields) -> str:
+            owner = fields if "servers" in fields.mapping else defaults.owner_of("server", fields)
+            return self._server_of(owner)
+
+        fields = part.top
+        lanes = LaneReader(words, server_of, part.document.item_line)
+        found = lanes.agents(fields) + lanes.evals(fields) + lanes.compliance(fields)
+        found += lanes.security(fields, next(iter(self._servers), ""))
+        tags = defaults.tags
+        return [
+            (server, case.but(tags=tuple(dict.fromkeys((*tags, *case.tags)))) if tags else case)
+            for server, case in found
+        ]
 
     def _server_of(self, fields: Fields) -> str:
         """The server that an entry names, or the only one there is."""
         if "server" in fields.mapping:
             name = fields.text("server")
-            if name not in self._servers and isinstance(fields.mapping["server"], str):
-                meant = closest(name, self._servers)
-                question = f"; did you mean {meant!r}?" if meant else ""
-                there = f"there are: {', '.join(self._servers) or 'none'}"
-                message = f"there is no server {name!r}{question}"
-                fields.complain("server", "F009", message, there, on_key=False)
+            if isinstance(fields.mapping["server"], str):
+                self._refuse_unknown_server(fields.at(("server",)), name)
             return name
-        if "servers" in fields.mapping and isinstance(fields.mapping["servers"], list):
-            names = [name for name in fields.mapping["servers"] if name in self._servers]
-            if names:
-                return str(names[0])
+        named = fields.mapping.get("servers")
+        if isinstance(named, list) and named:
+            for index, name in enumerate(named):
+                if isinstance(name, str):
+                    self._refuse_unknown_server(fields.at(("servers", index)), name)
+            known = [name for name in named if isinstance(name, str) and name in self._servers]
+            return known[0] if known else ""
         if len(self._servers) > 1:
             there = f"there are: {', '.join(self._servers)}"
             message = 'it must say which "server" is meant: there is more than one'
             fields.complain("", "F007", message, there)
         return next(iter(self._servers), "")
 
-    # What is asked of the whole run
-
-    def _run_options(self, fields: Fields) -> tuple[str, int | None, int | None]:
-        inner = fields.mapping_at("run_options")
-        if inner is None:
-            return "run", None, None
-        inner.refuse_unknown(RUN_KEYS, (), '"run_options"')
-        parallel = retries = None
-        if "parallel" in inner.mapping:
-            parallel = inner.whole_number("parallel", 1, _MOST_WORKERS, 1)
-        if "retries" in inner.mapping:
-            retries = inner.whole_number("retries", 0, _MOST_RETRIES, 0)
-        return inner.choice("isolation", ISOLATIONS, "run"), parallel, retries
-
-    def _read_gates(self, fields: Fields) -> Gates | None:
-        coverage = _numbers(fields, "coverage", COVERAGE_KEYS, 100.0)
-        performance = _numbers(fields, "performance", PERFORMANCE_KEYS, _DAY_MS)
-        if coverage is None and performance is None:
-            return None
-        return Gates(coverage=coverage, performance=performance)
+    def _refuse_unknown_server(self, place: Fields, name: str) -> None:
+        # One that is there and has mistakes has been complained about.
+        declared = (part.top.mapping.get("servers") for part in self._parts)
+        names = dict.fromkeys(
+            each for inner in declared if isinstance(inner, dict) for each in inner
+        )
+        if name in names or not names or not self._is_whole:
+            return
+        meant = closest(name, names)
+        question = f"; did you mean {meant!r}?" if meant else ""
+        message = f"there is no server {name!r}{question}"
+        place.complain("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
 
 
-def _numbers(
-    fields: Fields, key: str, keys: tuple[str, ...], most: float
-) -> dict[str, float] | None:
+def _server_name(suite: Suite) -> str:
+    return suite.server.name if suite.server else ""
+
+
+def _run_options(fields: Fields) -> dict[str, object]:
+    """What a file says about how it is run; only what is written."""
+    inner = fields.mapping_at("run_options")
+    if inner is None:
+        return {}
+    inner.refuse_unknown(RUN_KEYS, (), '"run_options"')
+    found: dict[str, object] = {}
+    if "parallel" in inner.mapping:
+        found["parallel"] = inner.whole_number("parallel", 1, _MOST_WORKERS, 1)
+    if "retries" in inner.mapping:
+        found["retries"] = inner.whole_number("retries", 0, MOST_RETRIES, 0)
+    if "isolation" in inner.mapping:
+        found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
+    return found
+
+
+def _numbers(fields: Fields, key: str, keys: tuple[str, ...], most: float) -> dict[str, float]:
     inner = fields.mapping_at(key)
     if inner is None:
-        return None
+        return {}
     inner.refuse_unknown(keys, (), f'"{key}"')
     if not inner.mapping:
         fields.complain(key, "F011", f'"{key}" is empty: it asks for nothing')

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mcptest.core.plan import Case
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.formats.marks import read_only, read_skip, read_tags
-from mcptest.formats.suite_expect import BUDGETS
+from mcptest.formats.suite_defaults import DEFAULT_KEYS, MOST_RETRIES, Defaults
+from mcptest.formats.suite_expect import BUDGETS, Budgets
 from mcptest.formats.suite_steps import CALLS, STEP_KEYS
 
 TYPE_CHECKING = False
@@ -23,11 +24,6 @@ _CALL = ("args", "capture", "expect", *BUDGETS)
 _AROUND = ("steps", "setup", "teardown")
 ENTRY_KEYS = {lane: (*_MARKS, call, *_CALL, *_AROUND) for lane, call in CALLS.items()}
 
-# What `defaults:` may say for every entry that does not say it itself; tags are added.
-DEFAULT_KEYS = ("server", "tags", "timeout", "retries", "setup", "teardown", *BUDGETS)
-
-_MOST_RETRIES = 100
-
 
 class EntryReader:
     """Reads the entries of one file into cases, each with the name of its server."""
@@ -37,16 +33,12 @@ class EntryReader:
         part: Part,
         steps: StepReader,
         server_of: Callable[[Fields], str],
-        retries: int | None,
+        defaults: Defaults,
     ) -> None:
         self._part = part
         self._steps = steps
         self._server_of = server_of
-        self._retries = retries
-        defaults = part.top.mapping_at("defaults")
-        if defaults:
-            defaults.refuse_unknown(DEFAULT_KEYS, (), '"defaults"')
-        self._defaults = defaults.mapping if defaults else {}
+        self._defaults = defaults
         self._names: dict[str, int] = {}
 
     def read(self, lane: str) -> list[tuple[str, Case]]:
@@ -66,22 +58,33 @@ class EntryReader:
                 place.complain("", "F008", message, on_key=False)
         return found
 
-    def _entry(self, lane: str, written: Fields, index: int, line: int) -> tuple[str, Case]:
-        written.refuse_unknown(ENTRY_KEYS[lane], (), f"an entry of {lane}")
-        written.require(("name",), f"an entry of {lane}")
-        self._refuse_mixture(lane, written)
-        fields = written.replaced({**self._defaults, **written.mapping})
+    def read_unused(self) -> None:
+        """What `defaults` says for entries that are not there has its mistakes told, too."""
+        fields, used = self._defaults.fields, self._defaults.used
+        for key in ("setup", "teardown"):
+            if key in fields.mapping and key not in used:
+                self._listed(fields, key, key, key, [], Budgets())
+        if "server" in fields.mapping and "server" not in used:
+            self._server_of(fields)
+
+    def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
+        fields.refuse_unknown(ENTRY_KEYS[lane], (), f"an entry of {lane}")
+        fields.require(("name",), f"an entry of {lane}")
+        self._refuse_mixture(lane, fields)
         name = fields.text("name")
+        if fields.mapping.get("name") == "":
+            fields.complain("name", "F009", '"name" is empty', on_key=False)
         id = f"{self._part.file}#{lane}-{index + 1}"
         captured: list[str] = []
         key = self._key_of(name)
-        setup = self._listed(fields, "setup", id, key, captured)
-        steps = self._calls(lane, fields, id, key, captured)
-        teardown = self._listed(fields, "teardown", id, key, captured)
+        setup = self._around(fields, "setup", id, key, captured)
+        steps = self._calls(fields, id, key, captured)
+        teardown = self._around(fields, "teardown", id, key, captured)
         if len(setup) + len(steps) == 1:
             steps = [step.but(label="") for step in steps]
         case = self._marked(fields, line, name)
-        return self._server_of(fields), case.but(steps=(*setup, *steps), teardown=tuple(teardown))
+        server = self._server_of(self._defaults.owner_of("server", fields))
+        return server, case.but(steps=(*setup, *steps), teardown=tuple(teardown))
 
     def _refuse_mixture(self, lane: str, fields: Fields) -> None:
         call = CALLS[lane]
@@ -99,19 +102,25 @@ class EntryReader:
         count = self._names[name] = self._names.get(name, 0) + 1
         return name if count == 1 else f"{name} ({count})"
 
-    def _calls(
-        self, lane: str, fields: Fields, id: str, name: str, captured: list[str]
-    ) -> list[Step]:
+    def _calls(self, fields: Fields, id: str, name: str, captured: list[str]) -> list[Step]:
+        shared = self._defaults.budgets
         if "steps" in fields.mapping:
-            if fields.mapping["steps"] == []:
-                fields.complain("steps", "F011", '"steps" is empty: it does nothing')
-            return self._listed(fields, "steps", id, name, captured)
-        step = self._steps.read(fields, id, name, captured)
+            return self._listed(fields, "steps", id, name, captured, shared)
+        step = self._steps.read(fields, id, name, captured, shared)
         return [step] if step else []
 
-    def _listed(
+    def _around(
         self, fields: Fields, key: str, id: str, name: str, captured: list[str]
     ) -> list[Step]:
+        """What stands before or after the calls, which no budget is meant for."""
+        owner = self._defaults.owner_of(key, fields)
+        return self._listed(owner, key, id, name, captured, Budgets())
+
+    def _listed(
+        self, fields: Fields, key: str, id: str, name: str, captured: list[str], shared: Budgets
+    ) -> list[Step]:
+        if fields.mapping.get(key) == []:
+            fields.complain(key, "F011", f'"{key}" is empty: it does nothing')
         found = []
         for index, item in enumerate(fields.list_at(key)):
             place = fields.at((key, index))
@@ -119,42 +128,34 @@ class EntryReader:
                 message = f"a step must be a mapping and is {kind_of(item)}"
                 place.complain("", "F008", message, on_key=False)
                 continue
-            inner = place.replaced(item)
-            inner.refuse_unknown(STEP_KEYS, (), "a step")
-            calls = CALLS.values()
-            if not any(call in item or inner.is_misspelt(call) for call in calls):
-                inner.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
             number = f"{key.removesuffix('s')} {index + 1}"
-            step = self._steps.read(
-                inner, f"{id}/{key}-{index + 1}", f"{name} > {number}", captured
-            )
+            inner = self._step_fields(place.replaced(item))
+            step_id = f"{id}/{key}-{index + 1}"
+            step = self._steps.read(inner, step_id, f"{name} > {number}", captured, shared)
+            title = inner.text("name")
             if step:
-                title = inner.text("name") or step.label
-                found.append(step.but(label=f"{number}: {title}"))
+                found.append(step.but(label=f"{number}: {title or step.label}"))
         return found
 
+    def _step_fields(self, fields: Fields) -> Fields:
+        fields.refuse_unknown(STEP_KEYS, (), "a step")
+        calls = CALLS.values()
+        if not any(call in fields.mapping or fields.is_misspelt(call) for call in calls):
+            fields.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
+        return fields
+
     def _marked(self, fields: Fields, line: int, name: str) -> Case:
-        mapping = fields.mapping
-        retries = self._retries
+        mapping, defaults = fields.mapping, self._defaults
+        retries = defaults.retries
         if "retries" in mapping:
-            retries = fields.whole_number("retries", 0, _MOST_RETRIES, 0)
+            retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+        tags = read_tags(fields, "tags") if "tags" in mapping else ()
         return Case(
             name=name,
             line=line,
-            timeout_s=fields.duration_s("timeout"),
+            timeout_s=fields.duration_s("timeout") or defaults.timeout_s,
             skip=read_skip(fields, "skip") if "skip" in mapping else None,
             only=read_only(fields, "only") if "only" in mapping else False,
-            tags=self._tags(fields),
+            tags=tuple(dict.fromkeys((*defaults.tags, *tags))),
             retries=retries,
         )
-
-    def _tags(self, fields: Fields) -> tuple[str, ...]:
-        own = read_tags(fields, "tags") if "tags" in fields.mapping else ()
-        shared = self._defaults.get("tags")
-        extra = (shared,) if isinstance(shared, str) else shared
-        more = (
-            tuple(tag for tag in extra if isinstance(tag, str))
-            if isinstance(extra, (list, tuple))
-            else ()
-        )
-        return tuple(dict.fromkeys((*more, *own)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from mcptest.core.paths import trail_of
 from mcptest.core.plan import Assertion, Expectation, Performance
+from mcptest.core.record import Record
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.matching.group import Group, Not, Partial
 from mcptest.matching.target import ROOTS, parse_target
@@ -20,7 +21,15 @@ if TYPE_CHECKING:
 
     from mcptest.matching.suite_words import SuiteWords
 
-__all__ = ["ASSERTION_KEYS", "BUDGETS", "EXPECT_KEYS", "ExpectReader", "successful"]
+__all__ = [
+    "ASSERTION_KEYS",
+    "BUDGETS",
+    "EXPECT_KEYS",
+    "Budgets",
+    "ExpectReader",
+    "read_budgets",
+    "successful",
+]
 
 BUDGETS = ("threshold", "max_duration_ms", "max_response_tokens")
 EXPECT_KEYS = ("assertions", *BUDGETS)
@@ -45,6 +54,31 @@ _AN_ERROR = Group(source={"partial": {"isError": True}}, checks=(Partial(value={
 _FINE = Group(source={"not": _AN_ERROR.source}, checks=(Not(value=_AN_ERROR),))
 
 
+class Budgets(Record):
+    """How much of the assertions must hold, and what a call may cost; None is not said."""
+
+    threshold: float | None = None
+    max_duration_ms: float | None = None
+    max_tokens: int | None = None
+
+    def over(self, other: Budgets) -> Budgets:
+        """These, and the other ones where these say nothing."""
+        return other.but(**{key: value for key, value in self.fields() if value is not None})
+
+
+def read_budgets(fields: Fields) -> Budgets:
+    """What a mapping says about budgets."""
+    threshold = fields.number("threshold", 0.0, 1.0)
+    if threshold == 0:
+        message = '"threshold" is 0: this test would pass whatever comes'
+        fields.complain("threshold", "F011", message, on_key=False)
+    tokens = None
+    if "max_response_tokens" in fields.mapping:
+        tokens = fields.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
+    slowest_ms = fields.number("max_duration_ms", 0.001, _DAY_MS)
+    return Budgets(threshold=threshold, max_duration_ms=slowest_ms, max_tokens=tokens)
+
+
 class ExpectReader:
     """Reads the expectations of one file."""
 
@@ -52,39 +86,44 @@ class ExpectReader:
         self._words = words
         self._roots = roots
 
-    def read(self, fields: Fields, key: str, name: str) -> Expectation | None:
-        """What an entry or a step expects; None when it says nothing. `name` is for snapshots."""
-        budgets = {each: fields.mapping[each] for each in BUDGETS if each in fields.mapping}
-        value = fields.mapping.get(key)
-        if key not in fields.mapping:
-            return self._expectation((), fields.replaced(budgets)) if budgets else None
-        if isinstance(value, list):
-            items, limits = value, fields.replaced(budgets)
-            place = fields.at((key,))
+    def read(
+        self, fields: Fields, key: str, name: str, shared: Budgets | None = None
+    ) -> Expectation:
+        """What an entry or a step expects. `name` is for snapshots, `shared` what all have."""
+        self._words.start()
+        budgets = read_budgets(fields)
+        assertions: tuple[Assertion, ...] = ()
+        if isinstance(fields.mapping.get(key), list):
+            assertions = self._listed(fields, key, fields.at((key,)), name)
+        elif key in fields.mapping:
+            inner = fields.mapping_at(key) or fields.at((key,))
+            self._refuse_mixture(fields, inner, key)
+            assertions = self._listed(inner, "assertions", inner.at(("assertions",)), name)
+            budgets = read_budgets(inner).over(budgets)
+            self._refuse_idle_threshold(inner, fields.mapping.get(key))
         else:
-            items, limits, place = self._from_mapping(fields, key, budgets)
-        assertions = self._assertions(items, place, name)
-        if not assertions and isinstance(value, list):
-            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
-        return self._expectation(assertions, limits)
+            self._refuse_idle_threshold(fields, {})
+        return self._expectation(assertions, budgets.over(shared or Budgets()))
 
-    def _from_mapping(
-        self, fields: Fields, key: str, budgets: dict[str, object]
-    ) -> tuple[list[object], Fields, Fields]:
-        inner = fields.mapping_at(key) or fields.at((key,))
+    def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
         inner.refuse_unknown(EXPECT_KEYS, (), f'"{key}"')
-        for each in budgets:
-            if each in inner.mapping:
+        for each in BUDGETS:
+            if each in fields.mapping and each in inner.mapping:
                 message = f'"{each}" stands here and under "{key}"; only one of them can count'
                 fields.complain(each, "F003", message)
         if isinstance(fields.mapping[key], dict) and not inner.mapping:
             fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
-        limits = inner if any(each in inner.mapping for each in BUDGETS) else fields
-        merged = limits.replaced({**budgets, **inner.mapping})
-        return inner.list_at("assertions"), merged, inner.at(("assertions",))
 
-    def _assertions(self, items: list[object], place: Fields, name: str) -> tuple[Assertion, ...]:
-        self._words.start()
+    def _refuse_idle_threshold(self, fields: Fields, value: object) -> None:
+        """How much of no assertions must hold is no question."""
+        if "threshold" in fields.mapping and isinstance(value, dict) and "assertions" not in value:
+            message = '"threshold" weighs assertions, and there are none'
+            fields.complain("threshold", "F011", message)
+
+    def _listed(self, fields: Fields, key: str, place: Fields, name: str) -> tuple[Assertion, ...]:
+        if fields.mapping.get(key) == []:
+            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
+        items = fields.list_at(key)
         read = (self._assertion(item, place.at((index,)), name) for index, item in enumerate(items))
         return tuple(assertion for assertion in read if assertion)
 
@@ -97,22 +136,22 @@ class ExpectReader:
         fields.refuse_unknown(ASSERTION_KEYS, (), "an assertion")
         fields.require(("target", "matcher"), "an assertion")
         target = fields.text("target")
-        steps = self._target(fields, target) if "target" in item else ()
-        key = f"{name} > {target}"
+        steps = self._target(fields, target) if isinstance(item.get("target"), str) else ()
         check = None
         if "matcher" in item:
             trail = trail_of((*fields.steps, "matcher"))
-            check = self._words.compile(item["matcher"], trail, key)
+            check = self._words.compile(item["matcher"], trail, f"{name} > {target}")
         weight = fields.number("weight", 0.0, _MAX_WEIGHT)
         if weight == 0:
             fields.complain("weight", "F011", "with a weight of 0 it counts for nothing")
+        message = fields.text("message")
         if not steps or "matcher" not in item:
             return None
         return Assertion(
             target=target,
             steps=steps,
             check=check,
-            message=fields.text("message"),
+            message=message,
             weight=1.0 if weight is None else weight,
         )
 
@@ -120,27 +159,24 @@ class ExpectReader:
         try:
             return parse_target(text, self._roots)
         except ValueError as error:
-            example = "for example result.content[0].text"
+            example = f"for example {_EXAMPLES.get(self._roots[0], self._roots[0])}"
             fields.complain("target", "F009", f'"target" {error}', example, on_key=False)
             return ()
 
-    def _expectation(self, assertions: tuple[Assertion, ...], limits: Fields) -> Expectation:
+    def _expectation(self, assertions: tuple[Assertion, ...], budgets: Budgets) -> Expectation:
         words = self._words
-        slowest_ms = limits.number("max_duration_ms", 0.001, _DAY_MS)
-        threshold = limits.number("threshold", 0.0, 1.0)
-        if threshold == 0:
-            message = '"threshold" is 0: this test would pass whatever comes'
-            limits.complain("threshold", "F011", message, on_key=False)
-        tokens = None
-        if "max_response_tokens" in limits.mapping:
-            tokens = limits.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
-        performance = Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None
+        slowest_ms = budgets.max_duration_ms
+        threshold = budgets.threshold
         return Expectation(
             assertions=assertions,
-            threshold=1.0 if threshold is None else threshold,
-            performance=performance,
-            max_tokens=tokens,
+            # Without assertions there is nothing of which a part would do.
+            threshold=threshold if assertions and threshold is not None else 1.0,
+            performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
+            max_tokens=budgets.max_tokens,
             has_regex=words.has_regex,
             has_foreign_check=words.has_foreign,
             has_remote_check=words.has_remote,
         )
+
+
+_EXAMPLES = {"result": "result.content[0].text", "tool_calls": "tool_calls[0].name"}

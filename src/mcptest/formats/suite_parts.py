@@ -14,11 +14,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import Complaint, Diagnostic
     from mcptest.core.plan import PluginSpec
     from mcptest.formats.document import Document
 
-__all__ = ["IMPORT_KEYS", "Part", "read_parts"]
+__all__ = ["IMPORT_KEYS", "Part", "Parts", "read_parts"]
 
 IMPORT_KEYS = ("suites", "subprocess_matchers")
 
@@ -38,26 +38,68 @@ class Part(Record):
     plugins: tuple[PluginSpec, ...] = ()
 
 
-def read_parts(text: str, file: str, folder: str, read_beside: Callable[[str], str]) -> list[Part]:
-    """The file and everything it imports, itself first."""
-    found: dict[str, Part] = {}
-    pending = [(file, ".", text)]
-    while pending:
-        name, place, content = pending.pop(0)
-        part = _read_part(content, name, folder, place, read_beside)
-        found[posixpath.normpath(name)] = part
+class Parts(Record):
+    """All files of a suite, itself first, and what is wrong with those that cannot be read.
+
+    `imports_first` has them in the order in which they are to be taken in: what a file imports,
+    in the order in which it does, and then the file.
+    """
+
+    files: tuple[Part, ...]
+    imports_first: tuple[Part, ...]
+    mistakes: tuple[Diagnostic, ...] = ()
+
+
+def read_parts(text: str, file: str, folder: str, read_beside: Callable[[str], str]) -> Parts:
+    """The file and everything it imports."""
+    reader = _PartReader(folder, read_beside)
+    main = reader.read(text, file, ".")
+    reader.follow(main, posixpath.normpath(file), ".")
+    return Parts(
+        files=tuple(reader.found.values()),
+        imports_first=tuple(reader.done),
+        mistakes=tuple(reader.mistakes),
+    )
+
+
+class _PartReader:
+    """Reads files, each once, in the order in which they are first named."""
+
+    def __init__(self, folder: str, read_beside: Callable[[str], str]) -> None:
+        self._folder = folder
+        self._read_beside = read_beside
+        self.found: dict[str, Part] = {}
+        self.done: list[Part] = []
+        self.mistakes: list[Diagnostic] = []
+
+    def read(self, text: str, file: str, place: str) -> Part:
+        return _read_part(text, file, self._folder, place, self._read_beside)
+
+    def follow(self, part: Part, name: str, place: str) -> None:
+        """Take in a file, and whatever it imports before it."""
+        self.found[name] = part
         for path, key in _imports(part.top):
-            shown = posixpath.normpath(posixpath.join(posixpath.dirname(name), path))
-            if shown in found or any(shown == other for other, _, _ in pending):
+            shown = posixpath.normpath(posixpath.join(posixpath.dirname(part.file), path))
+            # A circle ends where it began.
+            if shown in self.found:
                 continue
-            if len(found) + len(pending) >= _MOST_PARTS:
-                part.top.at(key).complain("", "F004", f"more than {_MOST_PARTS} files")
-                return list(found.values())
+            if len(self.found) >= _MOST_PARTS:
+                message = f"with this there are more than {_MOST_PARTS} files in one suite"
+                part.top.at(key).complain("", "F004", message, on_key=False)
+                continue
             inner = posixpath.join(place, path)
-            text_ = _text_of(part, inner, key, read_beside)
-            if text_ is not None:
-                pending.append((shown, posixpath.dirname(inner) or ".", text_))
-    return list(found.values())
+            text = _text_of(part, inner, key, self._read_beside)
+            if text is not None:
+                self._import(text, shown, posixpath.dirname(inner) or ".")
+        self.done.append(part)
+
+    def _import(self, text: str, name: str, place: str) -> None:
+        try:
+            part = self.read(text, name, place)
+        except FormatError as error:
+            self.mistakes += error.diagnostics
+        else:
+            self.follow(part, name, place)
 
 
 def _read_part(
@@ -94,14 +136,19 @@ def _plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
 
 def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
     """The paths that a file imports, each with its place in it."""
-    value = fields.mapping.get("imports")
+    value = fields.mapping.get("imports", [])
+    if not isinstance(value, (list, dict)):
+        message = f'"imports" must be a list of files, or a mapping, and is {kind_of(value)}'
+        fields.complain("imports", "F008", message, on_key=False)
+        return []
+    inner, key = fields, "imports"
     if isinstance(value, dict):
-        inner = fields.mapping_at("imports")
-        assert inner is not None
-        return [
-            (path, ("imports", "suites", index)) for index, path in enumerate(inner.texts("suites"))
-        ]
-    return [(path, ("imports", index)) for index, path in enumerate(fields.texts("imports"))]
+        inner, key = fields.at(("imports",)).replaced(value), "suites"
+    # Complains about what is no text.
+    inner.texts(key)
+    where = (*inner.steps, key)
+    items = enumerate(inner.list_at(key))
+    return [(path, (*where, index)) for index, path in items if isinstance(path, str)]
 
 
 def _text_of(

@@ -32,22 +32,17 @@ SERVER_KEYS = (
 PLANNED_SERVER_KEYS = ("url", "headers", "auth")
 
 
-def read_servers(
-    fields: Fields, variables: Variables, isolation: str, *, is_needed: bool
-) -> dict[str, ServerSpec]:
-    """The servers by name; every mistake has been complained about.
-
-    `is_needed` says that the file has tests; one that only defines others' values need not.
-    """
+def read_servers(fields: Fields, variables: Variables, isolation: str) -> dict[str, ServerSpec]:
+    """The servers of a file by name; every mistake has been complained about."""
     inner = fields.mapping_at("servers")
     if inner is None:
-        if is_needed and "servers" not in fields.mapping:
-            fields.require(("servers",), "a suite")
         return {}
     if not inner.mapping:
         fields.complain("servers", "F011", '"servers" is empty: there is nothing to test')
     found = {}
     for name in inner.mapping:
+        if not name.strip():
+            inner.complain(name, "F009", "the name of a server must not be empty")
         entry = inner.mapping_at(name)
         if entry:
             found[name] = _read_server(name, entry, variables, isolation)
@@ -79,13 +74,25 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     )
 
 
+# What is text, whatever the value is that a reference stands for.
+_TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation")
+
+
 def _filled(written: Fields, variables: Variables) -> Fields:
     """The server with its references replaced; its environment has its own way."""
     filled = {
-        key: value if key == "env" else variables.fill(value, written.at((key,)))
+        key: value if key == "env" else _filled_at(key, value, written, variables)
         for key, value in written.mapping.items()
     }
     return written.replaced(filled)
+
+
+def _filled_at(key: str, value: object, written: Fields, variables: Variables) -> object:
+    if key == "command" and isinstance(value, list):
+        place = written.at((key,))
+        return [variables.text(item, place.at((index,))) for index, item in enumerate(value)]
+    fill = variables.text if key in _TEXTS else variables.fill
+    return fill(value, written.at((key,)))
 
 
 def _command(fields: Fields) -> tuple[str, ...]:
@@ -112,8 +119,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
         if is_source(value):
             found[key] = variables.from_environment(inner, key)
         elif isinstance(value, str):
-            text = variables.fill(value, inner.at((key,)))
-            found[key] = text if isinstance(text, str) else str(text)
+            found[key] = str(variables.text(value, inner.at((key,))))
         else:
             message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
             message += f" and is {kind_of(value)}"

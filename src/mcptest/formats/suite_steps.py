@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 
 from mcptest.core.framing import encode_line
-from mcptest.core.plan import Capture, Expectation, Step, Template
+from mcptest.core.plan import Capture, Step, Template
+from mcptest.core.record import Record
 from mcptest.formats.conductor_request import use_of
-from mcptest.formats.suite_expect import BUDGETS, ExpectReader, successful
+from mcptest.formats.suite_choices import choosing
+from mcptest.formats.suite_expect import BUDGETS, Budgets, ExpectReader, successful
+from mcptest.formats.suite_variables import text_of
 from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_words import SuiteWords
 from mcptest.matching.target import parse_target
@@ -36,6 +39,14 @@ _FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
 _SAMPLE = "…"
 
 
+class _Origin(Record):
+    """What a step gets from where it stands: its id, its name, what all of the file have."""
+
+    id: str
+    name: str
+    shared: Budgets
+
+
 class StepReader:
     """Reads the calls of one file."""
 
@@ -44,24 +55,31 @@ class StepReader:
         self._words = words
         self._complaints = complaints
 
-    def read(self, fields: Fields, id: str, name: str, captured: list[str]) -> Step | None:
+    def read(
+        self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
+    ) -> Step | None:
         """The step; what it keeps is added to `captured`. None when it has mistakes."""
-        step = self._read_filled(fields, id, name, captured)
+        step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
         captures = self._captures(fields)
         captured += [capture.name for capture in captures]
         return step.but(captures=captures) if step and captures else step
 
-    def _read_filled(self, fields: Fields, id: str, name: str, captured: list[str]) -> Step | None:
-        later = {each: _SAMPLE for each in captured if each not in self._variables.values}
+    def _read_filled(self, fields: Fields, origin: _Origin, captured: list[str]) -> Step | None:
         written = {key: value for key, value in fields.mapping.items() if key in _FILLED}
-        places = [steps for each, steps in references(written) if each in captured]
-        if not places:
-            return self._made(self._filled(fields, written), id, name, self._complaints)
         needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
-        self._refuse_unknown(fields, written, captured)
+        # Complains about what nobody knows; what is captured is not known before the step.
+        values = {
+            key: self._variables.fill(value, fields.at((key,)), captured)
+            for key, value in written.items()
+        }
+        if not needs:
+            return self._made(_put(fields, written, values), origin, self._complaints)
+        self._refuse_choices(fields, needs)
         found: list[Complaint] = []
-        values = {**self._variables.values, **later, **dict.fromkeys(needs, _SAMPLE)}
-        sample = self._sample(fields, written, values, found, id, name)
+        # As they are now: what `CONFIG_DIR` means changes from file to file.
+        known = dict(self._variables.values)
+        sample = self._sample(known, needs, fields, written, origin, found)
+        places = [steps for each, steps in references(written) if each in needs]
         # What is wrong with a sample may be right with the value.
         base = len(fields.steps)
         self._complaints += [
@@ -71,46 +89,58 @@ class StepReader:
         ]
         if sample is None:
             return None
-        return sample.but(
-            template=Template(needs=needs, fill=self._filler(fields, written, id, name))
-        )
-
-    def _filled(self, fields: Fields, written: dict[str, object]) -> Fields:
-        values = {
-            key: self._variables.fill(value, fields.at((key,))) for key, value in written.items()
-        }
-        return fields.replaced({**fields.mapping, **values})
-
-    def _refuse_unknown(
-        self, fields: Fields, written: dict[str, object], captured: list[str]
-    ) -> None:
-        for key, value in written.items():
-            self._variables.fill(value, fields.at((key,)), captured)
+        filler = self._filler(known, needs, fields, written, origin)
+        return sample.but(template=Template(needs=needs, fill=filler))
 
     def _sample(
         self,
+        known: Mapping[str, object],
+        needs: tuple[str, ...],
         fields: Fields,
         written: dict[str, object],
-        values: Mapping[str, object],
+        origin: _Origin,
         complaints: list[Complaint],
-        id: str,
-        name: str,
     ) -> Step | None:
+        values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
+        try:
+            return self._with(values, fields, written, origin, complaints)
+        except ValueError:
+            return None  # two keys become one, and that has been told
+
+    def _refuse_choices(self, fields: Fields, needs: tuple[str, ...]) -> None:
+        for steps in choosing(fields.mapping.get("expect"), needs):
+            message = "a captured value can be what a matcher compares with, not choose one"
+            help = "write the target, and the name of the matcher, plugin or schema, in full"
+            fields.at(("expect", *steps)).complain("", "F013", message, help, on_key=False)
+
+    def _with(
+        self,
+        values: Mapping[str, object],
+        fields: Fields,
+        written: dict[str, object],
+        origin: _Origin,
+        complaints: list[Complaint],
+    ) -> Step | None:
+        """The step with these values; None when it refers to others, or has mistakes."""
         if any(each not in values for each, _ in references(written)):
             return None
         inner = filled(written, values)
         assert isinstance(inner, dict)
-        mapping = {**fields.mapping, **inner}
-        place = type(fields)(mapping, fields.steps, complaints)
-        return self._made(place, id, name, complaints)
+        place = type(fields)(fields.mapping, fields.steps, complaints)
+        return self._made(_put(place, written, inner), origin, complaints)
 
     def _filler(
-        self, fields: Fields, written: dict[str, object], id: str, name: str
+        self,
+        known: Mapping[str, object],
+        needs: tuple[str, ...],
+        fields: Fields,
+        written: dict[str, object],
+        origin: _Origin,
     ) -> Callable[[Mapping[str, object]], Step]:
         def fill(values: Mapping[str, object]) -> Step:
             complaints: list[Complaint] = []
-            known = {**self._variables.values, **values}
-            step = self._sample(fields, written, known, complaints, id, name)
+            given = {**known, **{name: values[name] for name in needs}}
+            step = self._with(given, fields, written, origin, complaints)
             for complaint in complaints:
                 if complaint.severity == "error":
                     raise ValueError(complaint.message)
@@ -119,27 +149,27 @@ class StepReader:
 
         return fill
 
-    def _made(self, fields: Fields, id: str, name: str, complaints: list[Complaint]) -> Step | None:
+    def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
+        reader = ExpectReader(self._words(complaints))
+        # Whatever else is wrong: its other mistakes are told as well.
+        expectation = reader.read(fields, "expect", origin.name, origin.shared)
         if len(calls) != 1:
             if calls:
                 message = f"one call at a time, and here are {' and '.join(calls)}"
                 fields.complain(calls[1], "F003", message)
-            # Its other mistakes are told as well.
-            ExpectReader(self._words(complaints)).read(fields, "expect", name)
+            fields.mapping_at("args")
             return None
-        request = self._request(fields, calls[0], id)
-        words = self._words(complaints)
-        expectation = ExpectReader(words).read(fields, "expect", name)
+        request = self._request(fields, calls[0], origin.id)
         method = _METHODS[calls[0]]
-        if expectation is None or not (expectation.assertions or "expect" in fields.mapping):
-            expectation = (expectation or Expectation()).but(assertions=successful(method))
+        if not expectation.assertions:
+            expectation = expectation.but(assertions=successful(method))
         target = fields.mapping[calls[0]]
         return Step(
             line=encode_line(request),
             method=method,
             expectation=expectation,
-            id=id,
+            id=origin.id,
             use=use_of(request),
             tool=str(target) if calls[0] == "tool" else "",
             label=f"{calls[0]} {target}",
@@ -184,6 +214,15 @@ class StepReader:
             fields.complain(name, "F009", f"the path {error}", help, on_key=False)
             return None
         return Capture(name=name, path=path, steps=steps)
+
+
+def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:
+    """The call with its values; what a prompt is given is text, whatever it was before."""
+    given, args = written.get("args"), values.get("args")
+    if "prompt" in fields.mapping and isinstance(given, dict) and isinstance(args, dict):
+        texts = map(text_of, given.values(), args.values())
+        values = {**values, "args": dict(zip(args, texts, strict=True))}
+    return fields.replaced({**fields.mapping, **values})
 
 
 def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:

@@ -11,62 +11,104 @@ from __future__ import annotations
 import re
 
 from mcptest.core.secret_names import is_secret
+from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
+from mcptest.formats.fields import Fields
 from mcptest.formats.templates import NAME, filled, references
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import TypeGuard
 
-    from mcptest.formats.fields import Fields
+    Steps = tuple[str | int, ...]
 
-__all__ = ["SOURCE_KEYS", "Variables"]
+__all__ = ["CONFIG_DIR", "SOURCE_KEYS", "Variables", "is_source", "text_of"]
 
 # What a value that comes from the environment is written with.
 SOURCE_KEYS = ("from_env", "secret_env", "default")
+
+# The folder of the file that says it; no file can set it.
+CONFIG_DIR = "CONFIG_DIR"
+
+_UNCLOSED = r"\$\{[^}]*\Z"
 
 
 class Variables:
     """The values that a file may refer to, and which of them are secrets."""
 
-    def __init__(self, environment: Mapping[str, str], given: Mapping[str, object]) -> None:
+    def __init__(self, environment: Mapping[str, str], folder: str, is_whole: bool = True) -> None:
         self._environment = environment
-        self.values: dict[str, object] = dict(given)
+        # Whether all that could set a value has been read.
+        self._is_whole = is_whole
+        self.values: dict[str, object] = {CONFIG_DIR: folder}
         self.secrets: list[str] = []
+        # Names that will be known further down in the file.
+        self._later: frozenset[str] = frozenset()
+
+    def turn_to(self, folder: str) -> None:
+        """What is read next stands in a file of this folder."""
+        self.values[CONFIG_DIR] = folder
 
     def read(self, fields: Fields) -> None:
         """Take in what stands under `variables`, each after those that it refers to."""
-        for name, value in fields.mapping.items():
+        names = list(fields.mapping)
+        for index, name in enumerate(names):
+            self._later = frozenset(names[index:]) - self.values.keys()
             if not re.fullmatch(NAME, name):
                 message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
                 fields.complain(name, "F009", message)
-            elif is_source(value):
-                self.values[name] = self.from_environment(fields, name)
+            elif name == CONFIG_DIR:
+                message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
+                fields.complain(name, "F003", message)
             else:
-                self.values[name] = self.fill(value, fields.at((name,)))
+                self.values[name] = self._value(fields, name)
+        self._later = frozenset()
+
+    def _value(self, fields: Fields, name: str) -> object:
+        value = fields.mapping[name]
+        if is_source(value):
+            return self.from_environment(fields, name)
+        key = next((key for key in value if key != "default"), "") if _may_be_source(value) else ""
+        meant = closest(key, SOURCE_KEYS[:2])
+        if meant:
+            message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
+            fields.at((name, key)).complain("", "F006", message)
+        return self.fill(value, fields.at((name,)))
 
     def from_environment(self, fields: Fields, key: str) -> str:
         """The value of `{from_env: NAME, default: …}` or `{secret_env: NAME}`."""
         inner = fields.mapping_at(key)
         assert inner is not None, "asked only where there is a mapping"
         inner.refuse_unknown(SOURCE_KEYS, (), "a value from the environment")
-        sources = [source for source in SOURCE_KEYS[:2] if source in inner.mapping]
-        if len(sources) > 1:
-            inner.complain(sources[1], "F003", "from_env and secret_env cannot both be meant")
-        name = inner.text(sources[0])
-        value = self._environment.get(name)
-        if value is None and "default" in inner.mapping and sources[0] == "from_env":
-            return inner.text("default")
-        if "default" in inner.mapping and sources[0] == "secret_env":
-            message = "a secret has no default: it would be written in this file"
-            inner.complain("default", "F006", message)
-        if value is None:
-            message = f"the environment variable {name!r} is not set"
-            inner.complain(sources[0], "F016", message, f"export {name}=… before the run")
+        source, *others = [each for each in SOURCE_KEYS[:2] if each in inner.mapping]
+        if others:
+            inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
+        default = self._default(inner, source)
+        name = inner.text(source)
+        if not name:
+            if inner.mapping[source] == "":
+                inner.complain(source, "F009", f'"{source}" is empty', on_key=False)
             return ""
-        if value and (sources[0] == "secret_env" or is_secret(name, value)):
+        value = self._environment.get(name)
+        if value is None:
+            # Whoever starts no server has every variable, and no value for it.
+            if default is None and name not in self._environment:
+                message = f"the environment variable {name!r} is not set"
+                inner.complain(source, "F016", message, f"export {name}=… before the run")
+            return default or ""
+        if value and (source == "secret_env" or is_secret(name, value)):
             self.secrets.append(value)
         return value
+
+    def _default(self, fields: Fields, source: str) -> str | None:
+        if "default" not in fields.mapping:
+            return None
+        if source == "secret_env":
+            message = "a secret has no default: it would be written in this file"
+            fields.complain("default", "F006", message)
+            return None
+        return fields.text("default")
 
     def fill(self, value: object, place: Fields, more: Iterable[str] = ()) -> object:
         """The value with its references replaced; complaints about those nobody knows.
@@ -77,8 +119,12 @@ class Variables:
         is_whole = True
         for name, steps in references(value):
             if name not in known:
-                self._complain(name, place.at(steps), known)
                 is_whole = False
+                if self._is_whole:
+                    self._complain(name, place.at(steps), known)
+        for steps in _unclosed(value):
+            message = "a ${ that is never closed is taken as it stands"
+            place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
         try:
             return filled(value, self.values) if is_whole else value
         except KeyError:
@@ -87,15 +133,44 @@ class Variables:
             place.complain("", "F003", str(error))
             return value
 
+    def text(self, value: object, place: Fields) -> object:
+        """The same where a text is wanted: a reference alone is put as text, too."""
+        return text_of(value, self.fill(value, place))
+
     def _complain(self, name: str, place: Fields, known: set[str]) -> None:
         meant = closest(name, known)
         question = f"; did you mean ${{{meant}}}?" if meant else ""
         message = f"nothing is known as {name!r}{question}"
+        if name in self._later:
+            message = f"{name!r} is set further down; a value is known only below the place"
         there = ", ".join(sorted(known)) or "none"
         help = f"there are: {there}; to mean this very text, write $${{{name}}}"
         place.complain("", "F020", message, help, on_key=False)
 
 
+def text_of(written: object, value: object) -> object:
+    """What became of a text, as a text; of anything else, as it is."""
+    return dump_json(value) if isinstance(written, str) and not isinstance(value, str) else value
+
+
 def is_source(value: object) -> bool:
     """Whether a value says that it comes from the environment."""
     return isinstance(value, dict) and ("from_env" in value or "secret_env" in value)
+
+
+def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether a mapping could be meant as a source, had it the right key."""
+    return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
+
+
+def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
+    """Where a reference is begun and never ended."""
+    if isinstance(value, str):
+        if "${" in value and re.search(_UNCLOSED, value):
+            yield steps
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from _unclosed(member, (*steps, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unclosed(item, (*steps, index))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["IGNORED", "Replacement", "Rules", "normalised"]
+__all__ = ["IGNORED", "Replacement", "Rules", "normalised", "without"]
 
 IGNORED = "<ignored>"
 
@@ -52,13 +52,17 @@ class Rules(Record):
 
 def normalised(value: object, rules: Rules) -> object:
     """The value without what is ignored, and with placeholders for what varies."""
-    for steps in rules.ignored:
+    return _Scribe(rules.replaced).value(without(value, rules.ignored), "")
+
+
+def without(value: object, ignored: Iterable[Steps]) -> object:
+    """The value without what stands at these places; it is copied as far as they reach."""
+    for steps in ignored:
         value = _without(value, steps)
-    return _Scribe(rules.replaced).value(value, "")
+    return value
 
 
 def _without(value: object, steps: Steps) -> object:
-    """A copy without what stands at the steps; the same value when nothing does."""
     step, rest = steps[0], steps[1:]
     if isinstance(value, dict):
         named = value if step is EVERY else [step] if step in value else []

@@ -14,7 +14,7 @@ from mcptest.core.paths import EVERY, parse_path
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare, is_met
-from mcptest.matching.normalising import Rules, normalised
+from mcptest.matching.normalising import Rules, normalised, without
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.shown import counted
@@ -135,12 +135,12 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object) -> Pattern:
 def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
-    too_large = _why_too_large(actual)
+    kept = without(actual, _from_here(use.rules.ignored, path))
+    too_large = _why_too_large(kept)
     if too_large:
         return Miss(why=too_large, hint=lambda: _NARROW)
-    rules = use.rules.but(ignored=_from_here(use.rules.ignored, path))
     # What an author puts in the place of something may hold a secret, too.
-    value = book.redacted(normalised(book.redacted(actual), rules))
+    value = book.redacted(normalised(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
     book.saw(use.key, value, is_same=is_same)

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 import shlex
 
+from mcptest.core.exit_codes import ExitCode
 from mcptest.core.outcome import ABSENT
+from mcptest.core.verdict import exit_code_of
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.closing_text import ending_line, totals
+from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import REPORT_FORMAT, Collected
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.folding import Folding
@@ -62,7 +64,7 @@ class AgentReporter(Collected):
         verdicts = (
             (finished.interrupted, "INTERRUPTED"),
             (finished.fault, "NOTHING RAN"),
-            (summary.failed or summary.errors, "FAILED"),
+            (exit_code_of(finished) is ExitCode.FAILED, "FAILED"),
             (finished.missed_gates, "GATE MISSED"),
             (not summary.passed, "NOTHING RAN"),
         )
@@ -82,6 +84,11 @@ class AgentReporter(Collected):
             yield from _fault_lines(finished.fault, "")
         for gate in finished.missed_gates:
             yield f"gate missed: {_short(gate)}"
+        if finished.not_run:
+            yield not_run_line(finished)
+        for suite, result in self.not_run()[:MAX_FAILURES]:
+            place = place_of(suite, result)
+            yield f"not run: {name_of(result)} ({place}): {_short(result.reason)}"
         for suite, result in self.flaky():
             attempts = counted(result.attempts, "attempt")
             yield f"flaky: {name_of(result)} ({place_of(suite, result)}): {attempts}"

@@ -16,9 +16,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.events import RunFinished, RunStarted
     from mcptest.core.outcome import Fault, Finding, Summary
+    from mcptest.core.snapshots import SnapshotReport
     from mcptest.reporters.paint import Paint
 
-__all__ = ["closing_lines", "ending_line", "totals"]
+__all__ = ["closing_lines", "ending_line", "not_run_line", "totals"]
 
 MAX_MESSAGE_CHARS = 1_000
 MAX_QUOTE_CHARS = 300
@@ -40,14 +41,47 @@ def closing_lines(
     if finished.broken_rules:
         listed = ", ".join(finished.broken_rules)
         lines.append(paint.red(f"rules broken: {visible(shorten(listed, MAX_MESSAGE_CHARS))}"))
+    if finished.snapshots:
+        lines += _snapshot_lines(finished.snapshots, paint)
     for gate in finished.missed_gates:
         lines.append(paint.red(f"gate missed: {visible(shorten(gate, MAX_MESSAGE_CHARS))}"))
+    not_run = not_run_line(finished)
+    if not_run:
+        lines.append(paint.yellow(not_run) if finished.may_leave_out else paint.red(not_run))
     ending = ending_line(started, finished)
     if ending:
         lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
     if finished.interrupted and finished.interrupted_in:
         name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
         lines.append(f'  in the middle of "{name}", whose call may have had its effect')
+    return lines
+
+
+def not_run_line(finished: RunFinished) -> str:
+    """How much of what is declared this version cannot run; nothing when it can run all."""
+    if not finished.not_run:
+        return ""
+    declared = counted(finished.not_run, "declared test")
+    accepted = "which --allow-not-run accepts"
+    if not finished.may_leave_out:
+        accepted = "which fails the run; --allow-not-run accepts it"
+    return f"{declared} cannot be run by this version of mcptest, {accepted}"
+
+
+def _snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
+    """What became of the snapshots; nothing when they are what they were."""
+    lines = []
+    for word in ("written", "updated", "removed"):
+        count = sum(len(keys) for keys in getattr(report, word).values())
+        if count:
+            lines.append(f"{counted(count, 'snapshot')} {word}")
+    for file, keys in report.stale.items():
+        named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
+        text = f"{counted(len(keys), 'stale snapshot')} of {visible(file)}: {named}"
+        lines.append(paint.yellow(f"{text} (--update-snapshots removes what no test asks for)"))
+    for file, keys in report.unstable.items():
+        named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
+        lines.append(paint.yellow(f"snapshots of {visible(file)} that varied: {named}"))
     return lines
 
 

@@ -54,8 +54,10 @@ class Collected:
         """The last event; when there was none the run was cut short, and this says so."""
         if self.last is not None:
             return self.last
-        results = (result for _, results in self.all_suites for result in results)
-        return RunFinished(summary=summary_of(results), duration_s=0.0, interrupted=True)
+        results = [result for _, results in self.all_suites for result in results]
+        not_run = sum(result.not_run for result in results)
+        summary = summary_of(results)
+        return RunFinished(summary=summary, duration_s=0.0, interrupted=True, not_run=not_run)
 
     @property
     def suites(self) -> Sequence[tuple[SuiteStarted, list[CaseResult]]]:
@@ -72,6 +74,10 @@ class Collected:
 
     def flaky(self) -> list[tuple[SuiteStarted, CaseResult]]:
         return [pair for pair in self.results() if pair[1].is_flaky]
+
+    def not_run(self) -> list[tuple[SuiteStarted, CaseResult]]:
+        """What is declared, and cannot be run by this version."""
+        return [pair for pair in self.results() if pair[1].not_run]
 
     def replay(self) -> Iterator[Event]:
         """The events once more, in the order of a run."""

@@ -12,6 +12,7 @@ import io
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
+from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.failure_text import render_result
 from mcptest.reporters.headline import name_of
@@ -78,6 +79,10 @@ class GithubReporter(Collected):
         for suite, result in self.flaky():
             properties = {**_place(suite.file, result.line), "title": f"{name_of(result)} is flaky"}
             yield _command("warning", properties, f"passed on attempt {result.attempts:,}")
+        for suite, result in self.not_run():
+            properties = _place(suite.file, result.line)
+            title = f"{name_of(result)} was not run"
+            yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:
             text = finding.message + (f" ({finding.count:,} times)" if finding.count > 1 else "")
@@ -85,6 +90,8 @@ class GithubReporter(Collected):
             yield _command("notice", {"title": title}, f"{text}\n{finding.quote}".strip())
         for gate in finished.missed_gates:
             yield _command("error", {"title": "mcptest: gate missed"}, gate)
+        if finished.not_run and not finished.may_leave_out:
+            yield _command("error", {"title": "mcptest: not run"}, not_run_line(finished))
         if finished.fault is not None:
             text = f"{finished.fault.message}\n{finished.fault.hint}".strip()
             yield _command("error", {"title": f"mcptest: {finished.fault.kind}"}, text)

@@ -142,6 +142,8 @@ def _marks(result: CaseResult) -> list[Markup]:
         marks.append(_mark(f"flaky: passed at attempt {result.attempts:,}"))
     elif result.attempts > 1:
         marks.append(_mark(f"{result.attempts:,} attempts"))
+    if result.not_run:
+        marks.append(_mark("not run: this version cannot"))
     for tag in result.tags[:MAX_TAGS]:
         marks.append(joined([" ", element("span", cut(tag, MAX_NAME_CHARS), class_="tag")]))
     hidden = len(result.tags) - MAX_TAGS

@@ -11,6 +11,7 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.verdict import exit_code_of
 from mcptest.core.visible import shorten
 from mcptest.matching.shown import counted
+from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.html_case import render_run_fault
 from mcptest.reporters.html_markup import Markup, cut, element, joined
 from mcptest.reporters.wording import render_duration
@@ -40,7 +41,7 @@ MAX_FINDINGS = 500
 # Headline, look, and what the exit status means.
 _VERDICTS = {
     ExitCode.PASSED: ("Passed", "good", "everything that was asked for ran and passed"),
-    ExitCode.FAILED: ("Failed", "bad", "at least one test failed or ended in an error"),
+    ExitCode.FAILED: ("Failed", "bad", "at least one test or check failed or ended in an error"),
     ExitCode.NO_SERVER: ("No server", "bad", "no server could be started, so no test ran"),
     ExitCode.GATE_MISSED: ("Gate missed", "bad", "the tests passed, but a gate was missed"),
     ExitCode.NOTHING_SELECTED: ("Nothing ran", "odd", "no test ran, which is never a success"),
@@ -63,16 +64,26 @@ def render_banner(started: RunStarted, finished: RunFinished) -> Markup:
         element("p", "gate missed: ", cut(gate, MAX_TEXT_CHARS), class_="missed")
         for gate in finished.missed_gates
     ]
+    if finished.not_run:
+        parts.append(element("p", not_run_line(finished), class_="missed"))
     if finished.fault is not None:
         parts.append(render_run_fault(finished.fault))
     facts = [
         ("server", cut(started.server, MAX_NAME_CHARS)),
         ("started", cut(started.started_at, MAX_NAME_CHARS)),
         ("took", render_duration(finished.duration_s)),
-        ("exit status", f"{int(status)}: {meaning}"),
+        ("exit status", f"{int(status)}: {_because(finished) or meaning}"),
     ]
     pairs = (joined([element("dt", name), element("dd", text)]) for name, text in facts if text)
     return element("header", *parts, element("dl", *pairs, class_="facts"), class_=f"banner {look}")
+
+
+def _because(finished: RunFinished) -> str:
+    """Why a run failed in which no test did; nothing when there is no more to say."""
+    has_failed = finished.summary.failed or finished.summary.errors
+    if has_failed or not finished.not_run or exit_code_of(finished) is not ExitCode.FAILED:
+        return ""
+    return "declared tests cannot be run by this version"
 
 
 def _counts(summary: Summary) -> Markup:

@@ -53,11 +53,13 @@ class JsonReporter:
         self._suites: list[tuple[SuiteStarted, list[Members]]] = []
         self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
         self._flaky = 0
+        self._not_run = 0
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
             self._counts[event.result.status] += 1
             self._flaky += event.result.is_flaky
+            self._not_run += event.result.not_run
             members = case_members(event.result, all_logs=self._all_logs)
             self._suites[-1][1].append(members)
         elif isinstance(event, SuiteStarted):
@@ -91,6 +93,8 @@ class JsonReporter:
             "coverage": coverage_members(finished.coverage),
             "gates": list(finished.missed_gates),
             "broken_rules": list(finished.broken_rules),
+            "not_run": finished.not_run,
+            "not_run_allowed": finished.may_leave_out,
             "error": error,
             "interrupted": finished.interrupted,
             "interrupted_in": finished.interrupted_in or None,
@@ -101,7 +105,9 @@ class JsonReporter:
 
     def _cut_short(self) -> RunFinished:
         summary = Summary.of(self._counts).but(flaky=self._flaky)
-        return RunFinished(summary=summary, duration_s=0.0, interrupted=True)
+        return RunFinished(
+            summary=summary, duration_s=0.0, interrupted=True, not_run=self._not_run
+        )
 
 
 def render_failure(
@@ -125,6 +131,8 @@ def render_failure(
         "coverage": None,
         "gates": [],
         "broken_rules": [],
+        "not_run": 0,
+        "not_run_allowed": False,
         "error": {
             "kind": kind,
             "message": message,

@@ -12,6 +12,7 @@ from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStar
 from mcptest.core.outcome import CaseResult, Fault
 from mcptest.core.visible import visible
 from mcptest.matching.diff import DiffLine
+from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.failure_text import (
     fault_headline,
     place_line,
@@ -82,6 +83,8 @@ class JunitReporter:
         for gate in finished.missed_gates if finished else ():
             missed = CaseResult(name="the gate is reached", status="failed", line=0, reason=gate)
             results.append(missed)
+        if finished and finished.not_run and not finished.may_leave_out:
+            results.append(_left_out(not_run_line(finished)))
         suite = _Suite("mcptest", "")
         for result in results:
             suite.add(result)
@@ -134,6 +137,11 @@ def _errored(name: str, fault: Fault) -> CaseResult:
     return CaseResult(name=name, status="error", line=0, fault=fault)
 
 
+def _left_out(reason: str) -> CaseResult:
+    name = "every declared test can be run"
+    return CaseResult(name=name, status="failed", line=0, reason=reason)
+
+
 def _case_element(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
     attributes = {"name": result.name, "classname": _dotted(file) or "mcptest"}
     if file:
@@ -147,10 +155,12 @@ def _case_element(result: CaseResult, file: str, more: Sequence[DiffLine]) -> st
 
 
 def _properties(result: CaseResult) -> str:
-    """What JUnit has no element for: tags, and how often a test was tried."""
+    """What JUnit has no element for: tags, how often a test was tried, that it cannot be run."""
     pairs = [("tag", tag) for tag in result.tags]
     if result.attempts > 1:
         pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
+    if result.not_run:
+        pairs.append(("not_run", "true"))
     tags = [
         _tag("property", {"name": name, "value": value}, is_empty=True) for name, value in pairs
     ]

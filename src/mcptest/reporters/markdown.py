@@ -10,7 +10,7 @@ import re
 
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
-from mcptest.reporters.closing_text import ending_line
+from mcptest.reporters.closing_text import ending_line, not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import never_exercised, percent_text
 from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
@@ -62,6 +62,10 @@ class MarkdownReporter(Collected):
             (finished.fault, "no test could run"),
             (bad, f"{bad:,} of {counted(summary.total, 'test')} did not pass"),
             (finished.interrupted, f"interrupted, {passed}"),
+            (
+                finished.not_run and not finished.may_leave_out,
+                f"{passed}, but {counted(finished.not_run, 'declared test')} cannot be run",
+            ),
             (finished.missed_gates, f"{passed}, but a gate was missed"),
             (not summary.passed, "no test ran"),
         )
@@ -81,6 +85,8 @@ class MarkdownReporter(Collected):
             yield f"**{ending[:1].upper()}{ending[1:]}.**"
         for gate in finished.missed_gates:
             yield f"**Gate missed:** {code_span(gate)}"
+        if finished.not_run:
+            yield f"**{not_run_line(finished)}.**"
 
     def _suite_table(self) -> str:
         rows = [
@@ -121,6 +127,13 @@ class MarkdownReporter(Collected):
         if flaky:
             yield "### Flaky"
             yield _bullets(flaky)
+        not_run = [
+            f"{code_span(name_of(result))}: {code_span(result.reason)}"
+            for _, result in self.not_run()
+        ]
+        if not_run:
+            yield "### Not run"
+            yield _bullets(not_run)
         findings = [_finding(each.message, each.count) for each in self.finished.findings]
         if findings:
             yield "### Notes about the server"

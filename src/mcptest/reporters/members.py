@@ -82,6 +82,8 @@ def case_members(result: CaseResult, *, all_logs: bool) -> Members:
     }
     if result.status == "skipped" or result.reason:
         members["reason"] = result.reason
+    if result.not_run:
+        members["not_run"] = True
     if result.tags:
         members["tags"] = list(result.tags)
     if result.attempts > 1:

@@ -62,6 +62,8 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
             hazards=tuple(dict.fromkeys(each for end in ends for each in end.conformance.hazards)),
         ),
         broken_rules=tuple(dict.fromkeys(id for end in ends for id in end.broken_rules)),
+        not_run=sum(end.not_run for end in ends),
+        may_leave_out=all(end.may_leave_out for end in ends if end.not_run),
     )
     return merged
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.visible import shorten, visible
-from mcptest.reporters.closing_text import ending_line, totals
+from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import percent_shown, percent_text
 from mcptest.reporters.folding import Folding
@@ -37,6 +37,9 @@ class MinimalReporter(Collected):
             name, place = name_of(result), place_of(suite, result)
             same_as = folding.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
+        for suite, result in self.not_run():
+            reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
+            yield f"NOT RUN {place_of(suite, result)} {name_of(result)}: {reason}"
         for gate in self.finished.missed_gates:
             yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
         if self.finished.fault is not None:
@@ -47,5 +50,5 @@ class MinimalReporter(Collected):
         parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
         if percent_shown(finished.coverage) is not None:
             parts.append(f"coverage {percent_text(finished.coverage)}")
-        ending = ending_line(self.started, finished)
-        return "; ".join([*parts, ending] if ending else parts)
+        parts += [not_run_line(finished), ending_line(self.started, finished)]
+        return "; ".join(part for part in parts if part)

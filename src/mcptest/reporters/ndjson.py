@@ -108,6 +108,8 @@ def _finished_members(event: RunFinished) -> Members:
         "findings": [finding_members(finding) for finding in event.findings],
         "coverage": coverage_members(event.coverage),
         "gates": list(event.missed_gates),
+        "not_run": event.not_run,
+        "not_run_allowed": event.may_leave_out,
         "error": None if event.fault is None else fault_members(event.fault),
         "interrupted": event.interrupted,
         "interrupted_in": event.interrupted_in or None,

@@ -40,6 +40,7 @@ _RULES = {
     "gate-missed": "A quality gate was not reached.",
     "run-interrupted": "The run did not come to its end.",
     "flaky-test": "A test passed only when it was tried again.",
+    "test-not-run": "A declared test cannot be run by this version of mcptest.",
 }
 
 
@@ -86,6 +87,10 @@ class SarifReporter(Collected):
         for suite, result in self.flaky():
             text = f"{name_of(result)}: passed on attempt {result.attempts:,}"
             yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
+        level = "note" if self.finished.may_leave_out else "error"
+        for suite, result in self.not_run():
+            text = f"{name_of(result)}: {result.reason}"
+            yield result_of("test-not-run", level, text, location(suite.file, result.line))
         for finding in self.finished.findings:
             yield self._of_finding(finding)
         for gate in self.finished.missed_gates:

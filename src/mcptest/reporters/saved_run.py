@@ -95,8 +95,21 @@ def _run(report: SavedPart) -> Collected:
         missed_gates=report.texts("gates"),
         conformance=_conformance(report),
         broken_rules=report.texts("broken_rules"),
+        not_run=_not_run(report, run),
+        may_leave_out=report.flag("not_run_allowed", default=False),
     )
     return run
+
+
+def _not_run(report: SavedPart, run: Collected) -> int:
+    """How many tests could not be run, as the report and its tests both say."""
+    counted_ = sum(result.not_run for _, results in run.all_suites for result in results)
+    written = report.count("not_run", counted_)
+    # Of a run that never began there are no tests to count.
+    if written != counted_ and run.all_suites:
+        message = f"not_run is {written:,}, but counted from suites it is {counted_:,}"
+        raise SavedPartError("F009", message)
+    return written
 
 
 def _conformance(report: SavedPart) -> CaptureScore:
@@ -203,6 +216,7 @@ def _result(part: SavedPart) -> CaseResult:
         tags=part.texts("tags"),
         attempts=max(1, part.count("attempts", 1)),
         log=tuple(map(_log_line, part.parts("log"))),
+        not_run=part.flag("not_run", default=False),
     )
 
 

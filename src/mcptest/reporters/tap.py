@@ -13,7 +13,7 @@ import re
 from mcptest.core.outcome import ABSENT, CaseResult
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import shown
-from mcptest.reporters.closing_text import ending_line
+from mcptest.reporters.closing_text import ending_line, not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.headline import diagnostic_line, headline, name_of
@@ -74,6 +74,9 @@ class TapReporter(Collected):
         for gate in finished.missed_gates:
             message = visible(shorten(gate, MAX_TAIL_CHARS))
             yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
+        if finished.not_run and not finished.may_leave_out:
+            members = {"message": not_run_line(finished), "severity": "fail"}
+            yield False, "every declared test can be run", _block(members)
         if finished.interrupted:
             ending = ending_line(self.started, finished)
             members = {"message": ending, "severity": "error"}
@@ -84,6 +87,8 @@ class TapReporter(Collected):
             times = f" ({finding.count:,} times)" if finding.count > 1 else ""
             yield f"note: {visible(shorten(finding.message, MAX_TAIL_CHARS))}{times}"
         yield from coverage_lines(self.finished.coverage)
+        if self.finished.not_run and self.finished.may_leave_out:
+            yield not_run_line(self.finished)
         if self.finished.bailed:
             yield ending_line(self.started, self.finished)
 

@@ -145,8 +145,9 @@ class TerminalReporter:
 
     def _remark(self, result: CaseResult, same_as: str | None) -> str:
         if result.status == "skipped":
+            word = "not run" if result.not_run else "skipped"
             reason = f": {visible(result.reason)}" if result.reason else ""
-            return self._paint.yellow(f"(skipped{reason})")
+            return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
         tries = f", {counted(result.attempts, 'attempt')}" if result.attempts > 1 else ""
         remark = self._paint.dim(f"({took}{tries}){same_as or ''}")

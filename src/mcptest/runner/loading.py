@@ -8,6 +8,7 @@ from functools import partial
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
 from mcptest.core.record import Record
+from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
 from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_suites, read_text
@@ -23,8 +24,10 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.snapshots import SnapshotMode
     from mcptest.matching.registry import Registry
     from mcptest.plugins.desk import PluginDesk
+    from mcptest.runner.snapshots import Snapshots
 
     Loader = Callable[
         [str, str, Registry, Mapping[str, str], Callable[[str], str]],
@@ -57,6 +60,12 @@ class Wanted(Record):
     timeout_s: float | None = None
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
+    snapshots: SnapshotMode | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no test of the files is left out."""
+        return self.selection.but(shard=None) == Selection()
 
 
 class Plan(Record):
@@ -65,6 +74,8 @@ class Plan(Record):
     suites: tuple[tuple[Suite, ServerSpec], ...]
     warnings: tuple[Diagnostic, ...] = ()
     plugins: PluginDesk | None = None
+    snapshots: Snapshots | None = None
+    is_whole: bool = True
 
     @property
     def total(self) -> int:
@@ -85,7 +96,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
-    shelf = Shelf(servers.plugins_of)
+    shelf = Shelf(servers.plugins_of, wanted.snapshots)
     # Where the command line names the server, what files say of theirs need not be complete.
     is_named = bool(wanted.server_command or wanted.config)
     known = Unneeded(environment) if is_named else environment
@@ -95,7 +106,16 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         raise FormatError(mistakes)
     selected = select(suites, wanted.selection)
     paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
-    return Plan(suites=tuple(paired), warnings=tuple(warnings), plugins=shelf.desk)
+    plan = Plan(
+        suites=tuple(paired),
+        warnings=tuple(warnings),
+        plugins=shelf.desk,
+        snapshots=shelf.snapshots,
+        is_whole=wanted.is_whole,
+    )
+    if shelf.snapshots and plan.secrets:
+        shelf.snapshots.redact = redactor(plan.secrets)
+    return plan
 
 
 def _key(suite: Suite) -> tuple[str, str]:
@@ -164,6 +184,7 @@ def _load(
         folder=os.path.abspath(os.path.dirname(file)),
         read_beside=read_beside,
         registry_with=lambda plugins: shelf.registry_with(file, plugins),
+        book_of=shelf.book_of,
     )
     return load_suite(text, file, context)
 

@@ -103,7 +103,7 @@ class _ParallelRun:
         self._plan = plan
         self._options = options
         self._launcher = launcher
-        self._tell = heard_by(tell, options.gates)
+        self._tell = heard_by(tell, options)
         self._lanes = [_Lane(suite, spec) for suite, spec in plan.suites]
         self._next_job = 0
         self._turn = 0
@@ -154,11 +154,12 @@ class _ParallelRun:
                 desk.open(guardian, interrupts)
             try:
                 for job in jobs:
-                    plan = Plan(suites=(self._plan.suites[job],))
+                    plan = Plan(suites=(self._plan.suites[job],), snapshots=self._plan.snapshots)
                     options = self._options.but(
                         may_give_up=self._may_give_up(job),
                         min_coverage=None,
                         gates=None,
+                        snapshots=None,
                         strict_invariants=False,
                     )
                     run = Run(plan, options, launcher, send)

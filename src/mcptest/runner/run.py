@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from mcptest.runner.gates import GateWatch
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
+    from mcptest.runner.snapshot_watch import SnapshotWatch
 
 __all__ = [
     "Run",
@@ -59,6 +60,7 @@ class RunOptions(Record):
     min_coverage: float | None = None
     strict_invariants: bool = False
     gates: GateWatch | None = None
+    snapshots: SnapshotWatch | None = None
     allow_not_run: bool = False
     # Whether a first server that cannot be started ends the whole run.
     may_give_up: bool = True
@@ -73,17 +75,18 @@ def run_plan(
     return finished, run.keeper.captures
 
 
-def heard_by(tell: Listener, gates: GateWatch | None) -> Listener:
-    """A listener that lets the gates hear everything first."""
-    if gates is None:
+def heard_by(tell: Listener, options: RunOptions) -> Listener:
+    """A listener that lets gates and snapshots hear everything first."""
+    first = [watch.hear for watch in (options.gates, options.snapshots) if watch]
+    if not first:
         return tell
-    hear = gates.hear
 
-    def both(event: Event) -> None:
-        hear(event)
+    def all_of_them(event: Event) -> None:
+        for hear in first:
+            hear(event)
         tell(event)
 
-    return both
+    return all_of_them
 
 
 class Run:
@@ -92,7 +95,7 @@ class Run:
     def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
         self._plan = plan
         self._options = options
-        self._tell = heard_by(tell, options.gates)
+        self._tell = heard_by(tell, options)
         self.keeper = Keeper(launcher)
         self._performer = Performer(self.keeper)
         self.uses = self._performer.uses
@@ -194,6 +197,8 @@ class Run:
             may_follow = following and following.skip is None and spec.isolation != "test"
             next_case = following if may_follow else None
             result = self._performer.perform(case, spec, retries, next_case)
+        if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
+            result = result.but(snapshots=taken)
         self._current = ""
         self._tally.add(result)
         self._tell(CaseFinished(result=result))
@@ -254,6 +259,8 @@ def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
         return finished
     missed = tuple(_missed_coverage(finished, options))
     missed += tuple(options.gates.missed(finished)) if options.gates else ()
+    if options.snapshots:
+        finished = finished.but(snapshots=options.snapshots.settle(finished))
     if options.allow_not_run:
         finished = finished.but(may_leave_out=True)
     finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from mcptest.matching.builtins import builtin_registry
@@ -11,8 +12,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mcptest.core.plan import PluginSpec
+    from mcptest.core.snapshots import SnapshotMode
     from mcptest.matching.registry import Matcher, Registry
     from mcptest.plugins.desk import PluginDesk
+    from mcptest.runner.snapshots import Book, Snapshots
 
 __all__ = ["Shelf"]
 
@@ -23,10 +26,26 @@ _SIGN = "plugin"
 class Shelf:
     """One registry for all files that ask no plugin, and one for each of the others."""
 
-    def __init__(self, plugins_of: Callable[[str], Iterable[PluginSpec]]) -> None:
-        self._registry = builtin_registry(time.time, outside=_installed)
+    def __init__(
+        self,
+        plugins_of: Callable[[str], Iterable[PluginSpec]],
+        snapshots: SnapshotMode | None = None,
+    ) -> None:
+        self._registry = builtin_registry(time.time, outside=self._installed)
+        self._found: list[Matcher] | None = None
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
+        self._mode = snapshots
+        self.snapshots: Snapshots | None = None
+
+    def book_of(self, file: str) -> Book:
+        """The snapshots of a suite."""
+        from mcptest.runner.snapshots import Snapshots, mode_of  # noqa: PLC0415  # see below
+
+        if self.snapshots is None:
+            mode = self._mode or mode_of(update=False, force=False, environment=os.environ)
+            self.snapshots = Snapshots(mode)
+        return self.snapshots.book(file)
 
     def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
         """The registry for a suite, which may declare plugins of its own."""
@@ -43,9 +62,11 @@ class Shelf:
         # Most runs have no plugins, and starting is part of the product.
         return self.registry_with(file, ())
 
+    def _installed(self) -> list[Matcher]:
+        """The matchers of packages, which are asked for them once."""
+        if self._found is None:
+            # Looking for them takes longer than a small run.
+            from mcptest.plugins.installed import installed_matchers  # noqa: PLC0415
 
-def _installed() -> Iterable[Matcher]:
-    # Looking for them takes longer than a small run.
-    from mcptest.plugins.installed import installed_matchers  # noqa: PLC0415
-
-    return installed_matchers()
+            self._found = installed_matchers()
+        return self._found

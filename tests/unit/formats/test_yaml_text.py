@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.formats.yaml_text import Remarked, quoted, render_yaml
 from mcptest.formats.document import read_document
 from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.yaml_text import Lines, Remarked, quoted, render_yaml
 
 # Half a surrogate pair cannot be written in UTF-8 at all.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
@@ -41,6 +41,19 @@ def test_a_value_comes_back_from_both_readers_as_it_was(value: object) -> None:
     assert same(read_fully(text, "a.yml")[0], document)
 
 
+# What makes the writing of lines hard: breaks, blanks, signs of YAML, characters nobody sees.
+LINES = st.text(st.sampled_from("\n\n\n  \tab#:-|>'\"\\%&*!?{}[],\x00\x85\u2028é"), max_size=30)
+
+
+@given(LINES)
+def test_a_text_comes_back_from_its_lines_as_it_was(text: str) -> None:
+    lines = Lines(text=text)
+    written = {"a": lines, "b": [lines, [lines], {"c": lines, "d": 1}], "e": [[[lines]], lines]}
+    meant = {"a": text, "b": [text, [text], {"c": text, "d": 1}], "e": [[[text]], text]}
+    assert read_document(render_yaml(written), "a.yml").value == meant
+    assert read_fully(render_yaml(written), "a.yml")[0] == meant
+
+
 @given(TEXTS, TEXTS)
 def test_a_remark_changes_no_value(remark: str, value: str) -> None:
     item = Remarked(remarks=(remark,), value={"it": value})
@@ -62,6 +75,29 @@ def test_plain_keys_stand_without_quotes_and_text_in_quotes() -> None:
 
 def test_a_list_in_a_list_is_in_brackets() -> None:
     assert render_yaml([[1, ["a"]], {"b": [2]}]) == '- [1, ["a"]]\n- b:\n    - 2\n'
+
+
+def test_a_long_list_in_a_list_has_lines_of_its_own() -> None:
+    long = ["a" * 40, {"b": "c" * 40}]
+    text = render_yaml([[1], long])
+    assert text == f'- [1]\n- - "{"a" * 40}"\n  - b: "{"c" * 40}"\n'
+    assert read_document(text, "a.yml").value == [[1], long]
+
+
+@pytest.mark.parametrize("length", [990, 1000, 1030, 5000])
+def test_a_key_of_any_length_comes_back(length: int) -> None:
+    value = {"k" * length: 1, "é" * length: {"a": [{"\x00" * length: "b"}]}}
+    assert read_document(render_yaml(value), "a.yml").value == value
+
+
+def test_a_text_of_several_lines_stands_as_it_reads() -> None:
+    value = {"a": Lines(text="one\n  two\n\nthree"), "b": [Lines(text="four\n")]}
+    assert render_yaml(value) == "a: |-\n  one\n    two\n\n  three\nb:\n  - |\n    four\n"
+
+
+@pytest.mark.parametrize("text", ["", "\n", "a \nb", "a\t\nb", "\na", "a\n\n", "a\x1bb\nc", "a\rb"])
+def test_a_text_that_an_editor_or_a_reader_could_change_stays_in_quotes(text: str) -> None:
+    assert render_yaml({"a": Lines(text=text)}) == f"a: {quoted(text)}\n"
 
 
 def test_remarked_items_are_set_apart_by_a_blank_line() -> None:

@@ -174,14 +174,31 @@ def test_a_program_with_threads_that_is_killed_ends_the_input_of_its_plugin(
     """Beside threads nobody is forked, so nobody is left who could do more than that."""
     text = """
 threading.Thread(target=signal.pause, daemon=True).start()
-host.call('echo', 1)
-signal.pause()
+host.call('announced')
 """
     with program("at-home", text) as process:
         caller = listener.next_caller()
+        assert caller.next_word() == "asked"
         process.kill()
         assert caller.next_word() == "end of stdin"
         assert caller.is_dead_within(LONG_S)
+
+
+@pytest.mark.parametrize("is_threaded", [False, True])
+def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool) -> None:
+    """Python does not know all threads; `_thread` stands for those of libraries."""
+    text = """
+import _thread, signal, sys
+from mcptest.plugins.alone import own_guardian
+if sys.argv[1:]:
+    _thread.start_new_thread(signal.pause, ())
+guardian = own_guardian()
+guardian.dismiss()
+print(type(guardian).__name__)
+"""
+    words = [sys.executable, "-c", text, *(["threaded"] if is_threaded else [])]
+    told = subprocess.run(words, capture_output=True, timeout=LONG_S, check=True).stdout
+    assert told == (b"NoGuardian\n" if is_threaded else b"Guardian\n")
 
 
 def test_a_program_that_ends_without_closing_leaves_nobody(listener: Listener) -> None:
