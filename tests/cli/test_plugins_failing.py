@@ -100,7 +100,7 @@ def test_a_plugin_that_does_not_answer_in_time_is_an_error_with_the_limit_of_the
 
 
 def test_an_answer_that_comes_late_is_not_taken_for_the_next_one(tmp_path: Path) -> None:
-    config_with(tmp_path, call_timeout="1s")
+    config_with(tmp_path, call_timeout="2s")
     ended = run_tests(tmp_path, asking("geo.late"), asking("geo.settle"), words=())
     assert statuses(ended) == ["error", "error"]
     assert 'with "in time", which is no verdict' in results(ended)[1]["error"]["message"]
@@ -197,7 +197,7 @@ def test_a_plugin_sees_the_end_of_its_input_when_the_run_is_over(
 def test_one_that_ignores_the_end_of_its_input_is_killed_with_its_child(
     words: tuple[str, ...], tmp_path: Path, listener: Listener
 ) -> None:
-    config_with(tmp_path, "stubborn", call_timeout="2s")
+    config_with(tmp_path, "stubborn", call_timeout="3s")
     ended = run_tests(tmp_path, asking("geo.same:Paris"), words=words, **listener.environment)
     assert (ended.code, ended.report()["findings"]) == (0, [])
     family, leader = family_of(listener)

@@ -204,6 +204,24 @@ def test_a_check_that_never_ends_is_ended_and_the_run_goes_on(body: str, tmp_pat
     assert results(ended)[0]["error"]["kind"] == "pattern_too_slow"
 
 
+@pytest.mark.parametrize(
+    ("body", "how"),
+    [
+        ("    import os; os._exit(7)", "exit status 7"),
+        ("    import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9"),
+    ],
+)
+def test_a_check_that_ends_its_process_is_no_fault_of_ours(
+    body: str, how: str, tmp_path: Path
+) -> None:
+    environment = install(tmp_path, with_check(body))
+    ended = run(tmp_path, environment, saying("a", "match:words:3"), case("other"))
+    assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
+    fault = results(ended)[0]["error"]
+    message = f"a matcher ended the process that judged the answer: {how}"
+    assert (fault["kind"], fault["message"]) == ("plugin_failed", message)
+
+
 def test_words_for_what_is_wanted_that_break_do_not_cost_the_verdict(tmp_path: Path) -> None:
     module = MODULE.replace('return f"text of at most {limit} words"', "raise KeyError")
     ended = run(tmp_path, install(tmp_path, module), saying("a b c d", "match:words:3"))

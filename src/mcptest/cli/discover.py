@@ -148,7 +148,7 @@ def proven_suite(
     if block is not None and block["name"] == os.path.basename(visit.spec.command[0]):
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
-    results = _results(text, file, visit.spec, launcher)
+    results = visit.cleaned(_results(text, file, visit.spec, launcher))
     probes = [
         probe if result.status in ("passed", "skipped") else probe.but(skip=_why(result))
         for probe, result in zip(probes, results, strict=True)

@@ -8,7 +8,13 @@ import time
 
 from mcptest import __version__
 from mcptest.cli.options import Option
-from mcptest.cli.output import StandardOutput, complain, is_terminal, wants_colour
+from mcptest.cli.output import (
+    StandardOutput,
+    complain,
+    hide_secrets,
+    is_terminal,
+    wants_colour,
+)
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.strict_json import dump_json
@@ -80,6 +86,7 @@ def _columns() -> int:
 
 def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]) -> int:
     """Open the server, do the work, and stop it whatever happens; the exit status."""
+    hide_secrets(spec.secrets)
     progress = _Progress(spec.name)
     with Interrupts() as interrupts:
         guardian = Guardian(adopts_orphans=True)
@@ -112,7 +119,7 @@ def _visit(
         status = int(ExitCode.FAILED)
         status = work(visit, launcher)
     except ServerError as error:
-        fault = error.fault
+        fault = visit.cleaned(error.fault)
     finally:
         visit.close()
     if fault:

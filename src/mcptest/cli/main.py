@@ -44,6 +44,7 @@ COMMANDS = {
     "exec": ("exec", "serve an SDK over standard input and output"),
     "report": ("report", "render a saved run again, or merge several into one"),
     "plugin": ("plugin", "call a plugin and show its answer, or list plugins"),
+    "schema": ("schema", "print the JSON Schema of a file format, for editors"),
 }
 
 

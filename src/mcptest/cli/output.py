@@ -10,16 +10,19 @@ import sys
 import time
 
 from mcptest.core.errors import UsageError
+from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+    from typing import Any, TextIO
 
 __all__ = [
     "StandardOutput",
     "check_writable",
     "complain",
+    "hide_secrets",
     "is_special",
     "is_terminal",
     "open_special",
@@ -91,6 +94,25 @@ def complain(text: str) -> None:
     with contextlib.suppress(OSError):
         sys.stderr.write(text)
         sys.stderr.flush()
+
+
+class _Blanked:
+    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker."""
+
+    def __init__(self, stream: TextIO, secrets: Iterable[str]) -> None:
+        self._stream = stream
+        self._redact = redactor(secrets)
+
+    def write(self, text: str) -> int:
+        return self._stream.write(self._redact(text))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def hide_secrets(secrets: Iterable[str]) -> None:
+    """From here on nothing that is said on standard error holds any of these."""
+    sys.stderr = _Blanked(sys.stderr, secrets)  # type: ignore[assignment]  # as good as one
 
 
 def _open_closed_streams() -> None:

@@ -27,7 +27,15 @@ PLUGIN = Option(
 
 def plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
     """The plugins that a command line declares, in its order."""
-    return tuple(map(_plugin, arguments.all("--plugin")))
+    found: dict[str, PluginSpec] = {}
+    for text in arguments.all("--plugin"):
+        spec = _plugin(text)
+        other = found.setdefault(spec.name, spec)
+        if other is not spec:
+            owners = f"{visible(other.owner)} and {visible(spec.owner)}"
+            message = f"the plugin {spec.name!r} has two owners: {owners}"
+            raise UsageError(message, "give one of them another name")
+    return tuple(found.values())
 
 
 def _plugin(text: str) -> PluginSpec:

@@ -9,7 +9,7 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, is_special
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.redaction import redactor
+from mcptest.core.redaction import why_not_blanked
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 from mcptest.wire.guardian import Guardian
@@ -120,8 +120,8 @@ def _secret(variable: str) -> str:
         question = f"; did you mean {visible(meant)}?" if meant else ""
         message = f"--redact {visible(variable)}: there is no such environment variable{question}"
         raise UsageError(message, "it names a variable whose value must not be in the capture")
-    if redactor([value])(value) == value:
-        message = f"--redact {visible(variable)}: its value is too short to be blanked"
+    if reason := why_not_blanked(value):
+        message = f"--redact {visible(variable)}: its value {reason}"
         raise UsageError(message, "it would be found in every other word")
     return value
 

@@ -7,7 +7,7 @@ import os
 import time
 
 from mcptest.cli.options import Command
-from mcptest.cli.output import complain
+from mcptest.cli.output import complain, hide_secrets
 from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
@@ -72,6 +72,7 @@ def run(arguments: Arguments) -> int:
     _kept.append(plan)
     if collectors:
         plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
+    hide_secrets(plan.secrets)
     reports.open(plan.secrets)
     try:
         finished = _run_and_report(plan, limits, arguments, reports)

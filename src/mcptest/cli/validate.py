@@ -12,6 +12,7 @@ from mcptest.cli.wanted import file_format
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import visible
 from mcptest.runner.loading import Wanted, load_suites
 
 TYPE_CHECKING = False
@@ -26,9 +27,12 @@ def validate(arguments: Arguments) -> int:
     """Report every mistake in the files; the exit status."""
     if not arguments.paths:
         raise UsageError("mcptest validate needs a file, a folder or a glob")
+    config = arguments.last("--config")
+    if config and not os.path.exists(config):
+        raise UsageError(f"there is no config file {visible(config)!r}")
     asked = Wanted(
         paths=arguments.paths,
-        config=arguments.last("--config"),
+        config=config,
         format=file_format(arguments),
         plugins=plugins(arguments),
     )
@@ -72,7 +76,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
-            help="read all files as conductor, cases or suite; default: by their names or their text",
+            help="read all files as conductor, cases or suite; default: by their names, else their text",
         ),
     ),
     examples=("mcptest validate tests/", "mcptest validate tests/ --json"),

@@ -55,15 +55,17 @@ class Redactor:
             self._plain = text
             return text
         blanked = self._blanked(raw)
-        return text if blanked is raw else blanked.decode("utf-8", "surrogatepass")
+        return text if blanked is raw else _text(blanked)
 
     def places(self, text: str) -> list[Place]:
         """From where to where secrets stand in a text; none overlap."""
         raw = text.encode("utf-8", "surrogatepass")
+        if not self._may_hold(raw):
+            return []
         found = _merged([*self._found_in(raw), *self._hidden(raw)])
         if text.isascii():
             return found
-        return [(_characters(raw[:start]), _characters(raw[:end])) for start, end in found]
+        return [(len(_text(raw[:start])), len(_text(raw[:end]))) for start, end in found]
 
     def _may_hold(self, raw: bytes) -> bool:
         """Whether a text must be looked at closely. Most need not, so this is quick."""
@@ -155,5 +157,9 @@ def _merged(places: Iterable[Place]) -> list[Place]:
     return kept
 
 
-def _characters(raw: bytes) -> int:
-    return len(raw.decode("utf-8", "surrogatepass"))
+def _text(raw: bytes) -> str:
+    try:
+        return raw.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        # A secret that is not UTF-8 has taken half of a character with it.
+        return raw.decode("utf-8", "replace")

@@ -41,6 +41,7 @@ CODES = {
     "F021": "unknown plugin",
     "W001": "slip that is accepted",
     "W002": "tests left out on purpose",
+    "W003": "secret that cannot be blanked",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import dump_json
+from mcptest.core.visible import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 def _call_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if not isinstance(message["method"], str):
-        yield "method", f'"method" must be text and is {dump_json(message["method"])[:60]}'
+        yield "method", f'"method" must be text and is {_shown(message["method"])}'
     if "id" in message and not _is_id(message["id"]):
-        yield "id", f'"id" must be text or an integer and is {dump_json(message["id"])[:60]}'
+        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
     if not isinstance(message.get("params", {}), (dict, list)):
         yield "params", '"params" must be an object or an array'
 
@@ -117,7 +118,7 @@ def _response_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     elif "result" not in message and "error" not in message:
         yield "", 'a response must carry "result" or "error"'
     if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
-        yield "id", f'"id" must be text or an integer and is {dump_json(message["id"])[:60]}'
+        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
     if "result" in message and message.get("id") is None:
         yield "id", "a result must carry the id of its request"
     if "error" in message:
@@ -130,10 +131,14 @@ def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
         return
     code = error.get("code", ABSENT)
     if type(code) is not int:
-        seen = "missing" if code is ABSENT else dump_json(code)[:60]
+        seen = "missing" if code is ABSENT else _shown(code)
         yield "error.code", f'"error.code" must be an integer and is {seen}'
     if not isinstance(error.get("message"), str):
         yield "error.message", '"error.message" must be text'
+
+
+def _shown(value: object) -> str:
+    return shorten(dump_json(value), 60)
 
 
 def _is_id(id: object) -> bool:

@@ -29,7 +29,7 @@ _OUR_WORDS = frozenset(
 
 # Fields that hold a JSON value from a file or a server; other numbers are counts of ours, and
 # those that end in _s are times.
-_PAYLOADS = frozenset(["actual", "expected", "request", "response"])
+_PAYLOADS = frozenset(["actual", "expected", "request", "response", "value"])
 _NUMBERS = (int, float, bool)
 
 
@@ -74,13 +74,10 @@ def redact_bytes(raw: bytes, redact: Redact) -> bytes:
     return redact(text).encode("utf-8", "surrogateescape")
 
 
-def redact_cut(
-    raw: bytes, redact: Redact, *, at_start: bool = False, at_end: bool = False
-) -> bytes:
-    """The same for bytes of which only a part was kept: half a secret may stand at its ends."""
-    before, after = (_CUT if at_start else b""), (_CUT if at_end else b"")
-    blanked = redact_bytes(before + raw + after, redact)
-    return blanked.removeprefix(before).removesuffix(after)
+def redact_cut(raw: bytes, redact: Redact) -> bytes:
+    """The same for a part of what came, with half a secret at its beginning or end perhaps."""
+    blanked = redact_bytes(_CUT + raw + _CUT, redact)
+    return blanked.removeprefix(_CUT).removesuffix(_CUT)
 
 
 def _gather(value: Any, texts: list[str]) -> None:

@@ -30,6 +30,6 @@ def why_not_blanked(secret: str) -> str:
     """Why a value is left as it is wherever it stands, as half a sentence; "" when it is not."""
     value = secret.strip()
     if len(value) < LEAST_CHARS:
-        return f"has fewer than {LEAST_CHARS} characters"
+        return "is too short to be blanked"
     is_common = value.lower() in _COMMON or value in BLANK
-    return "is a common word" if is_common else ""
+    return "is too common a word to be blanked" if is_common else ""

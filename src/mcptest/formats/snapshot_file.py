@@ -2,7 +2,7 @@
 
     version: 1
     snapshots:
-      finds the order:
+      "finds the order":
         content:
           - type: "text"
             text: |-

@@ -7,6 +7,7 @@ mistake in it. What a file imports is read through the same functions as the fil
 from __future__ import annotations
 
 import posixpath
+from functools import partial
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
@@ -199,25 +200,19 @@ class _Loader:
         defaults = Defaults(fields, self._variables, retries)
         steps = StepReader(self._variables, words, part.complaints)
         entries = EntryReader(part, steps, self._server_of, defaults)
-        found = [pair for lane in CALLS for pair in entries.read(lane)]
-        found += self._lanes(part, words(part.complaints), defaults)
+        lanes = LaneReader(
+            words(part.complaints), self._server_of, part.document.item_line, visible(part.file)
+        )
+        read = {lane: partial(entries.read, lane) for lane in CALLS} | {
+            "agents": lambda: lanes.agents(fields),
+            "evals": lambda: lanes.evals(fields),
+            "compliance": lambda: lanes.compliance(fields),
+            "security": lambda: lanes.security(fields, next(iter(self._servers), "")),
+        }
+        # In the order of the file.
+        found = [pair for key in fields.mapping if key in read for pair in read[key]()]
         entries.read_unused()
         return found
-
-    def _lanes(self, part: Part, words: SuiteWords, defaults: Defaults) -> list[tuple[str, Case]]:
-        def server_of(fields: Fields) -> str:
-            owner = fields if "servers" in fields.mapping else defaults.owner_of("server", fields)
-            return self._server_of(owner)
-
-        fields = part.top
-        lanes = LaneReader(words, server_of, part.document.item_line)
-        found = lanes.agents(fields) + lanes.evals(fields) + lanes.compliance(fields)
-        found += lanes.security(fields, next(iter(self._servers), ""))
-        tags = defaults.tags
-        return [
-            (server, case.but(tags=tuple(dict.fromkeys((*tags, *case.tags)))) if tags else case)
-            for server, case in found
-        ]
 
     def _server_of(self, fields: Fields) -> str:
         """The server that an entry names, or the only one there is."""
@@ -228,9 +223,6 @@ class _Loader:
             return name
         named = fields.mapping.get("servers")
         if isinstance(named, list) and named:
-            for index, name in enumerate(named):
-                if isinstance(name, str):
-                    self._refuse_unknown_server(fields.at(("servers", index)), name)
             known = [name for name in named if isinstance(name, str) and name in self._servers]
             return known[0] if known else ""
         if len(self._servers) > 1:

@@ -12,8 +12,10 @@ from mcptest.core.paths import trail_of
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
 from mcptest.formats.fields import Fields, kind_of
-from mcptest.matching.group import Group, Not, Partial
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.target import ROOTS, parse_target
+from mcptest.matching.values import a_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,16 +44,33 @@ _MAX_WEIGHT = 1_000_000.0
 
 def successful(method: str) -> tuple[Assertion, ...]:
     """What is asserted of a call of which nothing else is: that it succeeds."""
-    found = (Assertion(target="result", steps=("result",), check=_AN_OBJECT),)
-    if method != "tools/call":
-        return found
-    message = "the tool reports an error"
-    return (*found, Assertion(target="result", steps=("result",), check=_FINE, message=message))
+    check = Pattern(source=_SUCCESS, matcher=_SUCCEEDS, parameter=method, negated=False)
+    return (Assertion(target="result", steps=("result",), check=check),)
 
 
-_AN_OBJECT = Group(source={"type": "object"}, checks=(Partial(value={}),))
-_AN_ERROR = Group(source={"partial": {"isError": True}}, checks=(Partial(value={"isError": True}),))
-_FINE = Group(source={"not": _AN_ERROR.source}, checks=(Not(value=_AN_ERROR),))
+_SUCCESS = "a call that succeeds"
+
+
+def _failure(method: str, result: object) -> Miss | None:
+    if not isinstance(result, dict):
+        return Miss(why=f"it is {a_type(result)}")
+    if method == "tools/call" and result.get("isError") is True:
+        return Miss(why="the tool reports an error")
+    return None
+
+
+# No file can name it: it stands where nothing is written.
+_SUCCEEDS = Matcher(
+    name="succeeds",
+    family="",
+    summary="The call succeeds: there is a result, and a tool does not call it an error.",
+    example="",
+    passes=({},),
+    fails=([],),
+    parse=str,
+    wants=lambda _: _SUCCESS,
+    check=_failure,
+)
 
 
 class Budgets(Record):

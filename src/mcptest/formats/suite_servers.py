@@ -56,12 +56,14 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     fields = _filled(written, variables)
     command = _command(fields)
     env = _env(fields, variables)
+    cwd = fields.text("cwd")
+    _refuse_nul(fields, "cwd", cwd)
     client = fields.mapping_at("client")
     limit = fields.whole_number("max_line_bytes", 1, 1 << 31, Limits().max_line_bytes)
     return ServerSpec(
         name=name,
         command=command,
-        cwd=fields.text("cwd"),
+        cwd=cwd,
         env=env,
         inherit_env=fields.flag("inherit_env", True),
         startup_timeout_s=fields.duration_s("startup_timeout") or default_startup_s(command[0]),
@@ -102,10 +104,17 @@ def _command(fields: Fields) -> tuple[str, ...]:
         words = ", ".join(f'"{word}"' for word in value.split())
         fields.complain("command", "F008", message, f"write command: [{words}]", on_key=False)
         return ("",)
-    words_ = fields.texts("command")
-    if isinstance(value, list) and not any(words_[:1]):
+    given = fields.texts("command")
+    if isinstance(value, list) and not any(given[:1]):
         fields.complain("command", "F009", '"command" is empty', on_key=False)
-    return words_ or ("",)
+    _refuse_nul(fields, "command", "".join(given))
+    return given or ("",)
+
+
+def _refuse_nul(fields: Fields, key: str, text: str) -> None:
+    """No program can be told such a text."""
+    if "\0" in text:
+        fields.complain(key, "F009", f'"{key}" must not hold NUL', on_key=False)
 
 
 def _env(fields: Fields, variables: Variables) -> dict[str, str]:
@@ -124,8 +133,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
             message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
             message += f" and is {kind_of(value)}"
             inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
-        if "\0" in found.get(key, ""):
-            inner.complain(key, "F009", "no value of a variable holds NUL", on_key=False)
+        _refuse_nul(inner, key, key + found.get(key, ""))
     return found
 
 

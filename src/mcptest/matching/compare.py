@@ -48,7 +48,7 @@ def compare(
     found = _differences(expected, actual, trail, leniency)
     for mismatch, wanted, look in islice(found, _MAX_HINTED):
         hint = mismatch.hint or (look() if look else "")
-        if not hint and wanted is not ABSENT:
+        if not hint and wanted is not ABSENT and not _asks_others(wanted):
             elsewhere = elsewhere or _places_of(actual, trail)
             hint = elsewhere.hint(mismatch, wanted)
         yield mismatch.but(hint=hint) if hint else mismatch
@@ -61,6 +61,23 @@ def _places_of(answer: object, trail: Trail) -> Elsewhere:
     from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
 
     return Elsewhere(answer, trail, is_met)
+
+
+def _asks_others(expected: object) -> bool:
+    """Whether another process is asked: that is done once for a verdict, never for a hint."""
+    if isinstance(expected, Pattern):
+        return expected.matcher.is_remote
+    if isinstance(expected, dict):
+        return any(map(_asks_others, expected.values()))
+    if isinstance(expected, list):
+        return any(map(_asks_others, expected))
+    if isinstance(expected, Group):
+        return any(map(_asks_others, expected.checks)) or _asks_others(expected.siblings)
+    if isinstance(expected, (AllOf, AnyOf)):
+        return any(map(_asks_others, expected.values))
+    return isinstance(expected, (Partial, Each, Some, Extract, Not)) and _asks_others(
+        expected.value
+    )
 
 
 def is_met(expected: object, actual: object) -> bool:
@@ -107,9 +124,7 @@ def _differences(
     if isinstance(expected, Pattern):
         miss = expected.miss(actual, trail)
         if miss:
-            # Whoever asks another process asks it once, and not of every other value.
-            wanted = ABSENT if expected.matcher.is_remote else expected
-            yield expected.told(miss, actual, trail), wanted, miss.hint
+            yield expected.told(miss, actual, trail), expected, miss.hint
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -173,6 +188,8 @@ def _by_position(
 def _array_hint(
     expected: list[object], actual: list[object], trail: Trail, leniency: Leniency
 ) -> str:
+    if _asks_others(expected):
+        return ""
     from mcptest.matching.hints import array_hint  # noqa: PLC0415  # as above
 
     def meets(wanted: object, got: object) -> bool:
@@ -245,6 +262,8 @@ def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]
     """Which pair differs least, and in what it does first; "" when there is none."""
     best = (_MAX_WEIGHED + 1, "")
     for index, (wanted, got) in enumerate(pairs):
+        if _asks_others(wanted):
+            continue
         found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_WEIGHED))
         first = found[0][0]
         # One that is another thing altogether differs once, and is not near.

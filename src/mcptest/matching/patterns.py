@@ -222,7 +222,9 @@ def _parse_parameters(matcher: Matcher, texts: list[str], at: int, read_beside: 
     wanted = len(matcher.parameters)
     example = f"for example {matcher.example}"
     if not wanted - matcher.optional <= len(texts) <= wanted:
-        takes = f"{wanted} parameter{'s' if wanted != 1 else ''}" if wanted else "no parameter"
+        least = f"{wanted - matcher.optional} or " if matcher.optional else ""
+        noun = f"parameter{'s' if wanted != 1 else ''}"
+        takes = f"{least}{wanted} {noun}" if wanted else "no parameter"
         message = f'the matcher "{matcher.name}" takes {takes}, and {len(texts) or "none"} is given'
         raise _error("F013", message, at, len(matcher.name), example)
     offset = at + len(matcher.name) + 1

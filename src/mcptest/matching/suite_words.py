@@ -12,8 +12,8 @@ from mcptest.core.paths import steps_of
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.matching.group import AllOf, AnyOf, Group, Not, Partial
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern
-from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.matching.patterns import PREFIX, Pattern, PatternError, near_miss, parse_pattern
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import a_type, equal, none_of, printed
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcptest.matching.registry import Registry
     from mcptest.matching.snapshot_matcher import SnapshotBook
 
-__all__ = ["WORDS", "SuiteWords"]
+__all__ = ["EXAMPLES", "WORDS", "SuiteWords"]
 
 # Words that take one text, and the matcher that is meant by each.
 _TEXTS = {
@@ -39,6 +39,14 @@ _NUMBERS = {
     "gte": "greaterThanOrEqual",
     "lt": "lessThan",
     "lte": "lessThanOrEqual",
+}
+# The word for what is a matcher of this name elsewhere.
+_WORD_OF = {
+    **{matcher: word for word, matcher in (_TEXTS | _NUMBERS).items()},
+    "jsonSchema": "schema",
+    "notEquals": "not",
+    "arrayLength": "length",
+    "count": "length",
 }
 
 
@@ -66,9 +74,13 @@ class SuiteWords:
     def compile(self, value: object, trail: Trail, key: str = "") -> object:
         """What must hold, from a matcher at this place; `key` names it among snapshots."""
         self._key = key or self._key
-        if not isinstance(value, dict) or not value:
+        if not isinstance(value, dict):
             message = f"a matcher is a mapping such as {{contains: sunny}}, and this is {_a(value)}"
-            self._complain("F008", message, trail)
+            self._complain("F008", message, trail, _instead_of(value))
+            return ABSENT
+        if not value:
+            help = f"write one of {', '.join(WORDS)}"
+            self._complain("F011", "the matcher is empty: every value meets it", trail, help)
             return ABSENT
         checks = [self._word(word, inner, (trail, word)) for word, inner in value.items()]
         if len(checks) == 1:
@@ -78,19 +90,26 @@ class SuiteWords:
     def _word(self, word: str, value: object, trail: Trail) -> object:
         read = _READERS.get(word)
         if read is None:
-            meant = closest(word, WORDS)
-            question = f'; did you mean "{meant}"?' if meant else ""
-            help = f"there are: {', '.join(WORDS)}"
-            if self._registry.get(word):
-                help = f'write it as a pattern: {{pattern: "{word}:…"}}'
-            self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
+            self._refuse_unknown(word, trail)
             return ABSENT
         try:
             return read(self, word, value, trail)
         except ParameterError as error:
             help = error.help or f"for example {{{word}: {EXAMPLES[word]}}}"
-            self._complain(error.code, f'the matcher "{word}" {error}', trail, help)
+            # Where patterns are texts, their parameters stand behind a colon.
+            reason = str(error).replace(" after the colon", "")
+            self._complain(error.code, f'the matcher "{word}" {reason}', trail, help)
             return ABSENT
+
+    def _refuse_unknown(self, word: str, trail: Trail) -> None:
+        meant = _meant_by(word)
+        question = f'; did you mean "{meant}"?' if meant else ""
+        help = f"there are: {', '.join(WORDS)}"
+        matcher = self._registry.get(word)
+        if matcher and not meant:
+            example = matcher.example.removeprefix(PREFIX)
+            help = f"write it as a pattern: {{pattern: {dump_json(example)}}}"
+        self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
 
     # One reader for each kind of word
 
@@ -120,6 +139,9 @@ class SuiteWords:
         if not isinstance(value, list) or len(value) != 2:
             raise ParameterError(f"takes a list of two numbers, not {_a(value)}")
         low, high = map(self._number_text, value)
+        if value[0] > value[1]:
+            message = f"goes from {low} down to {high}, where nothing lies"
+            raise CannotHoldError(message, f"write [{high}, {low}]")
         return self._named("between", word, value, low, high)
 
     def _type(self, word: str, value: object, trail: Trail) -> Pattern:
@@ -141,6 +163,8 @@ class SuiteWords:
         return self._named("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
+        if isinstance(value, dict) and "snapshot" in value:
+            raise ParameterError("cannot deny a snapshot: what is new would be accepted and fail")
         return Group(source={word: value}, checks=(Not(value=self.compile(value, trail)),))
 
     def _choices(self, word: str, value: object, trail: Trail) -> Group:
@@ -260,6 +284,22 @@ def _told(error: PatternError) -> ParameterError:
     return found
 
 
+def _meant_by(word: str) -> str:
+    """The word that was meant by one that is none: a slip, or a habit from another tool."""
+    habit = near_miss(word, WORDS) if word.strip("_-") else ""
+    meant = _WORD_OF.get(word) or _WORD_OF.get(habit)
+    return meant or (habit if habit in WORDS else closest(word, WORDS))
+
+
+def _instead_of(value: object) -> str:
+    """What to write for a value that stands where a matcher should."""
+    if isinstance(value, str) and value.startswith(PREFIX):
+        return f"write {{pattern: {dump_json(value)}}}"
+    if isinstance(value, (dict, list)):
+        return ""
+    return f"to compare with this very value, write {{exact: {dump_json(value)}}}"
+
+
 def _a(value: object) -> str:
     return "a tag" if type(value).__name__ == "Tagged" else a_type(value)
 
@@ -307,7 +347,7 @@ EXAMPLES = {
     "contains-all": "[sun, rain]",
     "contains-any": "[sun, rain]",
     "starts-with": "Dear",
-    "ends-with": "!",
+    "ends-with": '"!"',
     "regex": '"^v[0-9]+"',
     "schema": "{type: object, required: [city]}",
     "type": "string",

@@ -36,10 +36,11 @@ def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
     steps: list[str | int] = []
     at = 0
     while at < len(text):
-        if steps and text[at] == ".":
-            at += 1
+        has_dot = bool(steps) and text[at] == "."
+        at += has_dot
         found = _STEP.match(text, at)
-        if found is None or (found["word"] and steps and text[at - 1] != "."):
+        # A dot stands before every key but the first, and before no bracket.
+        if found is None or (steps and has_dot == found[0].startswith("[")):
             raise ValueError(f"is no path: at {text[at:] or 'its end'!r}")
         steps.append(_step(found))
         at = found.end()

@@ -1,26 +1,21 @@
 """The host of one plugin: starts it when it is first called, and keeps it until it is closed.
 
-The process, its pipes and its lines are those of a server under test (`mcptest.wire.stdio`);
-only what is said over them differs. One call is made at a time: threads queue.
+The process and its lines are `mcptest.wire.line_peer`'s; what is said over them is known here.
+One call is made at a time: threads queue.
 """
 
 from __future__ import annotations
 
-import os
 import shlex
 import threading
 import time
-import weakref
-from collections import deque
-from contextlib import suppress
 
-from mcptest.core.errors import InterruptedRunError, ServerError
-from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, LineDecoder, Noise
+from mcptest.core.errors import ServerError
+from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Noise
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.visible import visible
-from mcptest.plugins.alone import NoInterrupts, own_guardian
 from mcptest.plugins.errors import (
     HostError,
     InvalidJson,
@@ -30,8 +25,7 @@ from mcptest.plugins.errors import (
     Timeout,
 )
 from mcptest.plugins.protocol import encode_request, read_response
-from mcptest.wire.stdio import StdioServer
-from mcptest.wire.stopping import Grace, describe_exit, stop
+from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +34,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.framing import Overlong
-    from mcptest.plugins.alone import NoGuardian
     from mcptest.plugins.protocol import PluginResponse
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
@@ -51,10 +44,6 @@ __all__ = ["DEFAULT_CALL_TIMEOUT_S", "MAX_CALL_TIMEOUT_S", "PluginHost"]
 
 DEFAULT_CALL_TIMEOUT_S = 5.0
 MAX_CALL_TIMEOUT_S = 86_400.0
-
-# Whoever closes stdout is given this long to end as well, so that its status can be told.
-_LAST_BREATH_S = 0.5
-_STDERR_SHOWN_BYTES = 2000
 
 
 class PluginHost:
@@ -82,12 +71,8 @@ class PluginHost:
         limits = Limits(max_line_bytes=max_line_bytes)
         self.spec = ServerSpec(name=command[0], command=tuple(command), cwd=cwd, limits=limits)
         self.call_timeout = call_timeout
-        self._guardian: Guardian | NoGuardian | None = guardian
-        self._is_alone = guardian is None
-        self._interrupts = interrupts or NoInterrupts()
+        self._peer = LinePeer(self.spec, guardian, interrupts)
         self._lock = threading.Lock()
-        self._process: StdioServer | None = None
-        self._pending: deque[Item] = deque()
         self._last_id = 0
         # Calls that nobody waits for any more: their answers may still come.
         self._given_up: set[Any] = set()
@@ -104,11 +89,11 @@ class PluginHost:
             id = self._last_id + 1
             # What cannot be said in JSON is the caller's mistake, and starts nothing.
             line = encode_request(id, method, params)
-            process = self._process or self._start()
+            self._start()
             self._last_id = id
             try:
-                process.send(line)
-                return self._answer(process, id, method)
+                self._peer.send(line)
+                return self._answer(id, method)
             except BaseException:
                 self._given_up.add(id_key(id))
                 raise
@@ -117,23 +102,15 @@ class PluginHost:
     def stderr(self) -> str:
         """The last of what the plugin wrote to stderr, for whoever looks for a mistake."""
         with self._lock:
-            if self._process is None:
-                return self._crash.stderr if self._crash else ""
-            self._process.drain_stderr()
-            return _last_lines(self._process)
+            if self._crash:
+                return self._crash.stderr
+            return self._peer.stderr
 
     def close(self, *, at_once: bool = False) -> None:
         """End the plugin: end of input, a wait of up to `call_timeout`, then its end by force."""
         with self._lock:
             self._is_closed = True
-            if self._process is None:
-                return
-            try:
-                if not at_once:
-                    self._say_goodbye(self._process)
-            finally:
-                # Also when Ctrl-C cut the goodbye short.
-                self._end(self._process)
+            self._peer.close(self.call_timeout, at_once=at_once)
 
     def __enter__(self) -> PluginHost:
         return self
@@ -146,44 +123,18 @@ class PluginHost:
     ) -> None:
         self.close()
 
-    # Starting and ending
-
-    def _start(self) -> StdioServer:
-        if self._guardian is None:
-            self._guardian = own_guardian()
-        try:
-            # What stands for a guardian and for interrupts outside of a run has their methods.
-            process = StdioServer(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
-        except ServerError as error:
-            if self._is_alone:
-                self._guardian.dismiss()
-                self._guardian = None
-            raise SpawnFailed(error.fault.message, error.fault.hint) from None
-        process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
-        self._process = process
-        # Whoever forgets to close it, or ends, still leaves nobody behind.
-        self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
-        return process
-
-    def _say_goodbye(self, process: StdioServer) -> None:
-        process.close_stdin()
-        # Whoever is told to stop the run has no time for it.
-        with suppress(InterruptedRunError):
-            process.wait_for_exit(time.monotonic() + self.call_timeout, heed_interrupts=True)
-
-    def _end(self, process: StdioServer) -> int | None:
-        """End what is left of it, by force; its exit status."""
-        self._process = None
-        self._guardian = None if self._is_alone else self._guardian
-        self._finalizer()
-        return process.exit_code()
-
     # One call
 
-    def _answer(self, process: StdioServer, id: int, method: str) -> PluginResponse:
+    def _start(self) -> None:
+        try:
+            self._peer.start()
+        except ServerError as error:
+            raise SpawnFailed(error.fault.message, error.fault.hint) from None
+
+    def _answer(self, id: int, method: str) -> PluginResponse:
         deadline = time.monotonic() + self.call_timeout
         while True:
-            item = self._next_item(process, deadline, method)
+            item = self._next_item(deadline, method)
             response = _read(item)
             found = id_key(response.id)
             if found == id_key(id):
@@ -192,31 +143,16 @@ class PluginHost:
                 raise InvalidResponse(f"its id is not that of the call, {id}", _text(item))
             self._given_up.discard(found)
 
-    def _next_item(self, process: StdioServer, deadline: float, method: str) -> Item:
-        while not self._pending:
-            self._pending.extend(process.receive(deadline))
-            if self._pending:
-                break
-            if process.is_closed:
-                raise self._crashed(process, method)
-            if time.monotonic() >= deadline:
-                within = f"within {self.call_timeout:g} s"
-                message = f"no answer to {visible(method)!r} {within}"
-                raise Timeout(message, self.call_timeout)
-        return self._pending.popleft()
-
-    def _crashed(self, process: StdioServer, method: str) -> PluginCrashed:
-        partial, size = process.decoder.remainder
-        has_ended = process.wait_for_exit(time.monotonic() + _LAST_BREATH_S)
-        status = self._end(process)
-        how = describe_exit(status) if has_ended else "it closed its stdout and stayed"
-        if size:
-            shown = visible(partial.decode("utf-8", "backslashreplace"))
-            how += f", in the middle of a line: {shown}"
-        self._crash = PluginCrashed(
-            f"ended before it answered {visible(method)!r}: {how}", stderr=_last_lines(process)
-        )
-        return self._crash
+    def _next_item(self, deadline: float, method: str) -> Item:
+        try:
+            return self._peer.next_item(deadline)
+        except PeerSilentError:
+            message = f"no answer to {visible(method)!r} within {self.call_timeout:g} s"
+            raise Timeout(message, self.call_timeout) from None
+        except PeerEndedError as error:
+            message = f"ended before it answered {visible(method)!r}: {error.how}"
+            self._crash = PluginCrashed(message, stderr=error.stderr)
+            raise self._crash from None
 
 
 def _read(item: Item) -> PluginResponse:
@@ -230,19 +166,3 @@ def _read(item: Item) -> PluginResponse:
 
 def _text(item: Item) -> str:
     return item.raw.decode("utf-8", "backslashreplace")
-
-
-def _last_lines(process: StdioServer) -> str:
-    raw = process.cleaned(process.stderr.tail())[-_STDERR_SHOWN_BYTES:]
-    return raw.decode("utf-8", "backslashreplace")
-
-
-def _end(process: StdioServer, owner: int, is_alone: bool) -> None:
-    """End a plugin at once, and its guardian if it has one of its own.
-
-    Only the process that started it may: a fork of it has it, too.
-    """
-    if os.getpid() == owner:
-        stop(process, Grace(), at_once=True)
-        if is_alone:
-            process.guardian.dismiss()

@@ -105,9 +105,7 @@ class JsonReporter:
 
     def _cut_short(self) -> RunFinished:
         summary = Summary.of(self._counts).but(flaky=self._flaky)
-        return RunFinished(
-            summary=summary, duration_s=0.0, interrupted=True, not_run=self._not_run
-        )
+        return RunFinished(summary=summary, duration_s=0.0, interrupted=True, not_run=self._not_run)
 
 
 def render_failure(

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["judge_apart"]
 
 _GRACE_S = 1.0
+_LAST_BREATH_S = 0.5
+
+# No program of others ends with this by accident.
+_OUR_FAULT = 93
 
 
 def judge_apart(
@@ -49,16 +53,39 @@ def judge_apart(
         os.setpgid(child, child)
     launcher.guardian.watch(child)
     try:
-        found: Judged = pickle.loads(_read_all(reader, limit_s, launcher.interrupts.fd))
+        raw = _read_all(reader, limit_s, launcher.interrupts.fd)
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+            os.kill(child, 0 if _has_ended(child) else signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
         launcher.guardian.release(child)
+    if not raw:
+        raise _ended(status)
+    found: Judged = pickle.loads(raw)
     if isinstance(found, Fault):
         raise CheckError(found)
     return found
+
+
+def _has_ended(child: int) -> bool:
+    """Whether it is over within a moment, so that its own status can be told."""
+    deadline = time.monotonic() + _LAST_BREATH_S
+    while time.monotonic() < deadline:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            return True
+        time.sleep(0.001)
+    return False
+
+
+def _ended(status: int) -> Exception:
+    """What to raise when a child says nothing: its fault is ours, or that of the code it ran."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == _OUR_FAULT:
+        return RuntimeError("judging an answer failed; its own words are above")
+    how = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
+    message = f"a matcher ended the process that judged the answer: {how}"
+    return CheckError(Fault(kind="plugin_failed", message=message))
 
 
 def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int) -> NoReturn:
@@ -80,7 +107,7 @@ def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int
     except BaseException:  # noqa: BLE001  # the end of a process, where nothing may be lost
         # A fault of ours: it is shown here, and the empty answer makes the parent stumble.
         traceback.print_exc()
-        os._exit(1)
+        os._exit(_OUR_FAULT)
     os._exit(0)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import trail_of
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare, pull
 from mcptest.matching.expectation import written
+from mcptest.matching.group import AllOf, AnyOf, Group, Not
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -69,8 +72,10 @@ def _is_enough(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> b
     if not missed or expectation.threshold >= 1.0:
         return not missed
     weights = [assertion.weight for assertion in expectation.assertions]
-    held = sum(weight for index, weight in enumerate(weights) if index not in missed)
-    return held >= expectation.threshold * sum(weights)
+    held = math.fsum(weight for index, weight in enumerate(weights) if index not in missed)
+    wanted = expectation.threshold * math.fsum(weights)
+    # Decimals are not exact: 11 of 20 is 0.55 of them, whatever 0.55 times 20 comes to.
+    return held >= wanted or math.isclose(held, wanted, rel_tol=1e-9)
 
 
 def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
@@ -105,7 +110,28 @@ def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
 
 
 def _accepts_absence(check: object) -> bool:
-    return isinstance(check, Pattern) and check.accepts_absence
+    """Whether a check says that nothing may be there; one that wants a value does not."""
+    return _holds_of_nothing(check) is True
+
+
+def _holds_of_nothing(check: object) -> bool | None:
+    """What a check says of a value that is not there; None when it only speaks of values."""
+    if isinstance(check, Pattern):
+        return check.negated if check.matcher.name == "exists" else None
+    if not isinstance(check, Group) or len(check.checks) != 1:
+        return None
+    inner = check.checks[0]
+    if isinstance(inner, Not):
+        said = _holds_of_nothing(inner.value)
+        return None if said is None else not said
+    if isinstance(inner, (AllOf, AnyOf)):
+        # One that fails decides for all of them, one that holds for any of them.
+        decides = isinstance(inner, AnyOf)
+        all_said = [_holds_of_nothing(each) for each in inner.values]
+        if decides in all_said:
+            return decides
+        return None if None in all_said else not decides
+    return None
 
 
 def _in_own_words(assertion: Assertion, mismatch: Mismatch) -> Mismatch:

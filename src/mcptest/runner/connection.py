@@ -19,7 +19,7 @@ from mcptest.core.strict_json import parse_json
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
-from mcptest.runner.log import MessageLog
+from mcptest.runner.log import MessageLog, line_text
 from mcptest.runner.watching_rules import RuleWatch
 from mcptest.wire.stdio import StdioServer
 
@@ -114,7 +114,7 @@ class Connection:
             if isinstance(item, Frame):
                 recorder.server(item.value, ms)
             else:
-                recorder.noise(item.raw.decode("utf-8", "backslashreplace"), ms)
+                recorder.noise(line_text(item), ms)
         self._exchanges += recorder.take_ready()
 
     def hear_out(self, items: list[Item]) -> None:
@@ -179,6 +179,9 @@ class Connection:
         if self.wire.stderr.total == mark:
             return ""
         kept, lost = self.wire.stderr.since(mark)
+        if lost:
+            # It begins anywhere, in the middle of a secret perhaps.
+            kept = self.wire.cleaned(kept)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
 

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["CONFIG_NAMES", "find_config", "find_suites", "read_text"]
+__all__ = ["CONFIG_NAMES", "find_config", "find_suites", "is_suite_name", "read_text"]
 
 CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
 CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
@@ -59,6 +59,16 @@ def _default() -> tuple[str, ...]:
     return suites or (".",)
 
 
+def is_suite_name(path: str) -> bool:
+    """Whether a file is called `mcptest.yaml`, or `weather.mcptest.yaml` beside others."""
+    name = os.path.basename(path)
+    return name in SUITE_NAMES or name.endswith(tuple(f".{each}" for each in SUITE_NAMES))
+
+
+def _is_test_name(path: str) -> bool:
+    return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
+
+
 def _near(path: str) -> str:
     """The name that was probably meant, among those beside it."""
     folder, name = os.path.split(path)
@@ -88,7 +98,7 @@ def _suites_below(folder: str) -> Iterable[str]:
     for parent, _, files in _walk(folder, _SKIPPED_FOLDERS):
         for name in files:
             path = os.path.normpath(os.path.join(parent, name))
-            if name.endswith(SUITE_ENDINGS) and os.path.isfile(path):
+            if _is_test_name(name) and os.path.isfile(path):
                 yield path
 
 
@@ -118,7 +128,7 @@ def _expand(pattern: str) -> Iterable[str]:
     # Whoever wants to look into such a folder names it.
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means what `tests/` does; a glob that says more about names means those.
-    endings = SUITE_ENDINGS if segments[-1] in ("*", "**") else ("",)
+    is_any = segments[-1] not in ("*", "**")
     for parent, folders, files in _walk(base, skipped):
         # A slash at the end asks for folders.
         for name in folders if pattern.endswith(os.sep) else (*files, *folders):
@@ -127,7 +137,7 @@ def _expand(pattern: str) -> Iterable[str]:
                 continue
             if os.path.isdir(path):
                 yield from _suites_below(path)
-            elif path.endswith(endings) and os.path.isfile(path):
+            elif (is_any or _is_test_name(path)) and os.path.isfile(path):
                 yield path
 
 

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 
 from mcptest.core.events import CaseFinished, SuiteStarted
+from mcptest.core.record import Record
+from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["GateWatch", "quantile"]
 
+# So many names are listed; nobody reads more.
+_MAX_LISTED = 10
+
 _UNITS = {
     "tools": ("tool",),
     "resources": ("resource", "resourceTemplate"),
@@ -26,50 +31,75 @@ _UNITS = {
 }
 
 
+class _Gated(Record):
+    """What the files of one suite ask for, of which servers, and how long their calls took."""
+
+    gates: Gates
+    servers: set[str]
+    took_ms: list[float]
+
+
 class GateWatch:
-    """Hears a run, and knows what its suites ask of it."""
+    """Hears a run, and knows what its suites ask of it.
+
+    A suite and what it imports have one and the same gates, and are measured together.
+    """
 
     def __init__(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
-        self._gates: dict[str, Gates] = {}
-        self._servers: dict[str, set[str]] = {}
+        by_gates: dict[int, _Gated] = {}
+        self._by_file: dict[str, _Gated] = {}
         for suite, spec in suites:
-            if suite.gates:
-                self._gates[suite.file] = suite.gates
-                self._servers.setdefault(suite.file, set()).add(spec.name)
+            if suite.gates is None:
+                continue
+            empty = _Gated(gates=suite.gates, servers=set(), took_ms=[])
+            gated = by_gates.setdefault(id(suite.gates), empty)
+            self._by_file[suite.file] = gated
+            # One whose tests are all left out is never started.
+            if any(case.skip is None for case in suite.cases):
+                gated.servers.add(spec.name)
+        self._all = tuple(by_gates.values())
         self._file = ""
-        self._took_ms: dict[str, list[float]] = {}
 
     def hear(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
             self._file = event.file
-        elif isinstance(event, CaseFinished) and self._file in self._gates:
-            took_ms = [took_s * 1000 for took_s in event.result.times_s]
-            self._took_ms.setdefault(self._file, []).extend(took_ms)
+        elif isinstance(event, CaseFinished) and self._file in self._by_file:
+            took_ms = (took_s * 1000 for took_s in event.result.times_s)
+            self._by_file[self._file].took_ms.extend(took_ms)
 
     def missed(self, finished: RunFinished) -> Iterator[str]:
         """A sentence for each gate that was not reached."""
-        for file, gates in self._gates.items():
-            servers = [each for each in finished.coverage if each.server in self._servers[file]]
-            for key, wanted in (gates.coverage or {}).items():
-                yield from _missed_coverage(key, wanted, servers)
-            for key, most_ms in (gates.performance or {}).items():
-                yield from _missed_time(key, most_ms, self._took_ms.get(file, []))
+        for gated in self._all:
+            known = [each for each in finished.coverage if each.server in gated.servers]
+            silent = gated.servers.difference(each.server for each in known)
+            for key, wanted in (gated.gates.coverage or {}).items():
+                yield from _missed_coverage(key, wanted, known, sorted(silent))
+            for key, most_ms in (gated.gates.performance or {}).items():
+                yield from _missed_time(key, most_ms, gated.took_ms)
 
 
-def _missed_coverage(key: str, wanted: float, servers: Sequence[ServerCoverage]) -> Iterator[str]:
+def _missed_coverage(
+    key: str, wanted: float, servers: Sequence[ServerCoverage], silent: Sequence[str]
+) -> Iterator[str]:
+    noun = "all offers" if key == "total" else key
     offers = [offer for server in servers for offer in server.offers]
     if key != "total":
         offers = [offer for offer in offers if offer.kind in _UNITS[key]]
-    if not offers:
-        yield f"coverage of {key} is not known: no server says that it offers any"
-        return
-    percent = 100 * sum(1 for offer in offers if offer.calls) / len(offers)
-    if percent < wanted:
+    if silent:
+        names = visible(", ".join(silent))
+        yield f"coverage of {noun} is not known: {names} could not say what there is"
+    elif not offers:
+        yield f"coverage of {noun} is not known: no server says that it offers any"
+    elif (percent := 100 * sum(1 for offer in offers if offer.calls) / len(offers)) < wanted:
         # Cut, not rounded: what is not reached must not look as if it were.
         seen = f"{int(percent * 10) / 10:.1f} %"
-        unused = ", ".join(offer.name for offer in offers if not offer.calls)
-        noun = "all offers" if key == "total" else key
-        yield f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; unused: {unused}"
+        unused = [offer.name for offer in offers if not offer.calls]
+        listed = visible(", ".join(unused[:_MAX_LISTED]))
+        more = f" and {len(unused) - _MAX_LISTED} more" if len(unused) > _MAX_LISTED else ""
+        yield (
+            f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; "
+            f"unused: {listed}{more}"
+        )
 
 
 def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator[str]:
@@ -78,7 +108,7 @@ def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator
         return
     seen = _measure(key, took_ms)
     if seen > most_ms:
-        over = f"{seen:.1f} ms over {len(took_ms)} calls"
+        over = f"{seen:.3f} ms over {len(took_ms)} call{'s' if len(took_ms) != 1 else ''}"
         yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
 
 

@@ -11,7 +11,7 @@ import re
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import redact_all, redact_bytes
+from mcptest.core.redaction import redact_all, redact_cut
 from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Notified, Strayed, Violated
 from mcptest.core.strict_json import dump_json
 from mcptest.runner import faults
@@ -95,7 +95,7 @@ class Inbox:
 
     def _cleaned(self, raw: bytes) -> bytes:
         """Without secrets, before it is cut: half of one would not be recognised any more."""
-        return redact_bytes(raw, self._redact) if self._redact else raw
+        return redact_cut(raw, self._redact) if self._redact else raw
 
     def take_fault(self) -> Fault | None:
         """What has made it impossible to go on, told once."""
@@ -133,7 +133,8 @@ class Inbox:
     def _without_secrets(self, event: Quoted) -> Quoted:
         if self._redact is None:
             return event
-        return event.but(message=redact_all(event.message, self._redact))
+        cleaned: Quoted = redact_all(event, self._redact)
+        return cleaned
 
     def _take_answer(self, event: Answered) -> None:
         if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):

@@ -133,9 +133,13 @@ def load_suites(
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
 
+    servers: list[Servers] = []
+
     def plugins_of(file: str) -> tuple[PluginSpec, ...]:
-        # A config is read only for those who ask for a plugin.
-        return Servers(wanted, Unneeded(environment), mistakes, []).plugins_of(file)
+        # A config is read only for those who ask for a plugin, and once.
+        if not servers:
+            servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
+        return servers[0].plugins_of(file)
 
     files = find_suites(wanted.paths)
     shelf = Shelf(plugins_of)

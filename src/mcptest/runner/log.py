@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from mcptest.core.framing import Frame
+from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.shown import shown
@@ -16,11 +16,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.framing import Noise, Overlong
+    from mcptest.core.framing import Overlong
 
     Item = Frame | Noise | Overlong
 
-__all__ = ["MessageLog"]
+__all__ = ["MessageLog", "line_text"]
 
 _MAX_LINES = 200
 _MAX_CHARS = 4000
@@ -66,8 +66,7 @@ class MessageLog:
                 text = shown(what.value, _MAX_CHARS) if is_large else dump_json(what.value)
                 yield LogLine(at_s=at_s, direction="received", text=_cut(text))
             else:
-                text = what.raw.decode("utf-8", "backslashreplace")
-                yield LogLine(at_s=at_s, direction="noise", text=_cut(text))
+                yield LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what)))
         at_s = time.monotonic() - self._began
         lines = stderr.splitlines()
         for line in lines[:_MAX_LINES]:
@@ -76,6 +75,15 @@ class MessageLog:
         if left_out:
             note = f"[{left_out:,} more lines are not kept]"
             yield LogLine(at_s=at_s, direction="noise", text=note)
+
+
+def line_text(line: Noise | Overlong) -> str:
+    """A line that is no message; where only its head was kept, that is said."""
+    text = line.raw.decode("utf-8", "backslashreplace")
+    if isinstance(line, Noise) and line.size <= len(line.raw):
+        return text
+    size = f" ({line.size:,} bytes in all)" if isinstance(line, Noise) else ""
+    return f"{text} …{size}"
 
 
 def _cut(text: str) -> str:

@@ -8,13 +8,17 @@ from __future__ import annotations
 
 import time
 
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.kinds import FINDINGS
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
+from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
 from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.schema_matchers import SCHEMA_MATCHERS, declared_schema
+from mcptest.runner.apart import judge_apart
 from mcptest.runner.inventory import EndlessError, list_pages
 
 TYPE_CHECKING = False
@@ -22,34 +26,41 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.runner.launcher import Reply
+    from mcptest.runner.launcher import Launcher, Reply
     from mcptest.runner.server import Server
 
 __all__ = ["Outputs"]
 
 _PATIENCE_S = 5.0
+# A few lines of schema can mean more work than there is time.
+_LIMIT_S = 2.0
 _CHECK = SCHEMA_MATCHERS[0].check
+
+_PATH = "result.structuredContent"
+_WANTED = "what outputSchema says"
 
 
 class _Tool(Record):
-    """A tool's output schema, compiled; or what is wrong with one of its schemas."""
+    """A tool's output schema, compiled; or what is wrong with one of its schemas.
 
+    Where it is `plain`, most values can be seen to meet it without a validator.
+    """
+
+    schema: Any = None
+    is_plain: bool = False
     output: Any = None
     mistakes: tuple[tuple[str, str], ...] = ()
 
 
 class Outputs:
-    """The schemas of the tools of every server, by the server's name."""
+    """The schemas of the tools of every server."""
 
     def __init__(self) -> None:
-        self._servers: dict[str, dict[str, _Tool]] = {}
+        self._servers: dict[object, dict[str, _Tool]] = {}
 
     def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with an answer of this tool, and with its schemas."""
-        name = server.spec.name
-        if name not in self._servers:
-            self._servers[name] = dict(_tools_of(server))
-        known = self._servers[name].get(tool)
+        known = self._tools_of(server).get(tool)
         if known is None:
             return ()
         found = [
@@ -61,27 +72,53 @@ class Outputs:
             )
             for key, why in known.mistakes
         ]
-        return (*found, *_judge_output(known, reply))
+        return (*found, *_judge_output(known, reply, server.launcher))
+
+    def _tools_of(self, server: Server) -> dict[str, _Tool]:
+        spec = server.spec
+        key = (spec.name, spec.command, spec.cwd, str(spec.env))
+        if key not in self._servers:
+            tools = dict(_listed(server))
+            if not tools and not server.is_usable:
+                return tools  # it is gone; the next one is asked again
+            self._servers[key] = tools
+        return self._servers[key]
 
 
-def _judge_output(tool: _Tool, reply: Reply) -> Iterator[Mismatch]:
+def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     message = reply.message if isinstance(reply.message, dict) else {}
     result = message.get("result")
     if tool.output is None or not isinstance(result, dict) or result.get("isError") is True:
         return
-    path = "result.structuredContent"
     value = result.get("structuredContent", ABSENT)
     if value is ABSENT:
         why = "is missing: the tool declares an outputSchema, so it must answer with it"
-        yield Mismatch(path=path, expected="what outputSchema says", actual=ABSENT, message=why)
-        return
-    miss = _CHECK(tool.output, value)
-    if miss:
-        message_ = f"does not meet the tool's own outputSchema: {miss.why}"
-        yield Mismatch(path=path, expected="what outputSchema says", actual=value, message=message_)
+        yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
+    elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
+        yield from _weighed(tool, value, launcher)
 
 
-def _tools_of(server: Server) -> Iterator[tuple[str, _Tool]]:
+def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
+    """What a validator says, where it may take long in a process of its own."""
+
+    def judge() -> tuple[Mismatch, ...]:
+        miss = _CHECK(tool.output, value)
+        if miss is None:
+            return ()
+        why = f"does not meet the tool's own outputSchema: {miss.why}"
+        return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+    if isinstance(tool.schema, dict) and is_affordable(tool.schema, value):
+        return judge()
+    try:
+        return judge_apart(judge, _LIMIT_S, launcher)
+    except (PatternTimeoutError, EOFError):
+        # What cannot be judged is never taken for right.
+        why = f"cannot be held against the tool's outputSchema: that takes over {_LIMIT_S:g} s"
+        return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+
+def _listed(server: Server) -> Iterator[tuple[str, _Tool]]:
     """Every tool that the server lists; none when it cannot say."""
     deadline = time.monotonic() + _PATIENCE_S
     try:
@@ -89,7 +126,10 @@ def _tools_of(server: Server) -> Iterator[tuple[str, _Tool]]:
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get("name"), str):
                     yield entry["name"], _read(entry, server)
-    except (ServerError, EndlessError):
+    except ServerError as error:
+        if error.fault.kind in FINDINGS:
+            server.findings.add(error.fault.kind, error.fault.message)
+    except EndlessError:
         return
 
 
@@ -102,9 +142,18 @@ def _read(entry: dict[str, Any], server: Server) -> _Tool:
         try:
             compiled[key] = declared_schema(entry[key])
         except BadSchemaError as error:
-            why = f"is no JSON Schema that can be used: {error}"
+            reason = str(error).strip().removeprefix("which ")
+            why = f"is no JSON Schema that can be used: it {reason}"
             mistakes.append((key, why))
             server.findings.add(
                 "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
             )
-    return _Tool(output=compiled.get("outputSchema"), mistakes=tuple(mistakes))
+    schema = entry.get("outputSchema")
+    # Only a validator knows the formats of texts.
+    is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
+    return _Tool(
+        schema=schema,
+        is_plain=is_plain,
+        output=compiled.get("outputSchema"),
+        mistakes=tuple(mistakes),
+    )

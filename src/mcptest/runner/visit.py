@@ -60,7 +60,7 @@ class Visit:
             self._after_waiting()
         result = server.capture().exchanges[0].response
         if isinstance(result, dict) and isinstance(result.get("result"), dict):
-            self._handshake = self._cleaned(result["result"])
+            self._handshake = self.cleaned(result["result"])
 
     @property
     def capabilities(self) -> Message:
@@ -91,7 +91,7 @@ class Visit:
             answer: Message = self._server.ask(method, params, self.spec.timeout_s)
         finally:
             self._after_waiting()
-        cleaned: Message = self._cleaned(answer)
+        cleaned: Message = self.cleaned(answer)
         return cleaned
 
     def attempt(self, method: str, params: dict[str, object]) -> Message | str:
@@ -105,17 +105,18 @@ class Visit:
             # It may be stuck, or answer late: the next one gets a fresh process.
             self.close()
             # The ids of our own requests mean nothing to anybody.
-            message = re.sub(_OWN_ID, "", self._cleaned(error.fault.message))
+            message = re.sub(_OWN_ID, "", self.cleaned(error.fault.message))
             return f"{error.fault.kind}: {message}"
 
-    def _cleaned(self, value: Any) -> Any:
+    def cleaned(self, value: Any) -> Any:
+        """The same without the secrets that the server was given."""
         return redact_all(value, self._redact) if self._redact else value
 
     @property
     def stderr(self) -> str:
         """What the server has written to stderr, as far as it was kept."""
         here = self._server.connection.stderr_since(0) if self._server else ""
-        text: str = self._cleaned(self._heard + here)
+        text: str = self.cleaned(self._heard + here)
         return text
 
     def close(self) -> None:

@@ -38,6 +38,9 @@ MAX_MISMATCHES = 1000
 _LARGE_BYTES = 256 * 1024
 _SLOWEST_BYTES_PER_S = 4_000_000
 
+# How long judging may take on the clock where plugins and code of others are both asked.
+_MIXED_LIMIT_S = 30.0
+
 # How long all patterns of one test may compute.
 _PATTERN_LIMIT = CpuLimit(2.0)
 
@@ -49,10 +52,7 @@ def weighed(
     if is_plainly_met(expectation, reply):
         return reply, ()
     if expectation.has_remote_check:
-        # A copy of this process could not speak with the plugins of this one.
-        with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-            reply = _with_latecomers(server, expectation, reply)
-            return reply, _first(judge(expectation, reply, trail))
+        return _weighed_here(server, expectation, reply, trail)
     if not expectation.has_regex:
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
@@ -66,6 +66,22 @@ def weighed(
     return reply, judge_apart(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
+
+
+def _weighed_here(
+    server: Server, expectation: Expectation, reply: Reply, trail: Trail
+) -> tuple[Reply, tuple[Mismatch, ...]]:
+    """The same where a copy of this process could not speak with the plugins of this one."""
+    with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
+        # Code of others may sleep for ever, and plugins may take the time they are given.
+        is_foreign = expectation.has_foreign_check
+        timer = _PATTERN_LIMIT.expire_in(_MIXED_LIMIT_S) if is_foreign else None
+        try:
+            reply = _with_latecomers(server, expectation, reply)
+            return reply, _first(judge(expectation, reply, trail))
+        finally:
+            if timer:
+                timer.cancel()
 
 
 def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.blanking import Redactor
 from mcptest.core.redaction import BLANK
 from mcptest.core.secret_names import REDACTED
 from mcptest.traffic.frames import frame_of, tokens_of
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["TextDescriber"]
 
-# More are not looked for outside their own keys.
+# More are not looked for outside their own keys, and of these only so many encoded as well.
 _MAX_SECRETS = 1_000
+_MAX_ENCODED = 20
 # Of more than these in one text, it would take too long to see where each ends.
 _MAX_HIDDEN = 10
 
@@ -35,6 +37,7 @@ class TextDescriber:
     ) -> None:
         longest_first = sorted(dict.fromkeys(secrets), key=len, reverse=True)[:_MAX_SECRETS]
         self._secret = re.compile("|".join(map(re.escape, [*longest_first, BLANK])))
+        self._encoded = Redactor(longest_first[:_MAX_ENCODED])
         self._varying = varying
         self._keep_values = keep_values
         self._unwritable: dict[str, bool] = {}
@@ -47,13 +50,19 @@ class TextDescriber:
 
     def without_secrets(self, text: str) -> str:
         """Text of our own, with nothing secret in it that was found elsewhere."""
-        return self._secret.sub(lambda found: _kept_blank(found[0]), text)
+        return _written(text, self._known_in(text))
 
     def hidden_in(self, text: str, *, is_prose: bool = False) -> list[Place]:
         """Where secrets stand in a recorded text."""
         places = secret_places(text, is_prose=is_prose)
-        known = [found.span() for found in self._secret.finditer(text)]
+        known = self._known_in(text)
         return merged([*places, *known]) if places else known
+
+    def _known_in(self, text: str) -> list[Place]:
+        """Where secrets that were found elsewhere stand, as they were there or encoded."""
+        known = [found.span() for found in self._secret.finditer(text)]
+        encoded = self._encoded.places(text)
+        return merged([*known, *encoded]) if encoded else known
 
     def has_secret(self, text: str, *, is_prose: bool = False) -> bool:
         """Whether there is a secret in a text that was not blanked before."""
@@ -62,12 +71,7 @@ class TextDescriber:
 
     def redacted(self, text: str, *, is_prose: bool = False) -> str:
         """A recorded text with a word in the place of each secret."""
-        pieces: list[str] = []
-        done = 0
-        for start, end in self.hidden_in(text, is_prose=is_prose):
-            pieces += [text[done:start], _kept_blank(text[start:end])]
-            done = end
-        return "".join([*pieces, text[done:]])
+        return _written(text, self.hidden_in(text, is_prose=is_prose))
 
     def is_unwritable(self, name: str) -> bool:
         """Whether a key is better not written; what is not written is not checked."""
@@ -131,6 +135,15 @@ def _expression(secret: str) -> str:
     if secret == BLANK or re.search(r"\s", secret):
         return r"[\s\S]+"
     return r"\S+" if '"' in secret else '[^\\s"]+'
+
+
+def _written(text: str, hidden: Iterable[Place]) -> str:
+    pieces: list[str] = []
+    done = 0
+    for start, end in hidden:
+        pieces += [text[done:start], _kept_blank(text[start:end])]
+        done = end
+    return "".join([*pieces, text[done:]])
 
 
 def _kept_blank(text: str) -> str:

@@ -20,7 +20,7 @@ import time
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
-from mcptest.core.redaction import redact_bytes, redactor
+from mcptest.core.redaction import redact_cut, redactor
 from mcptest.core.ring import Ring
 from mcptest.wire.spawning import spawn
 
@@ -114,8 +114,8 @@ class StdioServer:
         return self.stdout_mark
 
     def cleaned(self, raw: bytes) -> bytes:
-        """What the server wrote, without the secrets it was given."""
-        return redact_bytes(raw, self.redact) if self.redact else raw
+        """A part of what the server wrote, without the secrets it was given."""
+        return redact_cut(raw, self.redact) if self.redact else raw
 
     @property
     def unsent_bytes(self) -> int:

@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
 from mcptest.core.outcome import ABSENT, CaseResult, Evidence, Fault, Mismatch, Summary
-from mcptest.core.redaction import BLANK, redact_all, redactor
+from mcptest.core.redaction import (
+    BLANK,
+    redact_all,
+    redact_bytes,
+    redact_cut,
+    redactor,
+    why_not_blanked,
+)
 
 SECRET = 'hunter2/"pass+word"\tü'
-SECRETS = st.text(st.characters(codec="utf-8"), min_size=8)
+SECRETS = st.text(st.characters(codec="utf-8"), min_size=8).filter(
+    lambda secret: not why_not_blanked(secret)
+)
 
 
 @pytest.mark.parametrize(
@@ -87,23 +96,25 @@ def test_text_without_the_secret_is_left_alone() -> None:
 def test_every_text_of_a_result_is_redacted_and_no_word_or_number_of_ours() -> None:
     """A secret may be a word or a number that also stands in our own fields."""
     result = CaseResult(
-        name="says error",
+        name="says fatal",
         status="error",
         line=8080,
         duration_s=8080.5,
         mismatches=(
             Mismatch(
-                path="result.error",
-                expected={"error": [8080, True, None, "port 8080"]},
+                path="result.fatal",
+                expected={"fatal": [8080, True, None, "port 8080"]},
                 actual=ABSENT,
                 message="is missing",
             ),
         ),
-        fault=Fault(kind="error", message="an error", evidence=Evidence(command=("x", "8080"))),
+        fault=Fault(kind="error", message="a fatal end", evidence=Evidence(command=("x", "8080"))),
         actual=80801,
-        notes=("error",),
+        notes=("fatal",),
     )
-    assert redact_all(CaseFinished(result=result), redactor(["error", "8080"])) == CaseFinished(
+    assert redact_all(
+        CaseFinished(result=result), redactor(["fatal", "definite", "8080"])
+    ) == CaseFinished(
         result=CaseResult(
             name=f"says {BLANK}",
             status="error",
@@ -118,7 +129,7 @@ def test_every_text_of_a_result_is_redacted_and_no_word_or_number_of_ours() -> N
                 ),
             ),
             fault=Fault(
-                kind="error", message=f"an {BLANK}", evidence=Evidence(command=("x", BLANK))
+                kind="error", message=f"a {BLANK} end", evidence=Evidence(command=("x", BLANK))
             ),
             actual=BLANK,
             notes=(BLANK,),
@@ -132,3 +143,75 @@ def test_counts_and_formats_of_a_run_are_never_secret() -> None:
     finished = RunFinished(summary=Summary(passed=1234), duration_s=1234.0)
     assert redact_all(suite, redact) == suite
     assert redact_all(finished, redact) == finished
+
+
+def test_times_are_never_secret() -> None:
+    result = CaseResult(name="n", status="passed", line=1, duration_s=0.4567, times_s=(0.4567,))
+    assert redact_all(result, redactor(["4567"])) == result
+
+
+def test_a_value_without_a_secret_is_the_very_same() -> None:
+    value = CaseFinished(
+        result=CaseResult(name="n", status="failed", line=1, actual=[1, {"a": b"x"}])
+    )
+    assert redact_all(value, redactor(["hunter2"])) is value
+
+
+def test_one_secret_among_many_texts_is_found() -> None:
+    texts = [f"text {number}" for number in range(2000)]
+    blanked = redact_all([*texts, {"k": b"hunter2\xff"}, *texts], redactor(["hunter2"]))
+    assert blanked == [*texts, {"k": b"[secret]\xff"}, *texts]
+
+
+def test_bytes_that_are_no_text_stay_as_they_are() -> None:
+    redact = redactor(["hunter2"])
+    assert redact_bytes(b"\xff\0hunter2\xc3\x80", redact) == b"\xff\0[secret]\xc3\x80"
+
+
+@pytest.mark.parametrize(
+    ("kept", "shown"),
+    [
+        (b"rect horse battery and more", b"[secret] and more"),
+        (b"begins with correct hor", b"begins with [secret]"),
+        (b"correct horse battery", b"[secret]"),
+        (b"nothing of it", b"nothing of it"),
+        # Too little to be of use, and to be told from anything else.
+        (b"battery", b"battery"),
+        # In the middle nothing was cut.
+        (b"a correct horse is not it", b"a correct horse is not it"),
+    ],
+)
+def test_half_a_secret_where_bytes_were_cut_is_blanked(kept: bytes, shown: bytes) -> None:
+    assert redact_cut(kept, redactor(["correct horse battery"])) == shown
+
+
+@pytest.mark.parametrize(
+    ("weak", "reason"),
+    [
+        ("", "is too short to be blanked"),
+        ("abc", "is too short to be blanked"),
+        (" abc\n", "is too short to be blanked"),
+        ("true", "is too common a word to be blanked"),
+        ("TEST", "is too common a word to be blanked"),
+        ("secret", "is too common a word to be blanked"),
+        ("[secret]", "is too common a word to be blanked"),
+    ],
+)
+def test_a_weak_secret_is_left_alone_and_the_reason_is_known(weak: str, reason: str) -> None:
+    assert why_not_blanked(weak) == reason
+    text = f"it is {weak} here"
+    assert redactor([weak])(text) == text
+    assert redactor([weak, "hunter2"])(f"{text} hunter2") == f"{text} {BLANK}"
+
+
+@pytest.mark.parametrize("strong", ["abcd", "1234", "password", "truer"])
+def test_a_secret_that_is_no_everyday_word_has_no_reason_to_be_left(strong: str) -> None:
+    assert why_not_blanked(strong) == ""
+    assert redactor([strong])(f"it is {strong}") == f"it is {BLANK}"
+
+
+@given(SECRETS, st.text())
+def test_what_has_been_blanked_is_not_blanked_again(secret: str, text: str) -> None:
+    redact = redactor([secret])
+    blanked = redact(f"{text} {secret}")
+    assert redact(blanked) == blanked

@@ -181,7 +181,8 @@ def test_a_name_takes_the_place_of_the_key() -> None:
 
 
 def test_without_a_name_the_key_is_declared() -> None:
-    for options in (True, {}, {"ignore": []}):
+    choices: tuple[object, ...] = (True, {}, {"ignore": []})
+    for options in choices:
         book = Book("check", a=1)
         assert mismatches(book, 1, options) == []
         assert book.declared == ["a"]

@@ -69,7 +69,7 @@ def test_name_method_and_argument_are_sent_as_they_are_written(
 @pytest.mark.parametrize(
     ("source", "code", "message"),
     [
-        ("match:plugin", "F013", "takes 2 parameters, and none is given"),
+        ("match:plugin", "F013", "takes 1 or 2 parameters, and none is given"),
         ("match:plugin:geo", "F013", "takes NAME.METHOD, not 'geo'"),
         ("match:plugin:geo:x", "F013", "takes NAME.METHOD, not 'geo'"),
         ("match:plugin:.near", "F013", "takes NAME.METHOD, not '.near'"),
@@ -231,3 +231,24 @@ def compile_with(plugins: Scripted, expected: object) -> object:
     compiled = compiler.compile(expected, None)
     assert compiler.complaints == []
     return compiled
+
+
+# Hints
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "asked"),
+    [
+        (["match:plugin:geo.near"], [1, 2], 1),
+        ({"match:anyElement": "match:plugin:geo.near"}, [1, 2, 3], 3),
+        ({"match:any": ["match:plugin:geo.near", 5]}, 4, 1),
+        ({"a": "match:plugin:geo.near"}, {"a": 1, "b": {"c": 2}}, 1),
+    ],
+)
+def test_a_plugin_is_asked_for_the_verdict_and_never_for_a_hint(
+    expected: object, actual: object, asked: int
+) -> None:
+    plugins = Scripted({"pass": False})
+    compiled = Compiler(builtin_registry(plugins=plugins)).compile(expected, None)
+    assert list(compare(compiled, actual))
+    assert len(plugins.asked) == asked

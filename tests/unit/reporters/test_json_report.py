@@ -120,6 +120,8 @@ def test_the_report_has_exactly_the_promised_members() -> None:
         "coverage": None,
         "gates": [],
         "broken_rules": [],
+        "not_run": 0,
+        "not_run_allowed": False,
         "error": None,
         "interrupted": False,
         "interrupted_in": None,
@@ -295,6 +297,8 @@ def test_a_run_that_never_began_is_reported_with_every_diagnostic() -> None:
         "coverage": None,
         "gates": [],
         "broken_rules": [],
+        "not_run": 0,
+        "not_run_allowed": False,
         "error": {
             "kind": "bad_file",
             "message": "1 mistake",

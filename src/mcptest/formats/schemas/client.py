@@ -2,58 +2,95 @@
 
 from __future__ import annotations
 
-from mcptest.formats.client_stubs import _ACTIONS, KEYS
+from mcptest.core.record import Record
+from mcptest.formats.client_stubs import _ACTIONS, _ERROR, KEYS
 from mcptest.formats.schemas.shape import closed, said
-from mcptest.formats.schemas.values import TEXT, filled_text, filled_value
+from mcptest.formats.schemas.values import filled_text, filled_value
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcptest.formats.schemas.shape import Schema
 
 __all__ = ["client"]
 
-_ROOT: Schema = {"type": "string", "pattern": "^file://"}
 
+class _Filling(Record):
+    """What becomes of a schema where `${name}` may stand: for a text, and for any other value."""
 
-def client(*, is_filled: bool) -> Schema:
-    """The client; `is_filled` says that `${name}` may stand in it, as in a suite."""
-    text = filled_text if is_filled else _as_it_is
-    value = filled_value if is_filled else _as_it_is
-    members = {
-        "capabilities": said(
-            "Capabilities to declare beside those that follow from the answers.",
-            value({"type": "object"}),
-        ),
-        "roots": said(
-            "The roots that the client tells of.",
-            value({"type": "array", "items": _root(is_filled=is_filled)}),
-            ["file:///project"],
-        ),
-        "sampling": said(
-            "What a model answers: a text or a whole result, or a list of them, in turn.",
-            _script(_sample(value)),
-            "The capital of France is Paris.",
-        ),
-        "elicitation": said(
-            "What the user answers, or a list of answers, in turn.",
-            _script(_elicitation(text, value)),
-            "decline",
-            {"action": "accept", "content": {"name": "Ada"}},
-        ),
-    }
-    description = "What the client can do, and its answers when the server asks."
-    return said(description, value(closed(KEYS, members)))
+    text: Callable[[Schema], Schema]
+    value: Callable[[Schema], Schema]
 
 
 def _as_it_is(schema: Schema) -> Schema:
     return schema
 
 
-def _root(*, is_filled: bool) -> Schema:
-    uri = filled_text(_ROOT) if is_filled else _ROOT
+_FILLED = _Filling(text=filled_text, value=filled_value)
+_WRITTEN = _Filling(text=_as_it_is, value=_as_it_is)
+
+
+def client(*, is_filled: bool) -> Schema:
+    """The client; `is_filled` says that `${name}` may stand in it, as in a suite."""
+    fill = _FILLED if is_filled else _WRITTEN
+    members = {
+        "capabilities": said(
+            "Capabilities to declare, beside those that follow from the answers.",
+            fill.value({"type": "object"}),
+        ),
+        "roots": said(
+            "The roots that the client tells of.",
+            fill.value({"type": "array", "items": _root(fill)}),
+            ["file:///project"],
+        ),
+        "sampling": said(
+            "What a model answers: a text or a whole result, or a list of them, in turn.",
+            _script(_sample(fill)),
+            "The capital of France is Paris.",
+        ),
+        "elicitation": said(
+            "What the user answers, or a list of answers, in turn.",
+            _script(_elicitation(fill)),
+            "decline",
+            {"action": "accept", "content": {"name": "Ada"}},
+        ),
+    }
+    description = "What the client can do, and its answers when the server asks."
+    return said(description, fill.value(closed(KEYS, members)))
+
+
+def _root(fill: _Filling) -> Schema:
+    uri = fill.text({"type": "string", "pattern": "^file://"})
+    return {**uri, "type": ["string", "object"], "properties": {"uri": uri}, "required": ["uri"]}
+
+
+def _script(answer: Schema) -> Schema:
+    """One answer, given every time, or a list of them."""
+    return {**answer, "type": [*answer["type"], "array"], "minItems": 1, "items": answer}
+
+
+def _sample(fill: _Filling) -> Schema:
+    result: Schema = {"required": ["role", "content", "model"]}
+    return {"type": ["string", "object"], **_unless_error(fill, result)}
+
+
+def _elicitation(fill: _Filling) -> Schema:
+    action = fill.text({"type": "string", "pattern": f"^(?:{'|'.join(_ACTIONS)})$"})
+    result: Schema = {
+        "properties": {"action": action, "content": {}, "_meta": {}},
+        "required": ["action"],
+        "additionalProperties": False,
+    }
+    return {**action, "type": ["string", "object"], **_unless_error(fill, result)}
+
+
+def _unless_error(fill: _Filling, result: Schema) -> Schema:
+    """An answer is a result, or an error and nothing else."""
+    code = fill.value({"type": "integer"})
+    error = fill.value({"type": "object", "properties": {"code": code}, "required": ["code"]})
     return {
-        "type": ["string", "object"],
-        "pattern": uri["pattern"],
-        "properties": {"uri": uri, "name": TEXT},
-        "required": ["uri"],
+        "if": {"type": "object", "required": [_ERROR]},
+        "then": {"properties": {_ERROR: error}, "maxProperties": 1},
+        "else": result,
     }

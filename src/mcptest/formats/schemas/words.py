@@ -74,9 +74,7 @@ def _schemas(registry: Registry) -> dict[str, Schema]:
         "type": filled_text(kind),
         "length": filled_value(whole_number(0, _MOST)),
         **dict.fromkeys(("gt", "gte", "lt", "lte"), number),
-        "between": filled_value(
-            {"type": "array", "items": number, "minItems": 2, "maxItems": 2}
-        ),
+        "between": filled_value({"type": "array", "items": number, "minItems": 2, "maxItems": 2}),
         "one-of": _list(_ANYTHING),
         "exists": filled_value(FLAG),
         "not": ref(MATCHER),

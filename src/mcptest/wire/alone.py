@@ -1,6 +1,6 @@
-"""What a plugin is started with where there is no run around it: in a program of its own.
+"""What a peer is started with where there is no run around it: in a program of its own.
 
-A run has a guardian and listens to signals. A program that uses `PluginHost` by itself has
+A run has a guardian and listens to signals. A program that uses a plugin's host or the SDK has
 its own ways with signals, and may have threads, beside which nobody should be forked.
 """
 
@@ -23,7 +23,7 @@ class NoInterrupts:
 
 
 class NoGuardian:
-    """Nobody outlives us; a plugin sees the end of its input when we end, however that is."""
+    """Nobody outlives us; a peer sees the end of its input when we end, however that is."""
 
     def __init__(self) -> None:
         above = os.environ.get(MARK_VARIABLE, "")

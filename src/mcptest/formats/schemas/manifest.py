@@ -1,0 +1,174 @@
+"""The schema of a manifest: what a mock offers, with canned answers.
+
+Manifests are read by a package that stands above this one, so its tables come as arguments.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+from mcptest.formats.schemas.patterns import EXPECTED, expected_definitions
+from mcptest.formats.schemas.shape import closed, document, ref, said, words
+from mcptest.formats.schemas.values import FLAG, NON_EMPTY, TEXT, whole_number
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.formats.schemas.shape import Schema
+    from mcptest.matching.registry import Registry
+
+__all__ = ["ManifestTables", "manifest_schema"]
+
+
+class ManifestTables(Record):
+    """The keys that the loader of manifests knows.
+
+    `answers`, `contents` and `messages` are the keys of which a tool, a resource and a prompt
+    have exactly one; beside `answers` a tool may have a list of them.
+    """
+
+    file: tuple[str, ...]
+    tool: tuple[str, ...]
+    answers: tuple[str, ...]
+    resource: tuple[str, ...]
+    contents: tuple[str, ...]
+    prompt: tuple[str, ...]
+    messages: tuple[str, ...]
+    argument: tuple[str, ...]
+    roles: tuple[str, ...]
+
+
+_ANYTHING: Schema = {}
+_MOST_CODE = 1 << 31
+_BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+
+_EXAMPLE = {
+    "tools": [
+        {
+            "name": "greet",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"who": {"type": "string"}},
+                "required": ["who"],
+            },
+            "answer": "Hello ${args.who}",
+        }
+    ]
+}
+
+
+def manifest_schema(registry: Registry, tables: ManifestTables) -> Schema:
+    """What may stand in a manifest."""
+    members = {
+        "name": said("What the server calls itself.", TEXT),
+        "version": said("The version that it tells.", TEXT),
+        "instructions": said("What it tells clients about itself.", TEXT),
+        "tools": said("Its tools.", _list(_tool(tables))),
+        "resources": said("Its resources.", _list(_resource(tables))),
+        "prompts": said("Its prompts.", _list(_prompt(tables))),
+    }
+    body = {**closed(tables.file, members), "examples": [_EXAMPLE]}
+    description = "What a mock server offers, with canned answers."
+    definitions = expected_definitions(registry)
+    return document("manifest", "mcptest manifest", description, body, definitions)
+
+
+def _list(items: Schema) -> Schema:
+    return {"type": "array", "items": items}
+
+
+def _one_of(keys: Sequence[str]) -> Schema:
+    return {"oneOf": [{"required": [key]} for key in keys]}
+
+
+def _listed(name: Schema) -> dict[str, Schema]:
+    """What a list may say of everything that is offered."""
+    return {
+        "name": said("Its name.", name),
+        "title": said("Its name for people.", TEXT),
+        "description": said("What it is for.", TEXT),
+        "icons": said("Its icons, as the protocol has them.", _ANYTHING),
+        "_meta": said("What the protocol leaves to others.", _ANYTHING),
+    }
+
+
+def _tool(tables: ManifestTables) -> Schema:
+    answers = _answers()
+    when = said(
+        "What the arguments must be like; patterns may stand in it.",
+        {"type": "object", "allOf": [ref(EXPECTED)]},
+        {"who": "Bob"},
+    )
+    choice = closed(("when", *tables.answers), {"when": when, **answers})
+    several = {**_list({**choice, **_one_of(tables.answers)}), "minItems": 1}
+    schema: Schema = {
+        "type": "object",
+        "properties": {"type": {"const": "object"}},
+        "required": ["type"],
+    }
+    members = {
+        **_listed(NON_EMPTY),
+        "inputSchema": said("The JSON Schema of its arguments.", schema),
+        "outputSchema": said("The JSON Schema of its structured results.", _ANYTHING),
+        "annotations": said("Hints about it, as the protocol has them.", _ANYTHING),
+        **answers,
+        "answers": said("Several answers: the first whose when fits is given.", several),
+    }
+    keys = (*tables.answers, "answers")
+    return {**closed((*tables.tool, *keys), members, ("name",)), **_one_of(keys)}
+
+
+def _answers() -> dict[str, Schema]:
+    code = whole_number(-_MOST_CODE, _MOST_CODE)
+    error = {
+        "code": said("Its number.", code, -32602),
+        "message": said("What went wrong.", TEXT),
+        "data": said("More about it.", _ANYTHING),
+    }
+    result: Schema = {"type": "object", "properties": {"content": {"type": "array"}}}
+    return {
+        "answer": said(
+            "The text of the answer; ${args.NAME} stands for an argument.", TEXT, "Hello"
+        ),
+        "result": said("The whole result.", result, {"structuredContent": {"ok": True}}),
+        "error": said("A JSON-RPC error.", closed(tuple(error), error, ("code", "message"))),
+    }
+
+
+def _resource(tables: ManifestTables) -> Schema:
+    members = {
+        "uri": said("What it is read by.", NON_EMPTY, "file:///readme.md"),
+        **_listed(TEXT),
+        "mimeType": said("The type of what it holds.", TEXT, "text/plain"),
+        "size": said("How large it is, in bytes.", _ANYTHING),
+        "annotations": said("Hints about it, as the protocol has them.", _ANYTHING),
+        "text": said("The text that it holds.", TEXT),
+        "blob": said("What it holds, as base64.", {"type": "string", "pattern": _BASE64}),
+        "json": said("A value that it holds as JSON.", _ANYTHING),
+    }
+    found = closed((*tables.resource, *tables.contents), members, ("uri",))
+    return {**found, **_one_of(tables.contents)}
+
+
+def _prompt(tables: ManifestTables) -> Schema:
+    argument = {
+        "name": said("Its name.", TEXT),
+        "title": said("Its name for people.", _ANYTHING),
+        "description": said("What it is for.", _ANYTHING),
+        "required": said("Whether it must be given.", FLAG),
+    }
+    message = {
+        "role": said("Whose message it is.", words(tables.roles)),
+        "content": said(
+            "A text, or content as the protocol has it.", {"type": ["string", "object"]}
+        ),
+    }
+    messages = _list(closed(tuple(message), message, tuple(message)))
+    members = {
+        **_listed(NON_EMPTY),
+        "arguments": said("What it takes.", _list(closed(tables.argument, argument, ("name",)))),
+        "messages": said("Its messages; ${args.NAME} stands for an argument.", messages),
+        "text": said("The text of its only message.", TEXT, "Greet ${args.who}"),
+    }
+    found = closed((*tables.prompt, *tables.messages), members, ("name",))
+    return {**found, **_one_of(tables.messages)}
