@@ -27,6 +27,8 @@ MEMBERS = {
     "coverage",
     "gates",
     "broken_rules",
+    "not_run",
+    "not_run_allowed",
     "error",
     "interrupted",
     "interrupted_in",

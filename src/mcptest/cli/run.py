@@ -80,7 +80,8 @@ def run(arguments: Arguments) -> int:
         raise
     except Exception as error:
         # What lies there from an earlier run must not be taken for the result of this one.
-        reports.write_failure(OwnFaultError(f"a fault of mcptest itself: {error!r}"), _now())
+        fault = reports.redacted(f"a fault of mcptest itself: {error!r}")
+        reports.write_failure(OwnFaultError(fault), _now())
         raise
     if collectors:
         complain(collectors.outcome() + "\n")

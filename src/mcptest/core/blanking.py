@@ -23,10 +23,10 @@ __all__ = ["Redactor"]
 _BLANK = BLANK.encode()
 
 # What marks a place where a text was cut, and how far from it the rest of a secret may stand:
-# quotes, brackets and half an escape come in between.
+# quotes, brackets and half an escape come in between. Less of it than this says nothing.
 _CUT_MARK = CUT.encode()
 _NEAR = 8 + len(_CUT_MARK)
-_LONGEST_LEAST = 8
+_LEAST_PIECE = 6
 
 # In a text without any of these nothing is escaped, broken or cut.
 _UNPLAIN = re.compile(rb"[\\%&+\n]|" + _CUT_MARK)
@@ -130,7 +130,7 @@ def _all(needle: bytes, raw: bytes) -> Iterator[int]:
 
 def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
     """Where the head of a secret stands before a cut, or its tail behind one."""
-    least = max(LEAST_CHARS, min(_LONGEST_LEAST, len(needle) // 2))
+    least = max(LEAST_CHARS, min(_LEAST_PIECE, len(needle) // 2))
     for start in _all(needle[:least], raw):
         length = least
         while length < len(needle) and raw.startswith(needle[: length + 1], start):

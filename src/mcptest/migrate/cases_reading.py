@@ -6,7 +6,6 @@ asks, what it says on its own and what a client notifies it of stay in the contr
 
 from __future__ import annotations
 
-import posixpath
 import re
 
 from mcptest.core.jsonrpc import id_key, message_kind
@@ -67,15 +66,12 @@ def read_cases(stream: Stream, setting: Setting) -> Contract:
         try:
             reader.refuse_elsewhere(opens, seen, len(hellos))
             drafts.append(reader.draft())
+            remarks += reader.notes
         except LeftBehindError as error:
             remarks.append(reader.remark(error.reason))
         seen += opens
-        remarks += reader.notes
     source = Source(
-        file=stream.file,
-        title=posixpath.basename(stream.file),
-        drafts=tuple(drafts),
-        remarks=tuple(remarks),
+        file=stream.file, title="", drafts=tuple(drafts), remarks=tuple(remarks)
     )
     return Contract(source=source, hello=hellos[0] if hellos else None)
 

@@ -44,9 +44,9 @@ def read_conductor(document: Document, setting: Setting) -> Source:
         reader = _TestReader(test, document.file, document.item_line(top["tests"], index), setting)
         try:
             drafts.append(reader.draft())
+            remarks += reader.notes
         except LeftBehindError as error:
             remarks.append(reader.remark(error.reason))
-        remarks += reader.notes
     return Source(
         file=document.file,
         title=str(top["description"]),

@@ -6,11 +6,13 @@ import posixpath
 import re
 
 from mcptest.core.record import Record
+from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.templates import NAME
 from mcptest.migrate.drafts import without_nothing
 from mcptest.migrate.references import escaped
 from mcptest.migrate.remarks import LeftBehindError, Remark
+from mcptest.migrate.shapes import is_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,10 +56,12 @@ class SuiteServer(Record):
     is_for_one_file: bool
 
 
-def suite_server(text: ServerText, folder: str, hello: Mapping | None = None) -> SuiteServer:
+def suite_server(
+    text: ServerText, folder: str, *, is_contract: bool = False, hello: Mapping | None = None
+) -> SuiteServer:
     """The server for a suite in this folder.
 
-    `hello` is what the file itself says of its client when it opens a session.
+    A contract has a process of its own; `hello` is what it says itself when it opens a session.
     """
     keys = text.keys
     env = _Environment()
@@ -70,8 +74,9 @@ def suite_server(text: ServerText, folder: str, hello: Mapping | None = None) ->
     for key, name in KEYS.items():
         if keys.get(key) is not None:
             value[name] = escaped(keys[key])
-    if hello:
-        _introduce(value, hello)
+    if is_contract and value.get("isolation", "run") == "run":
+        value["isolation"] = "file"
+    _introduce(value, hello or {})
     reasons = [f"{key}: {help}" for key, help in _LOST.items() if keys.get(key)] + env.losses
     return SuiteServer(
         name=str(keys.get("name") or "server"),
@@ -85,12 +90,12 @@ def suite_server(text: ServerText, folder: str, hello: Mapping | None = None) ->
 def _introduce(value: Mapping, hello: Mapping) -> None:
     """What a file says when it opens a session, as what the runner says instead."""
     version, capabilities = hello.get("protocolVersion"), hello.get("capabilities")
-    if isinstance(version, str):
+    if version in HANDSHAKE_REVISIONS:
         value.setdefault("protocol_version", version)
-    if isinstance(capabilities, dict) and capabilities:
-        client = value.setdefault("client", {})
-        assert isinstance(client, dict)
-        client["capabilities"] = escaped(capabilities)
+    if isinstance(capabilities, dict) and capabilities and is_plain(capabilities):
+        client = value.get("client")
+        known = client if isinstance(client, dict) else {}
+        value["client"] = {**known, "capabilities": escaped(capabilities)}
 
 
 class _Environment:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.matching.tags import literal_parts
+from mcptest.migrate.references import escaped
 from mcptest.migrate.remarks import LeftBehindError
 
 TYPE_CHECKING = False
@@ -39,9 +40,9 @@ class TagWords:
         if tagged.tag == "type":
             return {"type": tagged.text}
         if tagged.tag == "re":
-            return {"type": "string", "regex": tagged.text}
+            return {"type": "string", "regex": escaped(tagged.text)}
         if tagged.tag == "ere":
-            return {"type": "string", "regex": _whole(tagged.text)}
+            return {"type": "string", "regex": escaped(_whole(tagged.text))}
         return dict(ANYTHING)
 
     def reference(self, name: str) -> str:

@@ -1,0 +1,172 @@
+"""A matcher of a suite, as what a Conductor file writes for it."""
+
+from __future__ import annotations
+
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.patterns import PREFIX, without_prefix
+from mcptest.migrate.pattern_words import NEGATION, NUMBER_WORDS, TEXT_WORDS
+from mcptest.migrate.remarks import LeftBehindError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcptest.migrate.pattern_words import Matcher, Setting
+
+__all__ = ["WordReader"]
+
+_TEXTS = {word: name for name, word in TEXT_WORDS.items()}
+_NUMBERS = {word: name for name, word in NUMBER_WORDS.items()}
+_ONCE = "what must not hold is more than one pattern can say"
+
+
+class WordReader:
+    """Turns matchers into patterns, directives and plain values."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._setting = setting
+
+    def expression(self, matcher: object) -> object:
+        """What stands in the place of a value that must meet this matcher."""
+        assert isinstance(matcher, dict), "it has been loaded"
+        found = [self._word(word, value) for word, value in matcher.items()]
+        return found[0] if len(found) == 1 else {"match:all": found}
+
+    def _word(self, word: str, value: object) -> object:
+        if word in ("exact", "equals"):
+            return self.literal(value)
+        if word in _TEXTS and isinstance(value, str):
+            return f"{PREFIX}{_TEXTS[word]}:{value}"
+        if word in _NUMBERS:
+            return f"{PREFIX}{_NUMBERS[word]}:{dump_json(value)}"
+        read = _READERS.get(word)
+        if read is None:
+            raise LeftBehindError(f"{word}: {dump_json(value)} has no counterpart among patterns")
+        return read(self, value)
+
+    def literal(self, value: object) -> object:
+        """A value that means just itself, wherever patterns are looked for."""
+        if isinstance(value, dict):
+            for key in value:
+                if key.startswith(PREFIX) or key in self._setting.registry.directives:
+                    raise LeftBehindError(f'the key "{key}" would be read as a directive')
+            return {key: self.literal(inner) for key, inner in value.items()}
+        if isinstance(value, list):
+            return [self.literal(inner) for inner in value]
+        if isinstance(value, str) and self._is_misleading(value):
+            return f"{PREFIX}equals:{value}"
+        return value
+
+    def _is_misleading(self, text: str) -> bool:
+        begins = text[: len(PREFIX)].lower() == PREFIX
+        return begins or without_prefix(text, self._setting.registry) is not None
+
+    def _between(self, value: object) -> object:
+        assert isinstance(value, list)
+        low, high = map(dump_json, value)
+        return f"{PREFIX}between:{low}:{high}"
+
+    def _exists(self, value: object) -> object:
+        return f"{PREFIX}exists" if value else f"{PREFIX}{NEGATION}exists"
+
+    def _all(self, value: object) -> object:
+        return {"match:all": [self.expression(each) for each in _listed(value)]}
+
+    def _any(self, value: object) -> object:
+        return {"match:any": [self.expression(each) for each in _listed(value)]}
+
+    def _contains_all(self, value: object) -> object:
+        return {"match:all": [self._word("contains", each) for each in _listed(value)]}
+
+    def _contains_any(self, value: object) -> object:
+        return {"match:any": [self._word("contains", each) for each in _listed(value)]}
+
+    def _one_of(self, value: object) -> object:
+        return {"match:any": [self.literal(each) for each in _listed(value)]}
+
+    def _partial(self, value: object) -> object:
+        return {"match:partial": self.literal(value)}
+
+    def _length(self, value: object) -> object:
+        return f"{PREFIX}length:{value}"
+
+    def _pattern(self, value: object) -> object:
+        return PREFIX + str(value).removeprefix(PREFIX)
+
+    def _schema(self, value: object) -> object:
+        if not isinstance(value, str):
+            raise LeftBehindError("a schema must stand in a file of its own to be a pattern")
+        return f"{PREFIX}jsonSchema:{self._setting.relocated(value)}"
+
+    def _plugin(self, value: object) -> object:
+        assert isinstance(value, dict)
+        called = f"{PREFIX}plugin:{value['name']}.{value['method']}"
+        params = value.get("params")
+        if params is None:
+            return called
+        if not isinstance(params, str):
+            raise LeftBehindError("a plugin is given text by a pattern, and here something else")
+        return f"{called}:{params}"
+
+    # What must not hold
+
+    def _not(self, value: object) -> object:
+        assert isinstance(value, dict)
+        found = [self._negated(word, inner) for word, inner in value.items()]
+        return found[0] if len(found) == 1 else {"match:any": found}
+
+    def _negated(self, word: str, value: object) -> object:
+        if word in ("exact", "equals"):
+            return self._anything_but(value)
+        if word == "not":
+            return self.expression(value)
+        joined = {"all": "any", "any": "all", "contains-all": "any", "contains-any": "all"}
+        if word in ("all", "any"):
+            return {f"match:{joined[word]}": [self._not(each) for each in _listed(value)]}
+        if word in joined:
+            each = [self._negated("contains", inner) for inner in _listed(value)]
+            return {f"match:{joined[word]}": each}
+        if word == "one-of":
+            return {"match:all": [self._anything_but(each) for each in _listed(value)]}
+        return _negation(self._word(word, value))
+
+    def _anything_but(self, value: object) -> object:
+        if isinstance(value, bool):
+            return {"match:any": [not value, f"{PREFIX}{NEGATION}type:boolean"]}
+        if value is None:
+            return f"{PREFIX}{NEGATION}type:null"
+        equals = self._setting.registry.get("equals")
+        assert equals is not None and equals.only is not None
+        if isinstance(value, str) and equals.only(value) == (value,):
+            return f"{PREFIX}{NEGATION}equals:{value}"
+        raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")
+
+
+def _negation(expression: object) -> str:
+    if not isinstance(expression, str) or not expression.startswith(PREFIX):
+        raise LeftBehindError(_ONCE)
+    body = expression.removeprefix(PREFIX)
+    if body.startswith(NEGATION):
+        return PREFIX + body.removeprefix(NEGATION)
+    return f"{PREFIX}{NEGATION}{body}"
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+_READERS: dict[str, Callable[[WordReader, object], object]] = {
+    "between": WordReader._between,
+    "exists": WordReader._exists,
+    "all": WordReader._all,
+    "any": WordReader._any,
+    "contains-all": WordReader._contains_all,
+    "contains-any": WordReader._contains_any,
+    "one-of": WordReader._one_of,
+    "partial": WordReader._partial,
+    "length": WordReader._length,
+    "pattern": WordReader._pattern,
+    "schema": WordReader._schema,
+    "plugin": WordReader._plugin,
+    "not": WordReader._not,
+}
