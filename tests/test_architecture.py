@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "plugins": {"core", "matching", "wire"},
     "runner": {"core", "matching", "formats", "wire", "invariants", "plugins"},
     "coprocess": {"core", "matching", "runner"},
+    "sdk": {"core", "matching", "reporters", "runner", "wire"},
     "reporters": {"core", "matching"},
     "explore": {"core", "matching", "formats"},
     "guide": {"core", "matching", "formats", "reporters", "explore"},

@@ -187,7 +187,8 @@ class Case(Record):
 
     What it does is its steps, each a request and its answer, or a dialogue, or a `check` of
     the server's conformance. `teardown` follows whatever came of it. With `not_run`, it is one
-    that this version cannot run, and `skip` says why.
+    that this version cannot run, and `skip` says why. `lane` is set in lanes of a suite that
+    are no plain calls.
     """
 
     name: str
@@ -202,6 +203,7 @@ class Case(Record):
     teardown: tuple[Step, ...] = ()
     check: str = ""
     not_run: bool = False
+    lane: str = ""
 
 
 class Gates(Record):

@@ -78,7 +78,7 @@ class EntryReader:
         captured: list[str] = []
         key = self._key_of(name)
         setup = self._around(fields, "setup", id, key, captured)
-        steps = self._calls(fields, id, key, captured)
+        steps = self._calls(lane, fields, id, key, captured)
         teardown = self._around(fields, "teardown", id, key, captured)
         if len(setup) + len(steps) == 1:
             steps = [step.but(label="") for step in steps]
@@ -102,11 +102,15 @@ class EntryReader:
         count = self._names[name] = self._names.get(name, 0) + 1
         return name if count == 1 else f"{name} ({count})"
 
-    def _calls(self, fields: Fields, id: str, name: str, captured: list[str]) -> list[Step]:
+    def _calls(
+        self, lane: str, fields: Fields, id: str, name: str, captured: list[str]
+    ) -> list[Step]:
         shared = self._defaults.budgets
         if "steps" in fields.mapping:
             return self._listed(fields, "steps", id, name, captured, shared)
-        step = self._steps.read(fields, id, name, captured, shared)
+        # A call of another lane has been refused.
+        known = {key: fields.mapping[key] for key in ENTRY_KEYS[lane] if key in fields.mapping}
+        step = self._steps.read(fields.replaced(known), id, name, captured, shared)
         return [step] if step else []
 
     def _around(

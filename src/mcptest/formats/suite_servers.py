@@ -69,7 +69,7 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
         startup_timeout_s=fields.duration_s("startup_timeout") or default_startup_s(command[0]),
         ready_pattern=_ready_pattern(fields),
         timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
-        protocol_version=fields.choice("protocol_version", ("", *HANDSHAKE_REVISIONS), ""),
+        protocol_version=_revision(fields),
         isolation=fields.choice("isolation", ISOLATIONS, isolation),
         limits=Limits(max_line_bytes=limit),
         client=read_client(client) if client else ClientSpec(),
@@ -105,7 +105,7 @@ def _command(fields: Fields) -> tuple[str, ...]:
         fields.complain("command", "F008", message, f"write command: [{words}]", on_key=False)
         return ("",)
     given = fields.texts("command")
-    if isinstance(value, list) and not any(given[:1]):
+    if value == [] or (isinstance(value, list) and value[0] == ""):
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     _refuse_nul(fields, "command", "".join(given))
     return given or ("",)
@@ -135,6 +135,12 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
             inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
         _refuse_nul(inner, key, key + found.get(key, ""))
     return found
+
+
+def _revision(fields: Fields) -> str:
+    if "protocol_version" not in fields.mapping:
+        return ""
+    return fields.choice("protocol_version", HANDSHAKE_REVISIONS, "")
 
 
 def _ready_pattern(fields: Fields) -> str:

@@ -143,9 +143,8 @@ class AnswerReader:
             self._walk(inner, (*steps, index), leniency)
 
     def _plain(self, value: object, steps: Steps, leniency: Leniency) -> None:
-        if not leniency or not isinstance(value, (dict, list)):
-            self._assert(steps, {"exact": value})
-        elif leniency == "objects" and not _has_objects(value):
+        is_lenient = leniency and isinstance(value, (dict, list))
+        if not is_lenient or (leniency == "objects" and not _has_objects(value)):
             self._assert(steps, {"exact": value})
         elif not value:
             self._assert(steps, {"type": "object" if isinstance(value, dict) else "array"})

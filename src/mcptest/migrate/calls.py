@@ -42,7 +42,9 @@ def call_of_request(request: Mapping) -> tuple[Mapping, str]:
 def _refuse_own_envelope(request: Mapping) -> None:
     surplus = [key for key in request if key not in _ENVELOPE]
     if surplus:
-        raise LeftBehindError(f'its request has an envelope of its own, with "{visible(surplus[0])}"')
+        raise LeftBehindError(
+            f'its request has an envelope of its own, with "{visible(surplus[0])}"'
+        )
     if request.get("jsonrpc") != "2.0":
         raise LeftBehindError('its request has an envelope of its own, without jsonrpc "2.0"')
     if "id" not in request:

@@ -70,9 +70,7 @@ def read_cases(stream: Stream, setting: Setting) -> Contract:
         except LeftBehindError as error:
             remarks.append(reader.remark(error.reason))
         seen += opens
-    source = Source(
-        file=stream.file, title="", drafts=tuple(drafts), remarks=tuple(remarks)
-    )
+    source = Source(file=stream.file, title="", drafts=tuple(drafts), remarks=tuple(remarks))
     return Contract(source=source, hello=hellos[0] if hellos else None)
 
 

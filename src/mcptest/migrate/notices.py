@@ -70,9 +70,9 @@ def notice_wishes(target: str, matcher: Matcher) -> list[object]:
                 return [method]
         if word == "regex" and (methods := _methods_in(text)):
             return methods
-    if len(matcher) == 1 and target == _ALL and word == "contains" and isinstance(value, dict):
-        if value.get("jsonrpc") == "2.0" and is_plain(value):
-            return [value]
+    is_message = len(matcher) == 1 and target == _ALL and word == "contains"
+    if is_message and isinstance(value, dict) and value.get("jsonrpc") == "2.0":
+        return [value]
     raise LeftBehindError("a Conductor file names the notifications that must come, and no more")
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core.record import Record
+from mcptest.formats.document import locate
 from mcptest.formats.suite_expect import BUDGETS
 from mcptest.migrate.drafts import CALL_KEYS, Draft, without_nothing
-from mcptest.migrate.references import names_in
 from mcptest.migrate.remarks import LeftBehindError, Remark
 from mcptest.migrate.suite_values import SuiteValues
 
@@ -69,8 +69,8 @@ class _Reader:
         top = part.top.mapping
         defaults = _mapping(top.get("defaults"))
         for lane in CALL_KEYS.values():
-            items = top.get(lane)
-            for index, entry in enumerate(items if isinstance(items, list) else []):
+            items = _list(top.get(lane))
+            for index, entry in enumerate(items):
                 line = part.document.item_line(items, index)
                 self._entry(_mapping(entry), defaults, part.file, line)
         self._leave_lanes(part)
@@ -103,7 +103,6 @@ class _Reader:
             name=name,
             steps=steps,
             marks=without_nothing(marks),
-            needs=tuple(each for step in steps for each in names_in(step)),
             captures=tuple(each for step in steps for each in _mapping(step.get("capture"))),
         )
 
@@ -115,7 +114,7 @@ class _Reader:
                 yield {"title": name, **self._step(entry, budgets)}
                 continue
             items = entry.get(key, defaults.get(key) if key != "steps" else None)
-            for index, item in enumerate(items if isinstance(items, list) else []):
+            for index, item in enumerate(_list(items)):
                 step = _mapping(item)
                 given = budgets if key == "steps" else {}
                 number = f"{key.removesuffix('s')} {index + 1}"
@@ -148,9 +147,7 @@ class _Reader:
                     name = str(_mapping(item).get("name") or lane)
                     line = part.document.item_line(items, index)
                     reason = f"{lane} are part of a suite only"
-                    self.remarks.append(
-                        Remark(file=part.file, line=line, what=name, reason=reason)
-                    )
+                    self.remarks.append(Remark(file=part.file, line=line, what=name, reason=reason))
             elif lane in top:
                 self._leave(part, lane, "this is part of a suite only")
         for key, reason in _WHOLE.items():
@@ -158,13 +155,18 @@ class _Reader:
                 self._leave(part, key, reason)
 
     def _leave(self, part: Part, key: str, reason: str) -> None:
-        self.remarks.append(Remark(file=part.file, line=0, what=key, reason=reason))
+        line = locate(part.document).key((key,)).line
+        self.remarks.append(Remark(file=part.file, line=line, what=key, reason=reason))
 
 
 def _mapping(value: object) -> Mapping:
     return value if isinstance(value, dict) else {}
 
 
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
 def _tags(entry: Mapping) -> list[object]:
     tags = entry.get("tags", [])
-    return [tags] if isinstance(tags, str) else list(tags) if isinstance(tags, list) else []
+    return [tags] if isinstance(tags, str) else _list(tags)

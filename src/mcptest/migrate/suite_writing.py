@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Owned", "SuiteText", "write_suite"]
 
 LANES = tuple(CALL_KEYS.values())
-_STEP_ORDER = ("name", *CALL_KEYS, "args", "capture", "max_duration_ms", "expect")
+_LAST = ("max_duration_ms", "expect")
+_STEP_ORDER = ("name", *CALL_KEYS, "args", "capture", *_LAST)
 
 
 class Owned(Record):
@@ -159,7 +160,7 @@ def _entry(draft: Draft, lane: str, server: str) -> Mapping:
     if len(draft.steps) > 1 or lane_of(only) != lane:
         return {**head, **draft.marks, "steps": [_ordered(step) for step in draft.steps]}
     step = _ordered(only)
-    last = {key: step.pop(key) for key in ("max_duration_ms", "expect") if key in step}
+    last: Mapping = {key: step.pop(key) for key in _LAST if key in step}
     return {**head, **step, **draft.marks, **last}
 
 
@@ -184,4 +185,3 @@ def _lanes(drafts: list[Draft]) -> list[str]:
         best = cheapest
     _, way = min(best, key=lambda found: found[0])
     return [LANES[lane] for lane in way]
-

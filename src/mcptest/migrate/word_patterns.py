@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.migrate.pattern_words import Matcher, Setting
+    from mcptest.migrate.pattern_words import Setting
 
 __all__ = ["WordReader"]
 
@@ -48,7 +48,7 @@ class WordReader:
         """A value that means just itself, wherever patterns are looked for."""
         if isinstance(value, dict):
             for key in value:
-                if key.startswith(PREFIX) or key in self._setting.registry.directives:
+                if key.startswith(PREFIX) or self._is_directive(key):
                     raise LeftBehindError(f'the key "{key}" would be read as a directive')
             return {key: self.literal(inner) for key, inner in value.items()}
         if isinstance(value, list):
@@ -56,6 +56,10 @@ class WordReader:
         if isinstance(value, str) and self._is_misleading(value):
             return f"{PREFIX}equals:{value}"
         return value
+
+    def _is_directive(self, key: str) -> bool:
+        # Words in small letters may well be keys of somebody's own.
+        return key in self._setting.registry.directives and not key.islower()
 
     def _is_misleading(self, text: str) -> bool:
         begins = text[: len(PREFIX)].lower() == PREFIX
@@ -136,7 +140,8 @@ class WordReader:
         if value is None:
             return f"{PREFIX}{NEGATION}type:null"
         equals = self._setting.registry.get("equals")
-        assert equals is not None and equals.only is not None
+        assert equals is not None
+        assert equals.only is not None
         if isinstance(value, str) and equals.only(value) == (value,):
             return f"{PREFIX}{NEGATION}equals:{value}"
         raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")

@@ -33,6 +33,7 @@ __all__ = [
     "sent",
     "step_of",
     "suites_of",
+    "told_at",
     "warnings_of",
 ]
 
@@ -97,16 +98,26 @@ def refusals(
     return [each for each in caught.value.diagnostics if each.severity == "error"]
 
 
+def told_at(text: str) -> tuple[str, str]:
+    """Code and words of the one mistake in a text, which must be told at the mark (§) in it."""
+    before = text[: text.index("§")]
+    place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
+    [found] = refusals(text.replace("§", ""))
+    assert (found.line, found.column) == place
+    return found.code, found.message
+
+
 def case_of(text: str, **environment: str) -> Case:
     """The one test of a text that has one server and one test."""
-    [suite] = suites_of(text, **environment)
+    [suite] = suites_of(text, None, **environment)
     [case] = suite.cases
     return case
 
 
 def entry(keys: str, lane: str = "tools", head: str = SERVER) -> str:
-    """A suite with one test that has these keys, in flow style, on line 3 from column 5 on."""
-    return f"{head}{lane}:\n  - {{{keys}}}\n"
+    """A suite with one test that has these keys; ¶ puts the mark at the test itself."""
+    mark = "§" if "¶" in keys else ""
+    return f"{head}{lane}:\n  - {mark}{{{keys.replace('¶', '')}}}\n"
 
 
 def step_of(keys: str, lane: str = "tools", **environment: str) -> Step:

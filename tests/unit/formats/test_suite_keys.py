@@ -23,7 +23,7 @@ TEST = "tools: [{name: a, tool: t}]\n"
 def server_of(keys: str, **environment: str) -> ServerSpec:
     """The server of a suite that has these keys beside its command."""
     text = f"servers: {{s: {{command: [x], {keys}}}}}\n{TEST}"
-    [suite] = suites_of(text, **environment)
+    [suite] = suites_of(text, None, **environment)
     assert suite.server is not None
     return suite.server
 

@@ -1,0 +1,133 @@
+"""The entries of a suite, as contracts: one for each server."""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+from mcptest.migrate.conductor_writing import step_wishes
+from mcptest.migrate.drafts import METHODS
+from mcptest.migrate.references import unescaped
+from mcptest.migrate.remarks import LeftBehindError, Remark
+from mcptest.migrate.responses import Wish, expected_answer
+from mcptest.migrate.shapes import ABSENT_PATTERN, directives_in, is_plain
+from mcptest.migrate.successes import success_of
+from mcptest.migrate.yaml_page import render_page
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcptest.migrate.drafts import Draft
+    from mcptest.migrate.pattern_words import Setting
+
+    Mapping = dict[str, object]
+    Check = Callable[[str], str]
+    SettingFor = Callable[[str], Setting]
+
+__all__ = ["CasesText", "write_cases"]
+
+_MARKS = {"tags": "_tags", "skip": "_skip", "only": "_only", "timeout": "_timeout"}
+_BY_KEY = {key: method for method, key in METHODS.items()}
+
+
+class CasesText(Record):
+    """A contract; its text is "" when nothing could be carried over."""
+
+    text: str
+    carried: int
+    remarks: tuple[Remark, ...]
+
+
+def write_cases(
+    server: Mapping, drafts: Sequence[Draft], settings: SettingFor, check: Check
+) -> CasesText:
+    """The contract for one server, which `check` has found no mistakes in."""
+    remarks: list[Remark] = []
+    documents = [render_page({"_server": server})] if server else []
+    head = len(documents)
+    id = 0
+    for draft in drafts:
+        try:
+            document = _case(draft, id + 1, settings(draft.file))
+            if reason := check("---\n".join([*documents[:head], document])):
+                raise LeftBehindError(reason)
+        except LeftBehindError as error:
+            remarks.append(_remark(draft, error.reason))
+            continue
+        documents.append(document)
+        id += len(draft.steps)
+        if "retries" in draft.marks:
+            remarks.append(_remark(draft, "retries: a case is tried as often as the run says"))
+    carried = len(documents) - head
+    text = "---\n".join(documents) if carried else ""
+    return CasesText(text=text, carried=carried, remarks=tuple(remarks))
+
+
+def _case(draft: Draft, first_id: int, setting: Setting) -> str:
+    marks = {own: draft.marks[key] for key, own in _MARKS.items() if key in draft.marks}
+    value: Mapping = {"case": draft.name, **marks}
+    answers: list[object] = []
+    messages: Mapping = {}
+    for at, step in enumerate(draft.steps):
+        number = f"_{at + 1}" if len(draft.steps) > 1 else ""
+        id = first_id + at
+        answer = unescaped(_answer(step, id, setting))
+        answers.append(answer)
+        messages[f"in{number}"] = unescaped(_request(step, id))
+        messages[f"out{number}"] = answer
+    if not all(map(is_plain, answers)):
+        value["_patterns"] = True
+    return render_page({**value, **messages})
+
+
+def _request(step: Mapping, id: int) -> Mapping:
+    key = next(key for key in _BY_KEY if key in step)
+    params: Mapping = {"uri" if key == "uri" else "name": step[key]}
+    arguments = step.get("args") or {}
+    if key == "tool" or (key == "prompt" and arguments):
+        params["arguments"] = arguments
+    return {"jsonrpc": "2.0", "id": id, "method": _BY_KEY[key], "params": params}
+
+
+def _answer(step: Mapping, id: int, setting: Setting) -> Mapping:
+    if step.get("capture"):
+        raise LeftBehindError("what it captures is put into texts, which a contract cannot do")
+    wishes = step_wishes(step, setting)
+    if wishes.stderr or wishes.notices or wishes.least_ms or wishes.most_ms:
+        raise LeftBehindError("a contract speaks of answers, not of stderr, times or the order")
+    answer: Mapping = {"jsonrpc": "2.0", "id": id}
+    if not wishes.answer and step["assertions"]:
+        raise LeftBehindError("it asserts nothing of the answer")
+    if not wishes.answer:
+        return {**answer, "result": success_of(step)}
+    root, inner = _of_one_root(wishes.answer)
+    return {**answer, root: _lenient(expected_answer(inner))}
+
+
+def _of_one_root(wishes: Sequence[Wish]) -> tuple[str, list[Wish]]:
+    """The member of the answer that all of this is about, and what is wanted of it."""
+    wanted = [wish for wish in wishes if wish.expression != ABSENT_PATTERN or len(wish.steps) > 1]
+    absent = {wish.steps[0] for wish in wishes if wish not in wanted}
+    roots = {str(wish.steps[0]) for wish in wanted}
+    if len(roots) != 1 or roots & absent:
+        raise LeftBehindError("it is about the result and the error, and a contract about one")
+    root = roots.pop()
+    return root, [Wish(steps=wish.steps[1:], expression=wish.expression) for wish in wanted]
+
+
+def _lenient(expected: object) -> object:
+    """A contract lets objects have more than is written, so it need not say so of those."""
+    if directives_in(expected) and list(expected) == ["match:partial"]:
+        tree = expected["match:partial"]
+        if not _has_lists(tree):
+            return tree
+    return expected
+
+
+def _has_lists(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_has_lists, value.values()))
+    return isinstance(value, list)
+
+
+def _remark(draft: Draft, reason: str) -> Remark:
+    return Remark(file=draft.file, line=draft.line, what=draft.name, reason=reason)
