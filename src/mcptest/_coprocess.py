@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 
+from mcptest import __version__
 from mcptest.core.errors import McptestError, ServerError
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.jsonrpc import id_key
@@ -170,8 +171,6 @@ class Coprocess:
         self._handshake()
 
     def _handshake(self) -> None:
-        from mcptest import __version__  # noqa: PLC0415  # the package imports this module late
-
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
         try:
