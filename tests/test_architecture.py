@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "invariants": {"core", "matching"},
     "mock": {"core", "matching", "formats"},
     "traffic": {"core", "matching", "formats"},
+    "migrate": {"core", "matching", "formats"},
     "cli": {
         "core",
         "matching",
@@ -50,6 +51,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "mock",
         "plugins",
         "traffic",
+        "migrate",
     },
 }
 PURE = {
@@ -62,6 +64,7 @@ PURE = {
     "invariants",
     "mock",
     "traffic",
+    "migrate",
 }
 # What a pure package must not reach for: input and output, time, chance, concurrency.
 IMPURE = {

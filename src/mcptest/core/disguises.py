@@ -20,17 +20,20 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     Place = tuple[int, int]
 
 __all__ = ["Reading", "disguises_of", "parts_of", "readings_of"]
 
-# JSON in JSON in JSON is the deepest that is met. A large text is read in fewer ways, so that
-# a server cannot make a report slow; each kind of escapes is undone in any.
-_MAX_DEPTH = 3
-_MAX_READINGS = 30
+# How often JSON stands in JSON: a server that logs what it was told does it, and so do we.
+_MAX_NESTING = 8
+
+# How many other ways a text is read. Of a large text these are few, so that a server cannot make
+# a report slow; but each kind of escapes is undone once in any.
+_MAX_READINGS = 100
 _MAX_READ_BYTES = 16 * 1024 * 1024
+_MAX_DEPTH = 2
 
 
 # What to look for
@@ -211,22 +214,27 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
 
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
-    kinds = (_JSON, _PERCENT, _HTML, _LINES, *((_PLUS,) if has_blanks else ()))
-    most = min(_MAX_READINGS, max(len(kinds), _MAX_READ_BYTES // (len(raw) + 1)))
-    seen = {raw}
+    kinds = (_PERCENT, _HTML, _LINES, _JSON, *((_PLUS,) if has_blanks else ()))
     level = [Reading(raw)]
+    while len(level) <= _MAX_NESTING and (inner := _undone(level[-1], _JSON)):
+        level.append(inner)
+        yield inner
+    seen = {reading.raw for reading in level}
+    most = len(seen) + max(len(kinds), min(_MAX_READINGS, _MAX_READ_BYTES // (len(raw) + 1)))
     for _ in range(_MAX_DEPTH):
         deeper: list[Reading] = []
         for reading in level:
-            for each in _undone(reading, kinds):
-                if each.raw not in seen and len(seen) <= most:
-                    seen.add(each.raw)
-                    deeper.append(each)
-                    yield each
+            for inner in filter(None, (_undone(reading, escapes) for escapes in kinds)):
+                if inner.raw not in seen and len(seen) < most:
+                    seen.add(inner.raw)
+                    deeper.append(inner)
+                    yield inner
         level = deeper
 
 
-def _undone(reading: Reading, kinds: Sequence[_Escapes]) -> Iterator[Reading]:
-    for escapes in kinds:
-        if escapes.mark in reading.raw:
-            yield Reading(escapes.undone(reading.raw), reading, escapes)
+def _undone(reading: Reading, escapes: _Escapes) -> Reading | None:
+    """What a text says without these escapes; None when it has none."""
+    if escapes.mark not in reading.raw:
+        return None
+    raw = escapes.undone(reading.raw)
+    return None if raw == reading.raw else Reading(raw, reading, escapes)

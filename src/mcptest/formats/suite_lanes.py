@@ -259,8 +259,9 @@ class LaneReader:
     def _left(self, case: Case, lane: str, where: str = "") -> Case:
         """A case that is declared and cannot be run; one that is skipped stays skipped."""
         if case.skip is not None:
-            return case
+            return case.but(lane=lane)
         return case.but(
+            lane=lane,
             not_run=True,
             skip=f'lane "{lane}" is not drivable by this version of mcptest{where}; with one '
             f"that can, run: {COMMANDS[lane]} {self._file}",

@@ -70,7 +70,7 @@ def _refuse_wrong_root(steps: list[str | int], roots: Sequence[str]) -> None:
         meant = closest(str(root), roots)
         question = f"; did you mean {meant!r}?" if meant else ""
         raise ValueError(
-            f"begins with {str(root)!r}{question}; it begins with one of {', '.join(roots)}"
+            f"begins with {str(root)!r}; it begins with one of {', '.join(roots)}{question}"
         )
     if root in _SCALAR_ROOTS and len(steps) > 1:
         raise ValueError(f"goes on after {root!r}, which has nothing in it")

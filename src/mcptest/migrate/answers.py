@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["AnswerReader", "target_of"]
 
 _ROOTS = ("result", "error")
-_ABSENCE = "a key that may also be absent is met by what is not there, which no suite can say"
+_ABSENCE = "what must not be so may also be absent, and a suite has no word for that"
 _ELEMENTS = (f"{PREFIX}arrayElements", f"{PREFIX}anyElement")
 _RELATIONS = (f"{PREFIX}crossField", f"{PREFIX}not:crossField")
 
@@ -87,11 +87,12 @@ class AnswerReader:
                 self._refuse_other(key, members[key], actual)
             elif not leniency and not is_ours:
                 raise LeftBehindError(f'without "{key}" in what is expected, no answer is met')
-        if not leniency and not any(root in members for root in _ROOTS):
+        wanted = [root for root in _ROOTS if members.get(root, ABSENT_PATTERN) != ABSENT_PATTERN]
+        if not leniency and not wanted:
             raise LeftBehindError("no answer is without a result or an error")
         for key, value in members.items():
             if key in _ROOTS:
-                self._walk(value, (key,), leniency)
+                self._member(value, (key,), leniency)
             elif key not in envelope:
                 raise LeftBehindError(f'"{key}" stands in the envelope of the answer')
 
@@ -107,11 +108,21 @@ class AnswerReader:
 
     # What stands in it
 
-    def _walk(self, value: object, steps: Steps, leniency: Leniency) -> None:
-        if may_be_absent(value, leniency) and value != ABSENT_PATTERN:
+    def _member(self, value: object, steps: Steps, leniency: Leniency) -> None:
+        """What is expected under a key, which may be one that is not there."""
+        if value == ABSENT_PATTERN:
+            self._assert(steps, {"exists": False})
+        elif may_be_absent(value, leniency):
             raise LeftBehindError(f"{target_of(steps)}: {_ABSENCE}")
+        else:
+            self._walk(value, steps, leniency)
+
+    def _walk(self, value: object, steps: Steps, leniency: Leniency) -> None:
+        """What is expected of something that must be there."""
         if isinstance(value, Tagged):
             self._tag(value, steps)
+        elif value == ABSENT_PATTERN:
+            self._assert(steps, {"exact": None})
         elif is_pattern(value):
             self._assert(steps, matcher_of(str(value), self._setting))
         elif directives_in(value):
@@ -131,10 +142,14 @@ class AnswerReader:
             self._assert(steps, matcher)
 
     def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
-        if not leniency:
-            self._assert(steps, _no_other_keys(value))
+        closing: Matcher = {} if leniency else _no_other_keys(value)
+        # A key of digits is also found in an array, and one that is absent in anything.
+        if all(key.isdecimal() or inner == ABSENT_PATTERN for key, inner in value.items()):
+            closing = {"type": "object", **closing}
+        if closing:
+            self._assert(steps, closing)
         for key, inner in value.items():
-            self._walk(inner, (*steps, key), leniency)
+            self._member(inner, (*steps, key), leniency)
 
     def _array(self, value: list[object], steps: Steps, leniency: Leniency) -> None:
         if leniency != "all":
@@ -244,7 +259,7 @@ def _is_met(wanted: object, actual: object, setting: Setting) -> bool:
 def _no_other_keys(value: dict[str, object]) -> Matcher:
     """Together with what is asserted of each key: there are no others."""
     if ABSENT_PATTERN in value.values():
-        return {"schema": {"type": "object", "propertyNames": {"enum": list(value)}}}
+        return {"schema": {"propertyNames": {"enum": list(value)}}}
     return {"pattern": f"count:{len(value)}"}
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["CasesText", "write_cases"]
 
 _MARKS = {"tags": "_tags", "skip": "_skip", "only": "_only", "timeout": "_timeout"}
+_ROOTS = ("result", "error")
 _BY_KEY = {key: method for method, key in METHODS.items()}
 
 
@@ -65,18 +66,18 @@ def write_cases(
 def _case(draft: Draft, first_id: int, setting: Setting) -> str:
     marks = {own: draft.marks[key] for key, own in _MARKS.items() if key in draft.marks}
     value: Mapping = {"case": draft.name, **marks}
-    answers: list[object] = []
-    messages: Mapping = {}
-    for at, step in enumerate(draft.steps):
-        number = f"_{at + 1}" if len(draft.steps) > 1 else ""
-        id = first_id + at
-        answer = unescaped(_answer(step, id, setting))
-        answers.append(answer)
-        messages[f"in{number}"] = unescaped(_request(step, id))
-        messages[f"out{number}"] = answer
+    answers = [_answer(step, first_id + at, setting) for at, step in enumerate(draft.steps)]
+    if all(map(_is_exact, answers)):
+        value["_match"] = "exact"
+    else:
+        answers = [_strict(answer) if _is_exact(answer) else _lenient(answer) for answer in answers]
     if not all(map(is_plain, answers)):
         value["_patterns"] = True
-    return render_page({**value, **messages})
+    for at, (step, answer) in enumerate(zip(draft.steps, answers, strict=True)):
+        number = f"_{at + 1}" if len(draft.steps) > 1 else ""
+        value[f"in{number}"] = unescaped(_request(step, first_id + at))
+        value[f"out{number}"] = unescaped(answer)
+    return render_page(value)
 
 
 def _request(step: Mapping, id: int) -> Mapping:
@@ -98,9 +99,11 @@ def _answer(step: Mapping, id: int, setting: Setting) -> Mapping:
     if not wishes.answer and step["assertions"]:
         raise LeftBehindError("it asserts nothing of the answer")
     if not wishes.answer:
-        return {**answer, "result": success_of(step)}
+        success = success_of(step)
+        partial = {"match:partial": success} if isinstance(success, dict) else success
+        return {**answer, "result": partial}
     root, inner = _of_one_root(wishes.answer)
-    return {**answer, root: _lenient(expected_answer(inner))}
+    return {**answer, root: expected_answer(inner)}
 
 
 def _of_one_root(wishes: Sequence[Wish]) -> tuple[str, list[Wish]]:
@@ -114,13 +117,28 @@ def _of_one_root(wishes: Sequence[Wish]) -> tuple[str, list[Wish]]:
     return root, [Wish(steps=wish.steps[1:], expression=wish.expression) for wish in wanted]
 
 
-def _lenient(expected: object) -> object:
+def _is_exact(answer: Mapping) -> bool:
+    """Whether all of the result or error is written, and nothing else may be in it."""
+    value = answer.get("result", answer.get("error"))
+    return isinstance(value, (dict, list)) and not directives_in(value)
+
+
+def _strict(answer: Mapping) -> Mapping:
+    """The same where other answers of the case may have more than is written."""
+    return {
+        key: {"match:all": [value]} if key in _ROOTS else value for key, value in answer.items()
+    }
+
+
+def _lenient(answer: Mapping) -> Mapping:
     """A contract lets objects have more than is written, so it need not say so of those."""
-    if directives_in(expected) and list(expected) == ["match:partial"]:
-        tree = expected["match:partial"]
-        if not _has_lists(tree):
-            return tree
-    return expected
+    found = dict(answer)
+    for key in _ROOTS:
+        expected = answer.get(key)
+        if directives_in(expected) and list(expected) == ["match:partial"]:
+            tree = expected["match:partial"]
+            found[key] = expected if _has_lists(tree) else tree
+    return found
 
 
 def _has_lists(value: object) -> bool:

@@ -15,7 +15,7 @@ from mcptest.migrate.suite_values import source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.formats.suite_parts import Part
+    from mcptest.migrate.suite_reading import SuiteEntries
     from mcptest.migrate.suite_values import SuiteValues
 
     Mapping = dict[str, object]
@@ -32,8 +32,9 @@ class ConfigServer(Record):
     remarks: tuple[Remark, ...]
 
 
-def config_server(name: str, part: Part, values: SuiteValues, folder: str) -> ConfigServer:
+def config_server(name: str, entries: SuiteEntries, folder: str) -> ConfigServer:
     """The server of this name, for a config in this folder. LeftBehindError when it cannot be."""
+    part, values = entries.owners[name], entries.values
     servers = part.top.mapping["servers"]
     assert isinstance(servers, dict)
     written = servers[name]
@@ -44,15 +45,13 @@ def config_server(name: str, part: Part, values: SuiteValues, folder: str) -> Co
     env, losses = _environment(written.get("env") or {}, values)
     cwd = posixpath.join(part.folder, str(filled.get("cwd") or "."))
     cwd = posixpath.relpath(posixpath.normpath(cwd), folder)
-    options = part.top.mapping.get("run_options")
-    isolation = options.get("isolation") if isinstance(options, dict) else None
     keys: Mapping = {"name": name, "command": command[0], "args": command[1:]}
     keys.update(without_nothing({"cwd": "" if cwd == "." else cwd, "env": env}))
     for key, own in KEYS.items():
         if own in filled:
             keys[key] = filled[own]
-    if isolation:
-        keys.setdefault("isolation", isolation)
+    if entries.isolation:
+        keys.setdefault("isolation", entries.isolation)
     remarks = [Remark(file=part.file, line=0, what=name, reason=why) for why in losses]
     return ConfigServer(keys=keys, remarks=tuple(remarks))
 

@@ -14,12 +14,13 @@ from mcptest.migrate.shapes import ABSENT_PATTERN, directives_in, is_plain, may_
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from typing import Any
 
     from mcptest.core.plan import Leniency
 
     Schema = dict[str, object]
 
-__all__ = ["schema_of"]
+__all__ = ["expectation_of", "schema_of"]
 
 _SIMPLE: dict[str, Schema] = {
     "exists": {"not": {"type": "null"}},
@@ -102,7 +103,67 @@ def _of_pattern(body: str) -> Schema:
     if name in _SIZES and rest.strip().isdecimal():
         kind, unit = _SIZES[name]
         return {"type": kind, f"min{unit}": int(rest), f"max{unit}": int(rest)}
-    if body.startswith(NEGATION) and PREFIX + body != ABSENT_PATTERN:
+    if body.startswith(NEGATION):
         return {"not": _of_pattern(body.removeprefix(NEGATION))}
-    reason = f"{PREFIX}{body} must hold of elements, and a schema does not say quite the same"
+    reason = f'"{name}" must hold of elements, and a schema does not say quite the same'
     raise LeftBehindError(reason)
+
+
+# The way back
+
+
+def expectation_of(schema: object) -> object:
+    """What a schema of ours was made from. LeftBehindError when it is another one."""
+    try:
+        found = _read(schema)
+        is_ours = schema_of(found) == schema
+    except (LeftBehindError, KeyError, TypeError, AttributeError):
+        is_ours = False
+    if not is_ours:
+        raise LeftBehindError("a schema must stand in a file of its own to be a pattern")
+    return found
+
+
+def _read(schema: Any) -> Any:
+    if "const" in schema:
+        return schema["const"]
+    for key, name in (("allOf", "all"), ("anyOf", "any")):
+        if key in schema:
+            return {f"{PREFIX}{name}": [_read(each) for each in schema[key]]}
+    if "properties" in schema:
+        return _read_object(schema)
+    if schema.get("type") == "array" and len(schema) > 1:
+        return _read_array(schema)
+    return PREFIX + _pattern_of(schema)
+
+
+def _read_object(schema: Any) -> Any:
+    required = schema.get("required", [])
+    value = {
+        key: ABSENT_PATTERN if key not in required and inner == {"type": "null"} else _read(inner)
+        for key, inner in schema["properties"].items()
+    }
+    return {f"{PREFIX}partial": value} if "additionalProperties" not in schema else value
+
+
+def _read_array(schema: Any) -> Any:
+    if "items" in schema:
+        return {f"{PREFIX}arrayElements": _read(schema["items"])}
+    if "contains" in schema:
+        return {f"{PREFIX}anyElement": _read(schema["contains"])}
+    if "prefixItems" in schema:
+        value = [_read(each) for each in schema["prefixItems"]]
+        return value if "maxItems" in schema else {f"{PREFIX}partial": value}
+    return f"{PREFIX}arrayLength:{schema['minItems']}"
+
+
+def _pattern_of(schema: Any) -> str:
+    for body, known in _SIMPLE.items():
+        if schema == known and body != "not:exists":
+            return body
+    if "not" in schema:
+        return NEGATION + _pattern_of(schema["not"])
+    if "minLength" in schema:
+        return f"stringLength:{schema['minLength']}"
+    kinds = schema["type"]
+    return f"type:{kinds if isinstance(kinds, str) else '|'.join(kinds)}"

@@ -35,16 +35,13 @@ class Wish(Record):
 
 def expected_answer(wishes: Sequence[Wish]) -> object:
     """One value that expects all of this."""
-    absent = [wish for wish in wishes if wish.expression == ABSENT_PATTERN]
     present = [wish for wish in wishes if wish.expression != ABSENT_PATTERN]
-    in_place = _in_place(present)
+    absent = [wish for wish in wishes if wish.expression == ABSENT_PATTERN]
+    beside = [wish for wish in absent if _has_parent(wish, present)]
+    in_place = _in_place(present, {wish.steps for wish in beside})
     pulled = [_pulled(wish) for wish in present if wish not in in_place]
-    for wish in absent:
-        if _has_parent(wish, present):
-            in_place.append(wish)
-        else:
-            pulled.append(_missing(wish))
-    return _joined(_tree(in_place), pulled)
+    pulled += [_missing(wish) for wish in absent if wish not in beside]
+    return _joined(_tree([*in_place, *beside]), pulled)
 
 
 def _joined(tree: object, pulled: list[object]) -> object:
@@ -62,11 +59,14 @@ def _joined(tree: object, pulled: list[object]) -> object:
 # In its place
 
 
-def _in_place(wishes: list[Wish]) -> list[Wish]:
-    """Those that can stand in one tree: each at a leaf, and no item before it left out."""
+def _in_place(wishes: list[Wish], taken: set[Steps]) -> list[Wish]:
+    """Those that can stand in one tree: each at a leaf, and no item before it left out.
+
+    The leaves that are `taken` stand there as well.
+    """
     found = [wish for wish in wishes if _is_leaf(wish)]
     while True:
-        ways = {wish.steps for wish in found}
+        ways = {wish.steps for wish in found} | taken
         kept = [
             wish
             for wish in found
@@ -86,6 +86,11 @@ def _is_leaf(wish: Wish) -> bool:
 def _is_number(step: str | int) -> bool:
     """A key of digits also finds the items of an array, when it is pulled."""
     return isinstance(step, str) and step.isdecimal()
+
+
+def _is_name(step: str | int) -> bool:
+    """A step that only an object has."""
+    return isinstance(step, str) and step is not EVERY and not _is_number(step)
 
 
 def _is_same_in_tree(expression: object) -> bool:
@@ -177,11 +182,10 @@ def _pieces(steps: Steps) -> Iterator[str]:
 def _has_parent(wish: Wish, present: list[Wish]) -> bool:
     """Whether something else wants the object to be there in which this must not be."""
     head = wish.steps[:-1]
-    if not all(isinstance(step, str) for step in wish.steps):
+    if not all(isinstance(step, str) and step is not EVERY for step in wish.steps):
         return False
     return not head or any(
-        _is_below(other.steps, head) and isinstance(other.steps[len(head)], str)
-        for other in present
+        _is_below(other.steps, head) and _is_name(other.steps[len(head)]) for other in present
     )
 
 

@@ -11,9 +11,9 @@ from mcptest.migrate.suite_values import SuiteValues
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from mcptest.formats.suite_parts import Part
+    from mcptest.formats.suite_parts import Part, Parts
 
     Mapping = dict[str, object]
 
@@ -28,37 +28,50 @@ _WHOLE = {
 
 
 class SuiteEntries(Record):
-    """The tests of a suite by server, and what else it says. Setup and teardown are steps."""
+    """The tests of a suite by server, and what else it says. Setup and teardown are steps.
+
+    `owners` are the files in which the servers stand.
+    """
 
     title: str
     by_server: dict[str, list[Draft]]
+    owners: dict[str, Part]
+    isolation: str
     values: SuiteValues
     remarks: tuple[Remark, ...]
 
 
-def read_entries(parts: Sequence[Part]) -> SuiteEntries:
+def read_entries(parts: Parts) -> SuiteEntries:
     """What these files hold; they have been loaded before, and have no mistakes."""
-    main = parts[0].top.mapping
-    values = SuiteValues(parts[0].folder)
-    for part in reversed(parts):
+    main = parts.files[0]
+    values = SuiteValues(main.folder)
+    options: Mapping = {}
+    owners: dict[str, Part] = {}
+    for part in parts.imports_first:
+        top = part.top.mapping
         values.turn_to(part.folder)
-        values.read(_mapping(part.top.mapping.get("variables")))
-    servers = [name for part in parts for name in _mapping(part.top.mapping.get("servers"))]
-    reader = _Reader(values, servers, _mapping(main.get("run_options")))
-    for part in parts:
+        values.read(_mapping(top.get("variables")))
+        options.update(_mapping(top.get("run_options")))
+        owners.update(dict.fromkeys(_mapping(top.get("servers")), part))
+    reader = _Reader(values, next(iter(owners)), options)
+    for part in parts.files:
         reader.read(part)
+    if options.get("parallel"):
+        reader.leave(main, "run_options", f"run it with --parallel {options['parallel']} instead")
     return SuiteEntries(
-        title=str(main.get("name") or main.get("description") or ""),
+        title=str(main.top.mapping.get("name") or main.top.mapping.get("description") or ""),
         by_server=reader.by_server,
+        owners=owners,
+        isolation=str(options.get("isolation") or ""),
         values=values,
         remarks=tuple(reader.remarks),
     )
 
 
 class _Reader:
-    def __init__(self, values: SuiteValues, servers: list[str], options: Mapping) -> None:
+    def __init__(self, values: SuiteValues, server: str, options: Mapping) -> None:
         self._values = values
-        self._servers = servers
+        self._server = server
         self._retries = options.get("retries")
         self.by_server: dict[str, list[Draft]] = {}
         self.remarks: list[Remark] = []
@@ -74,12 +87,9 @@ class _Reader:
                 line = part.document.item_line(items, index)
                 self._entry(_mapping(entry), defaults, part.file, line)
         self._leave_lanes(part)
-        parallel = _mapping(top.get("run_options")).get("parallel")
-        if parallel:
-            self._leave(part, "run_options", f"run it with --parallel {parallel} instead")
 
     def _entry(self, entry: Mapping, defaults: Mapping, file: str, line: int) -> None:
-        server = str(entry.get("server") or defaults.get("server") or self._servers[0])
+        server = str(entry.get("server") or defaults.get("server") or self._server)
         try:
             draft = self._draft(entry, defaults, file, line)
         except LeftBehindError as error:
@@ -149,12 +159,13 @@ class _Reader:
                     reason = f"{lane} are part of a suite only"
                     self.remarks.append(Remark(file=part.file, line=line, what=name, reason=reason))
             elif lane in top:
-                self._leave(part, lane, "this is part of a suite only")
+                self.leave(part, lane, "this is part of a suite only")
         for key, reason in _WHOLE.items():
             if key in top:
-                self._leave(part, key, reason)
+                self.leave(part, key, reason)
 
-    def _leave(self, part: Part, key: str, reason: str) -> None:
+    def leave(self, part: Part, key: str, reason: str) -> None:
+        """Say that what stands under a key of a file has no place in another format."""
         line = locate(part.document).key((key,)).line
         self.remarks.append(Remark(file=part.file, line=line, what=key, reason=reason))
 

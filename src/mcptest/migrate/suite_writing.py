@@ -28,11 +28,10 @@ _STEP_ORDER = ("name", *CALL_KEYS, "args", "capture", *_LAST)
 
 
 class Owned(Record):
-    """A file with its server, and the plugins that it may ask."""
+    """A file with its server."""
 
     source: Source
     server: SuiteServer
-    plugins: Mapping
 
 
 class SuiteText(Record):
@@ -63,6 +62,7 @@ class _Writer:
         self.remarks: list[Remark] = []
         self._head: Mapping = {}
         self._servers: Mapping = {}
+        self._variables: Mapping = {}
         self._entries: list[Placed] = []
         titles = dict.fromkeys(owned.source.title for owned in files if owned.source.title)
         if titles:
@@ -84,11 +84,7 @@ class _Writer:
             return
         name = self._server(owned.server)
         self.remarks += owned.server.remarks
-        for key, more in (("variables", owned.server.variables), ("imports", owned.plugins)):
-            if more:
-                known = self._head.setdefault(key, {})
-                assert isinstance(known, dict)
-                known.update(more)
+        self._variables.update(owned.server.variables)
         for draft in drafts:
             self._entries.append((name, draft if is_alone else self._without_only(draft)))
 
@@ -121,10 +117,9 @@ class _Writer:
             return {}
         used = {server for server, _ in self._entries}
         servers = {name: value for name, value in self._servers.items() if name in used}
-        head = {key: value for key, value in self._head.items() if key != "variables"}
-        value: Mapping = {**head, "servers": servers}
-        if "variables" in self._head:
-            value["variables"] = self._head["variables"]
+        value: Mapping = {**self._head, "servers": servers}
+        if self._variables:
+            value["variables"] = self._variables
         lanes: dict[str, list[object]] = {lane: [] for lane in LANES}
         for server in servers:
             drafts = [draft for name, draft in self._entries if name == server]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.patterns import PREFIX, without_prefix
+from mcptest.migrate.element_schemas import expectation_of
 from mcptest.migrate.pattern_words import NEGATION, NUMBER_WORDS, TEXT_WORDS
 from mcptest.migrate.remarks import LeftBehindError
 
@@ -99,7 +100,7 @@ class WordReader:
 
     def _schema(self, value: object) -> object:
         if not isinstance(value, str):
-            raise LeftBehindError("a schema must stand in a file of its own to be a pattern")
+            return expectation_of(value)
         return f"{PREFIX}jsonSchema:{self._setting.relocated(value)}"
 
     def _plugin(self, value: object) -> object:

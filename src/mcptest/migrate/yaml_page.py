@@ -120,5 +120,6 @@ def _scalar(value: object, plain: str = _PLAIN) -> str:
 
 
 def _key(key: str) -> str:
-    is_plain = re.fullmatch(_PLAIN_KEY, key) and key.lower() not in _SWITCHES
+    is_word = re.fullmatch(_PLAIN_KEY, key) or re.fullmatch(_PLAIN_IN_FLOW, key)
+    is_plain = is_word and key.lower() not in _SWITCHES
     return key if is_plain and resolve_plain(key) == key else quoted(key)

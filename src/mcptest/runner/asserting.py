@@ -98,7 +98,8 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
 def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     root = steps[0]
     if root == "stderr":
-        return reply.stderr, ""
+        # As everywhere, the white space around it is nobody's concern.
+        return reply.stderr.strip(), ""
     if root == "duration_ms":
         return round(reply.elapsed_s * 1000, 3), ""
     if root == "notifications":

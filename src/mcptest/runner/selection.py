@@ -45,16 +45,24 @@ def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
     a filter which machine gets which file.
     """
     shard = selection.shard
-    mine = suites[shard.number - 1 :: shard.count] if shard else suites
+    mine = _dealt(suites, shard) if shard else suites
     if shard and not mine:
+        count = len({suite.file for suite in suites})
         raise NothingSelectedError(
-            f"shard {shard.number} of {shard.count} has no file: there are {len(suites)} in all"
+            f"shard {shard.number} of {shard.count} has no file: there are {count} in all"
         )
     chosen = [_chosen(suite, selection) for suite in mine]
     selected = [_narrowed(suite) for suite in chosen if suite.cases]
     if not selected:
         raise NothingSelectedError(_nothing(mine, selection))
     return selected
+
+
+def _dealt(suites: Sequence[Suite], shard: Shard) -> list[Suite]:
+    """The suites of every so manieth file; a file may hold several."""
+    files = list(dict.fromkeys(suite.file for suite in suites))
+    mine = set(files[shard.number - 1 :: shard.count])
+    return [suite for suite in suites if suite.file in mine]
 
 
 def _chosen(suite: Suite, selection: Selection) -> Suite:
@@ -77,7 +85,9 @@ def _is_wanted(case: Case, suite: Suite, selection: Selection) -> bool:
 def _narrowed(suite: Suite) -> Suite:
     if not any(case.only for case in suite.cases):
         return suite
-    cases = [case if case.only else case.but(skip=_LEFT_OUT) for case in suite.cases]
+    cases = [
+        case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases
+    ]
     return suite.but(cases=tuple(cases))
 
 

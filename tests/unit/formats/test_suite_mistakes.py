@@ -54,8 +54,8 @@ surprise: true
             "F009",
             16,
             18,
-            "\"target\" begins with 'reslt'; did you mean 'result'?; it begins with one of "
-            "result, error, notifications, stderr, duration_ms",
+            "\"target\" begins with 'reslt'; it begins with one of result, error, notifications, "
+            "stderr, duration_ms; did you mean 'result'?",
         ),
         ("F012", 16, 43, 'unknown matcher "containz"; did you mean "contains"?'),
         (

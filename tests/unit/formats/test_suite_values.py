@@ -11,7 +11,6 @@ from suite_reading import (
     mistakes,
     refusals,
     sent,
-    step_of,
     suites_of,
     told_at,
     warnings_of,
@@ -52,9 +51,9 @@ def arguments(written: str, head: str = VARIABLES, **environment: str) -> object
         ("'${deep}'", {"list": [1, 3], "text": "order A-17"}),
         ("'no. ${count} of ${order}'", "no. 3 of A-17"),
         ("'${none}!'", "null!"),
-        ("'${deep} x'", '{"list": [1, 3], "text": "order A-17"} x'),
+        ("'${deep} x'", '{"list":[1,3],"text":"order A-17"} x'),
         ("'$${order}'", "${order}"),
-        ("'$$${order}'", "$A-17"),
+        ("'$$${order}'", "$${order}"),
         ("'$order'", "$order"),
         ("['${count}', {'${order}': '${order}'}]", [3, {"A-17": "A-17"}]),
         ("'${CONFIG_DIR}/data'", f"{FOLDER}/data"),
@@ -63,9 +62,6 @@ def arguments(written: str, head: str = VARIABLES, **environment: str) -> object
 def test_a_reference_alone_is_the_value_and_inside_a_text_it_is_text(
     written: str, value: object
 ) -> None:
-    if written == "'$$${order}'":
-        # The first two signs are one that stands for itself.
-        value = "$${order}"
     assert arguments(written) == value
 
 
@@ -112,7 +108,7 @@ def test_a_whole_matcher_may_be_a_variable_of_the_file() -> None:
     [
         ("§'${ordr}'", "F020", "nothing is known as 'ordr'; did you mean ${order}?"),
         ("§'${}'", "F020", "nothing is known as ''"),
-        ("§'a ${order of} b'", "F020", "nothing is known as 'order of'; did you mean ${order}?"),
+        ("§'a ${order of} b'", "F020", "nothing is known as 'order of'"),
         ("[1, §'${x.y}']", "F020", "nothing is known as 'x.y'"),
         ("{b: §'${HOME}'}", "F020", "nothing is known as 'HOME'"),
     ],
@@ -121,8 +117,6 @@ def test_a_name_that_nobody_knows_is_told_where_it_stands(
     written: str, code: str, message: str
 ) -> None:
     text = entry(f"name: n, tool: t, args: {{a: {written}}}", head=VARIABLES)
-    if "order of" in message:
-        message = message.partition(";")[0]
     assert told_at(text) == (code, message)
 
 
@@ -141,7 +135,7 @@ def test_every_unknown_name_is_told_and_the_help_lists_those_there_are() -> None
 def test_a_reference_that_is_never_closed_is_taken_as_it_stands_with_a_warning() -> None:
     words = "a ${ that is never closed is taken as it stands"
     text = entry("name: n, tool: t, args: {a: 'x ${order'}")
-    assert warnings_of(text) == [("W001", 3, 33, words)]
+    assert warnings_of(text) == [("W001", 3, 34, words)]
     assert warnings_of(entry("name: n, tool: t, args: {a: 'x $ { order'}")) == []
 
 
@@ -202,9 +196,7 @@ def test_two_keys_that_become_one_are_an_error() -> None:
         ),
     ],
 )
-def test_a_variable_that_is_wrong_is_told(
-    variables: str, code: str, message: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_variable_that_is_wrong_is_told(variables: str, code: str, message: str) -> None:
     text = f"{SERVER}variables: {variables}\ntools: [{{name: n, tool: t}}]\n"
     before = text[: text.index("§")]
     [found] = refusals(text.replace("§", ""), None, SET="value")
@@ -430,6 +422,5 @@ def test_two_keys_with_captured_values_may_turn_out_to_be_different() -> None:
     assert sent(step)["params"]["arguments"] == {"x": 1, "y": 2}
 
 
-def test_a_bare_text_with_a_reference_to_a_capture_still_has_a_label() -> None:
-    assert step_of("tool: t").label == ""
+def test_the_name_of_a_tool_may_be_a_captured_value() -> None:
     assert filled("tool: 'b_${id}'", id="x", n=0).tool == "b_x"

@@ -80,3 +80,18 @@ def test_only_is_about_its_own_file() -> None:
         ("y", None),
         ("z", None),
     ]
+
+
+def test_a_file_with_two_servers_is_in_one_shard() -> None:
+    suites = [suite("a", case("one")), suite("a", case("two")), suite("b", case("three"))]
+    found = [
+        [case.name for each in select(suites, Selection(shard=shard)) for case in each.cases]
+        for shard in (Shard(number=1, count=2), Shard(number=2, count=2))
+    ]
+    assert found == [["one", "two"], ["three"]]
+
+
+def test_what_only_leaves_out_is_skipped_and_was_not_to_be_run() -> None:
+    left = Case(name="agent", line=1, skip="cannot be run", not_run=True)
+    found = select([suite("a", case("one", only=True), left)], Selection())[0].cases[1]
+    assert (found.skip, found.not_run) == ("another test of this file says only", False)

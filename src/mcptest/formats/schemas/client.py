@@ -78,7 +78,11 @@ def _sample(fill: _Filling) -> Schema:
 def _elicitation(fill: _Filling) -> Schema:
     action = fill.text({"type": "string", "pattern": f"^(?:{'|'.join(_ACTIONS)})$"})
     result: Schema = {
-        "properties": {"action": action, "content": {}, "_meta": {}},
+        "properties": {
+            "action": said("What the user does about it.", action),
+            "content": said("What the user fills in.", {}),
+            "_meta": said("What the protocol leaves to others.", {}),
+        },
         "required": ["action"],
         "additionalProperties": False,
     }

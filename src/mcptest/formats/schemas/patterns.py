@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.formats.document import read_document
 from mcptest.formats.schemas.shape import ref, said
-from mcptest.formats.schemas.values import TEXT, field_path
+from mcptest.formats.schemas.values import TEXT, field_path, told
 from mcptest.matching.patterns import _CAMEL_CASE, HABITS, PREFIX
 
 TYPE_CHECKING = False
@@ -56,10 +56,11 @@ def pattern_of(registry: Registry, *, is_prefix_needed: bool) -> Schema:
     plain = rf"(?!{_in_any_case(PREFIX)})"
     body = rf"(?:not:)?(?!not:)(?:{_known(registry)}|{_searched(registry)})"
     examples = [matcher.example for matcher in registry]
+    wrong = told("no such pattern: a misspelt matcher, or another number of parameters")
     if is_prefix_needed:
-        return {"pattern": f"^(?:{plain}|{PREFIX}{body})", "examples": examples}
+        return {"pattern": f"^(?:{plain}|{PREFIX}{body})", **wrong, "examples": examples}
     short = [example.removeprefix(PREFIX) for example in examples]
-    return {"pattern": f"^(?:{PREFIX}|(?!{PREFIX})){body}", "examples": short}
+    return {"pattern": f"^(?:{PREFIX}|(?!{PREFIX})){body}", **wrong, "examples": short}
 
 
 def _known(registry: Registry) -> str:

@@ -56,6 +56,7 @@ _CALLED = {
     "prompt": said("The prompt to get.", NON_EMPTY, "greet"),
 }
 _ARGS = said("The arguments of the call.", filled_value(ARGUMENTS), {"id": "${order}"})
+_NO_ARGS = said("A resource takes no arguments.", {"not": {}})
 # A prompt is given texts.
 _PROMPT_ARGS = said(_ARGS["description"], filled_value({**ARGUMENTS, "additionalProperties": TEXT}))
 
@@ -71,7 +72,7 @@ def entry(lane: str) -> Schema:
         "only": only(),
         **_patience(),
         call: _CALLED[call],
-        "args": {"tool": _ARGS, "uri": False, "prompt": _PROMPT_ARGS}[call],
+        "args": {"tool": _ARGS, "uri": _NO_ARGS, "prompt": _PROMPT_ARGS}[call],
         **_what_comes(),
         "steps": said("Several calls, one after the other.", _STEPS),
         **_around(),

@@ -32,6 +32,7 @@ __all__ = [
     "skip",
     "tags",
     "target",
+    "told",
     "whole_number",
 ]
 
@@ -52,7 +53,8 @@ def filled_value(schema: Schema) -> Schema:
     """The same where `${name}` may stand for the whole value, whatever its type is."""
     types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     assert "string" not in types, "a text has its own way to be filled"
-    return {**schema, "type": [*types, "string"], "pattern": _WHOLE}
+    wrong = told("a text can only stand here as a reference, such as ${name}")
+    return {**schema, "type": [*types, "string"], "pattern": _WHOLE, **wrong}
 
 
 def filled_text(schema: Schema) -> Schema:
@@ -64,6 +66,11 @@ def filled_text(schema: Schema) -> Schema:
     return schema
 
 
+def told(sentence: str) -> Schema:
+    """What editors that know this word say instead of showing the regular expression."""
+    return {"patternErrorMessage": sentence}
+
+
 def duration(description: str, *examples: object) -> Schema:
     """A length of time."""
     return {
@@ -73,6 +80,7 @@ def duration(description: str, *examples: object) -> Schema:
         "maximum": int(MAX_DURATION_S * 1000),
         # Some digit of it is not 0.
         "pattern": f"^(?=[^1-9]*[1-9]){_grouped(_WRITTEN)}$",
+        **told('a time is a number of milliseconds, or a text such as "500ms", "2s" or "1m"'),
         "examples": list(examples or ("2s",)),
     }
 
@@ -103,6 +111,7 @@ def skip() -> Schema:
         "type": ["boolean", "string"],
         # Other versions of YAML take these words for booleans; none of them is a reason.
         "pattern": rf"^(?!(?:{switches})$)[\s\S]*\S",
+        **told("true, false or a reason; in YAML 1.2 only true and false are booleans"),
         "examples": [True, "the server has no clock yet"],
     }
 
@@ -114,7 +123,8 @@ def only() -> Schema:
 
 def field_path() -> Schema:
     """A path into an answer as Conductor files write it."""
-    return {"type": "string", "pattern": f"^(?:{_grouped(_FIELD_STEP)})+$"}
+    wrong = told("a path into the answer, such as result.content[0].text")
+    return {"type": "string", "pattern": f"^(?:{_grouped(_FIELD_STEP)})+$", **wrong}
 
 
 _ESCAPE = r'\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})'
@@ -128,7 +138,8 @@ def target(roots: Sequence[str]) -> Schema:
     flat = [root for root in roots if root in _SCALAR_ROOTS]
     deep = [root for root in roots if root not in flat]
     ways = [_first(deep) + _FURTHER, *([_first(flat)] if flat else [])]
-    return {"type": "string", "pattern": f"^(?:{'|'.join(ways)})$"}
+    wrong = told(f'a path that begins with {", ".join(roots)}; keys, dots, [0], [*], ["a key"]')
+    return {"type": "string", "pattern": f"^(?:{'|'.join(ways)})$", **wrong}
 
 
 def _first(roots: Sequence[str]) -> str:

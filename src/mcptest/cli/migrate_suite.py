@@ -1,0 +1,153 @@
+"""A suite as the files of another format: one for each server, named after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+
+from mcptest.cli.migrate_files import Place, setting_for
+from mcptest.core.errors import UsageError
+from mcptest.core.record import Record
+from mcptest.core.visible import visible
+from mcptest.formats.suite_parts import read_parts
+from mcptest.migrate.cases_writing import write_cases
+from mcptest.migrate.conductor_writing import write_conductor
+from mcptest.migrate.config_servers import config_server
+from mcptest.migrate.remarks import LeftBehindError, Remark
+from mcptest.migrate.suite_reading import read_entries
+from mcptest.runner.discovery import (
+    CASE_ENDINGS,
+    CONDUCTOR_ENDINGS,
+    CONFIG_NAMES,
+    find_config,
+    read_text,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.formats.suite_parts import Parts
+    from mcptest.migrate.drafts import Draft
+    from mcptest.migrate.pattern_words import Setting
+    from mcptest.migrate.suite_reading import SuiteEntries
+
+    Mapping = dict[str, object]
+
+__all__ = ["suite_files"]
+
+_ENDINGS = {"conductor": CONDUCTOR_ENDINGS, "cases": CASE_ENDINGS}
+_USUAL = {"conductor": CONDUCTOR_ENDINGS[0], "cases": CASE_ENDINGS[2]}
+
+
+class _Job(Record):
+    """What all files of one migration have in common.
+
+    `config` is the config to write beside the only file, "" when its server stands in it.
+    """
+
+    to: str
+    target: str
+    place: Place
+    entries: SuiteEntries
+    config: str
+    plugins: Mapping
+
+
+def suite_files(file: str, to: str, target: str) -> tuple[dict[str, str], tuple[Remark, ...]]:
+    """The texts of the new files by name, and what there is to say about them."""
+    if target and not target.endswith(_ENDINGS[to]):
+        message = f"{visible(target)} would not be read in this format"
+        raise UsageError(message, f"for example -o server{_USUAL[to]}")
+    parts = _parts(file)
+    entries = read_entries(parts)
+    config = _config_beside(target) if to == "conductor" and len(entries.by_server) == 1 else ""
+    folder = os.path.dirname(target)
+    # A plugin runs in the folder of the file that declares it.
+    is_same = os.path.abspath(folder) == parts.files[0].folder and len(parts.files) == 1
+    main = parts.files[0] if config and is_same else None
+    imports = main.top.mapping.get("imports") if main else None
+    job = _Job(
+        to=to,
+        target=target,
+        place=Place(folder, main.plugins if main else ()),
+        entries=entries,
+        config=config,
+        plugins=imports if isinstance(imports, dict) else {},
+    )
+    return _files(job)
+
+
+def _parts(file: str) -> Parts:
+    folder = os.path.dirname(file)
+
+    def read_beside(name: str) -> str:
+        return read_text(os.path.join(folder, name))
+
+    return read_parts(read_text(file), file, os.path.abspath(folder), read_beside)
+
+
+def _config_beside(target: str) -> str:
+    """The config to write; "" without a folder for it, or where there is one already."""
+    folder = os.path.dirname(target)
+    if not target or find_config(folder or "."):
+        return ""
+    return os.path.join(folder, CONFIG_NAMES[0])
+
+
+def _files(job: _Job) -> tuple[dict[str, str], tuple[Remark, ...]]:
+    by_server = job.entries.by_server
+    if len(by_server) > 1 and not job.target:
+        names = ", ".join(map(visible, by_server))
+        message = f"the suite has {len(by_server)} servers ({names}), so it becomes several files"
+        raise UsageError(message, f"-o NAME{_USUAL[job.to]} says what they are called")
+    texts: dict[str, str] = {}
+    remarks = list(job.entries.remarks)
+    for name, drafts in by_server.items():
+        is_one = len(by_server) == 1
+        path = job.target if is_one else _named(job.target, name, _ENDINGS[job.to])
+        try:
+            server = config_server(name, job.entries, job.place.folder)
+        except LeftBehindError as error:
+            file = job.entries.owners[name].file
+            remarks.append(Remark(file=file, line=0, what=name, reason=error.reason))
+            continue
+        remarks += server.remarks
+        made, told = _of_server(job, path, server.keys, drafts)
+        texts.update(made)
+        remarks += told
+    return texts, tuple(remarks)
+
+
+def _of_server(
+    job: _Job, path: str, keys: Mapping, drafts: Sequence[Draft]
+) -> tuple[dict[str, str], Sequence[Remark]]:
+    place = job.place
+
+    def settings(file: str) -> Setting:
+        return setting_for(file, place)
+
+    if job.to == "cases":
+        contract = write_cases(keys, drafts, settings, place.mistake_in_cases)
+        return ({path: contract.text} if contract.text else {}), contract.remarks
+    inline = {} if job.config else keys
+    title = job.entries.title or str(keys["name"])
+    made = write_conductor(title, inline, drafts, settings, place.mistake_in_conductor)
+    texts = {path: made.text} if made.text else {}
+    if texts and job.config:
+        texts[job.config] = _config_text(job, keys)
+    return texts, made.remarks
+
+
+def _config_text(job: _Job, keys: Mapping) -> str:
+    matchers = job.plugins.get("subprocess_matchers")
+    imports = {"imports": {"subprocess_matchers": matchers}} if matchers else {}
+    return json.dumps({**keys, **imports}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _named(target: str, server: str, endings: Sequence[str]) -> str:
+    """The name of the file for one of several servers."""
+    ending = next(each for each in endings if target.endswith(each))
+    mark = re.sub(r"[^A-Za-z0-9_-]+", "-", server).strip("-") or "server"
+    return f"{target.removesuffix(ending)}.{mark}{ending}"

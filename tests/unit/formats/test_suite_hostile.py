@@ -1,0 +1,327 @@
+"""Whatever stands in a suite: no crash, and for everything that is wrong a mistake with a place."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from suite_reading import FILE, SERVER, context, entry, load, mistakes, refusals
+
+from mcptest.core.diagnostics import CODES
+from mcptest.core.errors import FormatError
+from mcptest.formats.suite import FILE_KEYS, load_suite
+from mcptest.formats.suite_entries import DEFAULT_KEYS, ENTRY_KEYS
+from mcptest.formats.suite_expect import ASSERTION_KEYS, EXPECT_KEYS
+from mcptest.formats.suite_servers import SERVER_KEYS
+from mcptest.formats.suite_steps import STEP_KEYS
+from mcptest.matching.suite_words import EXAMPLES, WORDS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Path = tuple[str | int, ...]
+
+# Every key there is, each with a value that is right.
+ASSERTION = {"target": "result", "matcher": {"contains": "x"}, "message": "m", "weight": 2}
+EXPECT = {
+    "assertions": [ASSERTION],
+    "threshold": 0.5,
+    "max_duration_ms": 5,
+    "max_response_tokens": 10,
+}
+STEP = {
+    "name": "q",
+    "tool": "t",
+    "args": {"x": 1},
+    "capture": {"c": "result.a"},
+    "expect": EXPECT,
+}
+FULL: dict[str, Any] = {
+    "name": "n",
+    "description": "d",
+    "$schema": "x",
+    "servers": {
+        "a": {
+            "command": ["x", "y"],
+            "env": {"A": "1", "B": {"from_env": "E", "default": "d"}},
+            "inherit_env": True,
+            "cwd": ".",
+            "startup_timeout": "5s",
+            "ready_pattern": "up",
+            "timeout": 100,
+            "protocol_version": "2025-06-18",
+            "isolation": "run",
+            "max_line_bytes": 1000,
+            "client": {"roots": ["file:///x"], "sampling": "s", "elicitation": "decline"},
+        }
+    },
+    "variables": {
+        "v": "1",
+        "w": {"from_env": "E", "default": "d"},
+        "s": {"secret_env": "S"},
+    },
+    "imports": {
+        "suites": ["other.yaml"],
+        "subprocess_matchers": {"geo": {"command": ["g"], "call_timeout": "1s"}},
+    },
+    "defaults": {
+        "server": "a",
+        "tags": ["t"],
+        "timeout": "1s",
+        "retries": 1,
+        "setup": [STEP],
+        "teardown": [{"tool": "t"}],
+        "threshold": 0.5,
+        "max_duration_ms": 5,
+        "max_response_tokens": 9,
+    },
+    "tools": [
+        {
+            "name": "n",
+            "server": "a",
+            "tags": ["x"],
+            "skip": "why",
+            "only": False,
+            "timeout": "1s",
+            "retries": 2,
+            "tool": "t",
+            "args": {"x": 1},
+            "capture": {"c": "result.a"},
+            "expect": EXPECT,
+        },
+        {
+            "name": "s",
+            "setup": [STEP],
+            "steps": [STEP, {"tool": "u", "expect": [{**ASSERTION, "matcher": {"exact": "${c}"}}]}],
+            "teardown": [{"uri": "x:y"}, {"prompt": "p", "args": {"a": "b"}}],
+        },
+    ],
+    "resources": [{"name": "r", "uri": "x:y", "max_duration_ms": 3}],
+    "prompts": [{"name": "p", "prompt": "g", "args": {"a": "b"}, "max_response_tokens": 3}],
+    "agents": [
+        {
+            "name": "ag",
+            "servers": ["a"],
+            "model": "m",
+            "models": ["m"],
+            "system_prompt": "s",
+            "prompt": "p",
+            "max_turns": 3,
+            "runs": 2,
+            "expect": [{"target": "tool_names", "matcher": {"contains": "x"}}],
+            "tags": ["t"],
+        }
+    ],
+    "evals": [
+        {
+            "name": "e",
+            "server": "a",
+            "model": "m",
+            "prompt": "p",
+            "rubric": {
+                "criteria": [{"name": "c", "description": "d", "weight": 1}],
+                "threshold": 0.5,
+            },
+            "threshold": 0.5,
+        }
+    ],
+    "compliance": {"spec_version": "2025-06-18", "tests": ["ping"], "server": "a"},
+    "security": {"scan": True, "fail_on": "high"},
+    "coverage": {"tools": 50, "resources": 1, "prompts": 2, "total": 3},
+    "performance": {
+        "p50_ms": 5,
+        "p90_ms": 5,
+        "p95_ms": 5,
+        "p99_ms": 5,
+        "mean_ms": 5,
+        "max_ms": 5,
+    },
+    "run_options": {"parallel": 2, "isolation": "file", "retries": 1},
+}
+FILES = {"other.yaml": "variables: {z: 1}\n"}
+ENVIRONMENT = {"S": "secret-123"}
+
+# Every type that JSON has, and values of each that are seldom thought of.
+VALUES: list[Any] = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    3,
+    1.5,
+    10**40,
+    "",
+    "x",
+    "${",
+    "${nobody}",
+    "\0",
+    "\ud800",
+    [],
+    [1],
+    [[]],
+    [None],
+    ["x"],
+    {},
+    {"x": 1},
+    {"": {}},
+]
+# Places where any value is one that may be meant.
+FREE = {("variables", "v"), ("variables", "w"), ("variables", "s")}
+FREE_KEYS = {"args", "contains", "exact", "env", "sampling"}
+
+
+def places(value: Any, path: Path = ()) -> Iterator[Path]:
+    yield path
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from places(member, (*path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from places(item, (*path, index))
+
+
+def value_at(path: Path) -> Any:
+    value: Any = FULL
+    for step in path:
+        value = value[step]
+    return value
+
+
+def changed(path: Path, value: Any) -> Any:
+    if not path:
+        return value
+    whole = copy.deepcopy(FULL)
+    inner: Any = whole
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    return whole
+
+
+def kind(value: Any) -> str:
+    if isinstance(value, bool) or value is None:
+        return str(type(value))
+    return "number" if isinstance(value, (int, float)) else str(type(value))
+
+
+def read(value: Any) -> bool:
+    """Whether it is read without an error; whatever is told has a code and a place."""
+    try:
+        load_suite(json.dumps(value), FILE, context(FILES, ENVIRONMENT))
+    except FormatError as error:
+        for each in error.diagnostics:
+            assert each.code in CODES
+            assert each.line >= 1
+            assert each.column >= 1
+            assert each.message
+        return False
+    return True
+
+
+def test_the_full_suite_has_every_key_and_nothing_wrong() -> None:
+    assert read(FULL)
+    assert set(FILE_KEYS) == set(FULL)
+    assert set(SERVER_KEYS) == set(FULL["servers"]["a"])
+    assert set(DEFAULT_KEYS) == set(FULL["defaults"])
+    entries = {key for one in FULL["tools"] for key in one}
+    budgets = {"threshold", "max_duration_ms", "max_response_tokens"}
+    assert set(ENTRY_KEYS["tools"]) == entries | budgets
+    assert set(STEP_KEYS) == {*STEP, "uri", "prompt", *budgets}
+    assert (set(EXPECT_KEYS), set(ASSERTION_KEYS)) == (set(EXPECT), set(ASSERTION))
+
+
+PLACES = sorted(places(FULL), key=str)
+
+
+@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)) or "file")
+def test_every_value_at_every_place_is_read_or_refused_and_wrong_types_are_refused(
+    path: Path,
+) -> None:
+    right = value_at(path)
+    is_free = path in FREE or FREE_KEYS & set(path)
+    for value in VALUES:
+        is_read = read(changed(path, value))
+        # What may be a text or a list of them, a time, a reason, or a source, has two types.
+        two = {"tags", "timeout", "startup_timeout", "call_timeout", "skip", "rubric", "expect"}
+        two |= {"imports", "compliance", "elicitation", "roots"}
+        if is_read and kind(value) != kind(right) and not is_free:
+            assert path[-1] in two or path[-2:-1] == ("roots",), value
+
+
+@pytest.mark.parametrize("path", PLACES, ids=lambda path: ".".join(map(str, path)) or "file")
+def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Path) -> None:
+    right = value_at(path)
+    if not isinstance(right, dict):
+        return
+    is_read = read(changed(path, {**right, "unheard_of": "x"}))
+    # These are names that the author gives.
+    own = path[-1:] in (("variables",), ("env",), ("args",))
+    assert is_read == own
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_every_value_under_every_word_is_compiled_or_refused(word: str) -> None:
+    for value in VALUES:
+        assertion = {"target": "result", "matcher": {word: value}}
+        suite = {"servers": FULL["servers"], "tools": [{**STEP, "expect": [assertion]}]}
+        read(suite)
+    assert word in EXAMPLES
+
+
+# Text that is made to hurt
+
+
+def test_an_alias_bomb_is_refused_before_it_goes_off() -> None:
+    bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+        f"{new}: &{new} [{', '.join(['*' + old] * 9)}]\n"
+        for old, new in zip("abcdefgh", "bcdefghi", strict=True)
+    )
+    codes = {each.code for each in refusals(bomb + SERVER)}
+    assert codes == {"F004"}
+
+
+def test_nesting_without_end_is_refused() -> None:
+    deep = "{not: " * 5000 + "{exact: 1}" + "}" * 5000
+    text = entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]")
+    assert {each.code for each in refusals(text)} == {"F004"}
+
+
+def test_nesting_as_deep_as_may_be_is_read() -> None:
+    deep = "{not: " * 180 + "{exact: 1}" + "}" * 180
+    load(entry(f"name: n, tool: t, expect: [{{target: result, matcher: {deep}}}]"))
+
+
+@pytest.mark.parametrize(
+    "value", ["!!python/object:os.system {}", "!!binary aGk=", "!own x", "!!set {a}"]
+)
+def test_object_tags_are_refused(value: str) -> None:
+    codes = {each.code for each in refusals(entry(f"name: n, tool: t, args: {{a: {value}}}"))}
+    assert codes <= {"F004", "F002"}
+    assert codes
+
+
+def test_a_file_with_very_many_tests_is_read_and_one_with_very_many_mistakes_as_well() -> None:
+    lines = "".join(f"  - {{name: n{n}, tool: t}}\n" for n in range(5000))
+    [suite], _ = load(f"{SERVER}tools:\n{lines}")
+    assert (len(suite.cases), suite.cases[-1].line) == (5000, 5002)
+    found = mistakes(f"{SERVER}tools:\n{lines.replace('tool: t', 'tol: t')}")
+    assert len(found) == 5000
+    assert [line for _, line, _, _ in found] == list(range(3, 5003))
+
+
+def test_names_of_any_kind_are_only_names() -> None:
+    names = ["\u202e", "a\nb", "\x1b[31m", "x" * 10_000, "${nope}", "../../etc"]
+    suite = {"servers": FULL["servers"], "tools": [{"name": each, "tool": "t"} for each in names]}
+    [found], _ = load(json.dumps(suite))
+    assert [case.name for case in found.cases] == names
+
+
+def test_keys_that_are_no_texts_are_refused() -> None:
+    assert refusals(f"{SERVER}tools: [{{name: n, tool: t, args: {{? [1] : 2}}}}]\n")
+
+
+def test_bytes_that_are_no_text_of_yaml_are_refused() -> None:
+    assert {each.code for each in refusals(SERVER + "tools: \x00\n")} == {"F002"}
