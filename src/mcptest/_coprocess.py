@@ -6,6 +6,7 @@ it against the binary's, the page's and the other SDKs'.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
 import sys
@@ -13,12 +14,24 @@ import threading
 import time
 
 from mcptest import __version__
-from mcptest.core.errors import McptestError, ServerError
+from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.plan import ServerSpec
+from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
+from mcptest.sdk.errors import (
+    BinaryError,
+    ContractError,
+    CoprocessError,
+    OverdueError,
+    RefusedError,
+    UpstreamError,
+    UpstreamGoneError,
+    VersionError,
+    refusal_of,
+)
+from mcptest.sdk.server_config import config_of, plain_config
 from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
@@ -29,12 +42,15 @@ if TYPE_CHECKING:
 
     from mcptest.core.framing import Noise
 
+    Params = dict[str, Any] | None
+
 __all__ = [
     "COPROCESS_PROTOCOL_VERSION",
     "BinaryError",
     "ContractError",
     "Coprocess",
     "CoprocessError",
+    "OverdueError",
     "RefusedError",
     "UpstreamError",
     "UpstreamGoneError",
@@ -45,109 +61,116 @@ __all__ = [
 COPROCESS_PROTOCOL_VERSION = 2
 
 _METHOD_NOT_FOUND, _INVALID_PARAMS = -32601, -32602
-_UPSTREAM_ERROR, _UPSTREAM_GONE = -32000, -32001
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
+_ERROR = frozenset(["code", "message", "data"])
+_HELLO = frozenset(["protocol_version", "binary_version"])
 
 _HANDSHAKE_S = 10.0
 _FAREWELL_S = 10.0
+# How soon whoever waits for an answer notices that another thread has closed the channel.
+_SLICE_S = 0.25
 _MAX_QUOTED = 200
-
-
-class CoprocessError(McptestError):
-    """The channel, or what is behind it, failed a call."""
-
-
-class BinaryError(CoprocessError):
-    """The mcptest binary cannot be started, ended, or says nothing."""
-
-
-class VersionError(CoprocessError):
-    """The binary and this SDK speak different versions; the sentence says which to upgrade."""
-
-
-class ContractError(CoprocessError):
-    """The binary answered something that this version of the contract does not know."""
-
-
-class RefusedError(CoprocessError):
-    """The binary refused a request."""
-
-    def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-
-
-class UpstreamError(RefusedError):
-    """The server under test said no; `data` has its own code and message."""
-
-
-class UpstreamGoneError(RefusedError):
-    """The server under test could not be started, or is gone; `data` has what it left behind."""
+# An answer is the server's, and a little around it.
+_ENVELOPE_BYTES = 64 * 1024
 
 
 def binary_command() -> tuple[str, ...]:
     """The mcptest binary: what MCPTEST_BIN names, else the one of this very interpreter."""
     named = os.environ.get("MCPTEST_BIN", "").strip()
-    # One path may hold spaces; a command of several words is split.
-    if named:
-        return (named,) if os.path.exists(named) else tuple(shlex.split(named))
-    return (sys.executable, "-m", "mcptest")
+    if not named:
+        # Not what happens to be called so in the folder where this is started.
+        return (sys.executable, "-P", "-m", "mcptest")
+    if os.path.exists(named):
+        # One path may hold spaces; a command of several words is split.
+        return (os.path.abspath(named) if os.sep in named else named,)
+    try:
+        return tuple(shlex.split(named))
+    except ValueError as error:
+        raise BinaryError(f"MCPTEST_BIN cannot be split into words: {error}") from None
 
 
 class Coprocess:
-    """One mcptest binary and the server behind it. Nothing is started before the first request."""
+    """One mcptest binary and the server behind it. Nothing is started before the first request.
+
+    `server_command` starts the server, in `cwd` and with `env` on top of our own environment; a
+    `spec` says more about it. `timeout` is for one answer of the binary, `call_timeout` for one
+    of the server, in seconds: who gives up first tells what it saw.
+    """
 
     def __init__(
         self,
-        server_command: str | Sequence[str],
+        server_command: str | Sequence[str] = (),
         *,
+        spec: ServerSpec | None = None,
         cwd: str = "",
         env: dict[str, str] | None = None,
         timeout: float = 60.0,
         call_timeout: float | None = None,
     ) -> None:
-        words = server_command if isinstance(server_command, str) else shlex.join(server_command)
-        more = ("--timeout", f"{call_timeout * 1000:g}") if call_timeout else ()
-        command = (
-            *binary_command(),
-            *("exec", "--connection-server", "--server-command", words, *more),
-        )
-        self._peer = LinePeer(ServerSpec(name="mcptest", command=command, cwd=cwd, env=env or {}))
+        words = _words(server_command) if spec is None else spec.command
+        if not words or not words[0]:
+            raise UsageError("the server's command is empty")
+        self._words = words
+        self._config: dict[str, object] = {}
+        self._variables: dict[str, str] = {}
+        if spec:
+            self._config, self._variables = config_of(spec, call_timeout or spec.timeout_s)
+        elif cwd or env:
+            self._config, self._variables = plain_config(words, cwd, env)
+        self._limits = spec.limits if spec else Limits()
+        self._call_timeout = call_timeout
         self._timeout = timeout
+        self._peer: LinePeer | None = None
         self._lock = threading.Lock()
+        self._owner = os.getpid()
         self._last_id = 0
+        self._ahead: object = None
         self._broken: CoprocessError | None = None
         self._is_closed = False
         self.binary_version = ""
+        # How large the last answer was, in bytes.
+        self.last_size = 0
 
-    def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
+    def request(self, method: str, params: Params = None, *, timeout: float | None = None) -> Any:
         """The result of a request; a `CoprocessError` when there is none."""
         with self._lock:
-            if self._is_closed:
-                raise CoprocessError("this coprocess is closed")
-            if self._broken:
-                raise self._broken
-            if not self._peer.is_running:
-                self._start()
-            return self._ask(method, params, self._timeout)
+            self._be_ready()
+            self._settle()
+            id = self._send(method, params)
+            return self._answer(method, id, timeout or self._timeout)
+
+    def begin(self, method: str, params: Params, token: object) -> None:
+        """Send a request whose answer `finish` takes: meanwhile there is something else to do."""
+        with self._lock:
+            self._be_ready()
+            self._settle()
+            self._ahead = (token, method, self._send(method, params))
+
+    def finish(self, token: object, timeout: float) -> Any:
+        """The answer to what was begun with this token; LookupError when nothing was."""
+        with self._lock:
+            if not isinstance(self._ahead, tuple) or self._ahead[0] is not token:
+                raise LookupError
+            self._be_ready()
+            (_, method, id), self._ahead = self._ahead, None
+            return self._answer(method, id, timeout)
 
     def start(self) -> None:
         """Start the binary and shake hands now, and not with the first request."""
         with self._lock:
-            if not self._peer.is_running and not self._is_closed:
-                self._start()
+            self._be_ready()
 
     def close(self) -> None:
-        """Say goodbye; the binary stops the server and ends."""
+        """Say goodbye; the binary stops the server and ends. Whoever still waits is told so."""
+        self._is_closed = True
         with self._lock:
-            if not self._is_closed and self._peer.is_running and not self._broken:
-                self._last_id += 1
-                goodbye = {"jsonrpc": "2.0", "id": self._last_id, "method": "mcp.shutdown"}
-                self._peer.send(encode_line(goodbye))
-            self._is_closed = True
-            self._peer.close(_FAREWELL_S)
+            peer, self._peer = self._peer, None
+            if peer is None or os.getpid() != self._owner:
+                return
+            if peer.is_running and not self._broken:
+                goodbye = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
+                peer.send(encode_line(goodbye))
+            peer.close(_FAREWELL_S)
 
     def __enter__(self) -> Coprocess:
         return self
@@ -162,84 +185,179 @@ class Coprocess:
 
     # Starting
 
+    def _be_ready(self) -> None:
+        if self._is_closed:
+            raise CoprocessError("this coprocess is closed")
+        if os.getpid() != self._owner:
+            message = "this coprocess belongs to the process that opened it, and this is a fork"
+            raise CoprocessError(f"{message} of it: open another one here")
+        if self._broken:
+            raise self._broken.with_traceback(None)
+        if self._peer is None:
+            self._start()
+
     def _start(self) -> None:
+        path = _write_beside(dump_json(self._config)) if self._config else ""
+        way = ("--config", path) if path else ("--server-command", shlex.join(self._words))
+        limit_s = self._call_timeout
+        more = ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s and not path else ()
         try:
+            command = (*binary_command(), "exec", "--connection-server", *way, *more)
+            most = self._limits.max_line_bytes + _ENVELOPE_BYTES
+            limits = Limits(max_line_bytes=most)
+            spec = ServerSpec(name="mcptest", command=command, env=self._variables, limits=limits)
+            self._peer = LinePeer(spec)
             self._peer.start()
+            self._handshake()
         except ServerError as error:
             message = f"the mcptest binary cannot be started: {error.fault.message}"
             self._fail(BinaryError(f"{message}. Install mcptest, or set MCPTEST_BIN to it."))
-        self._handshake()
+        finally:
+            if path:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
 
     def _handshake(self) -> None:
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
+        method = "coprocess/handshake"
+        id = self._send(method, params)
         try:
-            result = self._ask("coprocess/handshake", params, _HANDSHAKE_S)
+            result = self._answer(method, id, min(_HANDSHAKE_S, self._timeout))
         except RefusedError as error:
             if error.code == _METHOD_NOT_FOUND:
                 self._fail(VersionError(_upgrade(1)))
-            self._fail(VersionError(error.message))
+            if error.code == _INVALID_PARAMS:
+                self._fail(VersionError(visible(error.message)))
+            message = f"the mcptest binary refused the handshake: {error} (code {error.code})"
+            self._fail(ContractError(message))
         theirs = result.get("protocol_version") if isinstance(result, dict) else None
         if not isinstance(theirs, int) or isinstance(theirs, bool):
-            self._fail(ContractError(f"the handshake was answered with {_quoted(result)}"))
+            self._drift(f"the handshake was answered with {_quoted(result)}")
         if theirs != ours:
             self._fail(VersionError(_upgrade(theirs)))
+        surplus = [key for key in result if key not in _HELLO]
+        if surplus:
+            self._drift(f"the answer to the handshake has no member {_quoted(surplus[0])}")
         self.binary_version = str(result.get("binary_version", ""))
 
     def _fail(self, error: CoprocessError) -> NoReturn:
         """Nothing more is asked of this binary."""
-        self._broken = error
-        self._peer.close(0.0, at_once=True)
+        self._end(error)
         raise error
+
+    def _drift(self, message: str) -> NoReturn:
+        advice = "the binary and this SDK are of different releases"
+        self._fail(ContractError(f"contract drift: {message}; {advice}"))
+
+    def _end(self, why: CoprocessError) -> None:
+        self._broken = why
+        if self._peer:
+            self._peer.close(0.0, at_once=True)
 
     # One request
 
-    def _ask(self, method: str, params: dict[str, Any] | None, limit_s: float) -> Any:
+    def _send(self, method: str, params: Params) -> int:
+        assert self._peer is not None, "it was started"
         self._last_id += 1
         request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
         self._peer.send(encode_line(request if params is None else {**request, "params": params}))
+        return self._last_id
+
+    def _settle(self) -> None:
+        """Take the answer to what was begun and is not wanted any more."""
+        if self._ahead is not None:
+            (_, method, id), self._ahead = self._ahead, None  # type: ignore[misc]  # see `begin`
+            with contextlib.suppress(RefusedError):
+                self._answer(method, id, self._timeout)
+
+    def _answer(self, method: str, id: int, limit_s: float) -> Any:
         try:
-            item = self._peer.next_item(time.monotonic() + limit_s)
+            item = self._next_item(limit_s)
         except PeerEndedError as error:
             said = f"; its last words: {visible(error.stderr.strip())}" if error.stderr else ""
             message = f"the mcptest binary ended before it answered {method}: {error.how}{said}"
             self._fail(BinaryError(message))
         except PeerSilentError:
+            if self._is_closed:
+                self._fail(CoprocessError(f"closed before {method} was answered"))
             # Its answer may still come, and must not be taken for that of another request.
             message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
-            self._fail(BinaryError(message))
-        return self._result(item, method)
+            self._fail(OverdueError(message))
+        except BaseException as error:
+            # Ctrl-C, a time limit of a test: as above.
+            name = type(error).__name__
+            self._end(CoprocessError(f"{method} was given up ({name}), and its answer may come"))
+            raise
+        return self._result(item, method, id)
 
-    def _result(self, item: Frame | Noise | Overlong, method: str) -> Any:
+    def _next_item(self, limit_s: float) -> Frame | Noise | Overlong:
+        assert self._peer is not None, "it was started"
+        deadline = time.monotonic() + limit_s
+        while True:
+            moment = min(deadline, time.monotonic() + _SLICE_S)
+            try:
+                return self._peer.next_item(moment)
+            except PeerSilentError:
+                if self._is_closed or time.monotonic() >= deadline:
+                    raise
+
+    def _result(self, item: Frame | Noise | Overlong, method: str, id: int) -> Any:
         value = item.value if isinstance(item, Frame) else None
         if not isinstance(value, dict):
             line = item.raw.decode("utf-8", "backslashreplace")
             message = f"the mcptest binary answered {method} with a line that is no response"
             advice = "is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"
             self._fail(ContractError(f"{message}: {visible(line[:_MAX_QUOTED])}; {advice}"))
-        self._check_envelope(value, method)
+        self.last_size = len(item.raw)
+        self._check_envelope(value, method, id)
         if "error" not in value:
             return value["result"]
-        raise _refusal(value["error"])
+        error = value["error"]
+        raise refusal_of(error["code"], error["message"], error.get("data"))
 
-    def _check_envelope(self, value: dict[str, Any], method: str) -> None:
+    def _check_envelope(self, value: dict[str, Any], method: str, id: int) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]
         if surplus:
-            self._fail(ContractError(_drift(f'a response has no member "{surplus[0]}"')))
+            self._drift(f"a response has no member {_quoted(surplus[0])}")
         if value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
-            message = f"the answer to {method} is no response: {_quoted(value)}"
-            self._fail(ContractError(_drift(message)))
-        if id_key(value.get("id")) != id_key(self._last_id):
-            message = f"the answer to {method} has another id: {_quoted(value.get('id'))}"
-            self._fail(ContractError(_drift(message)))
+            self._drift(f"the answer to {method} is no response: {_quoted(value)}")
+        if "error" in value and not _is_error(value["error"]):
+            self._drift(f"the answer to {method} has no error that is one: {_quoted(value)}")
+        if "error" in value and value.get("id", 0) is None:
+            said = visible(value["error"]["message"])
+            self._fail(ContractError(f"the mcptest binary could not read {method}: {said}"))
+        if id_key(value.get("id")) != id_key(id):
+            self._drift(f"the answer to {method} has another id: {_quoted(value.get('id'))}")
 
 
-def _refusal(error: object) -> RefusedError:
-    if not isinstance(error, dict) or not isinstance(error.get("code"), int):
-        return RefusedError(0, f"an error without a code: {_quoted(error)}")
-    kinds = {_UPSTREAM_ERROR: UpstreamError, _UPSTREAM_GONE: UpstreamGoneError}
-    kind = kinds.get(error["code"], RefusedError)
-    return kind(error["code"], str(error.get("message", "")), error.get("data"))
+def _is_error(error: object) -> bool:
+    if not isinstance(error, dict) or not error.keys() <= _ERROR:
+        return False
+    code = error.get("code")
+    return type(code) is int and isinstance(error.get("message"), str)
+
+
+def _words(command: str | Sequence[str]) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(command) if isinstance(command, str) else command)
+    except ValueError as error:
+        message = f"the server's command cannot be split into words: {error}"
+        raise UsageError(message, "give it as a list of words") from None
+
+
+def _write_beside(text: str) -> str:
+    """A file for the binary, which reads it before it says anything. Only we can read it."""
+    folder = os.environ.get("TMPDIR") or "/tmp"
+    path = os.path.join(folder, f"mcptest-{os.urandom(12).hex()}.json")
+    try:
+        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
+    except OSError as error:
+        message = f"what the server is started with cannot be written to {visible(folder)}"
+        raise BinaryError(f"{message}: {error.strerror}; set TMPDIR to another folder") from None
+    return path
 
 
 def _upgrade(theirs: int) -> str:
@@ -250,10 +368,6 @@ def _upgrade(theirs: int) -> str:
         else "Upgrade the python SDK (or pin the mcptest binary to the matching release)."
     )
     return f"mcptest binary speaks coprocess v{theirs}; this SDK needs v{ours}. {advice}"
-
-
-def _drift(message: str) -> str:
-    return f"contract drift: {message}; the binary and this SDK are of different releases"
 
 
 def _quoted(value: object) -> str:

@@ -18,7 +18,7 @@ from urllib.parse import unquote
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, mcptest, run, write_suite
 from leaky_server import LOUD, QUIET, shapes_of
-from record_client import Recorded
+from record_client import ask, recording
 
 from mcptest.cli.report_names import REPORTERS
 
@@ -109,14 +109,17 @@ def write_tests(folder: Path) -> None:
         expecting("passes loudly", "results", **partial({"content": "match:notEmpty"})),
         expecting("wants other text", "long", **partial({"content": [{"text": "match:regex:^x"}]})),
         expecting("wants its stderr", "results", stderr="match:contains:something else"),
-        expecting("wants a notification", "notify", notifications=["notifications/none"]),
+        {
+            **expecting("waits for a call", "notify", notifications=["notifications/none"]),
+            "tags": "slow",
+        },
         expecting("wants another key", "structured", **partial({"structuredContent": {"kex": 1}})),
         called("dies"),
         expecting("goes on", "plain", **partial({"content": "match:arrayLength:1"})),
         {**called("plain"), "it": "left out", "skip": "not today"},
         expecting("is tried again", "results", **partial({"content": []})) | {"retries": 1},
         # It does not come back from that, so this is the last of its process.
-        called("hangs", timeout="300ms"),
+        called("hangs", timeout="300ms", tags="slow"),
     )
     write_suite(
         folder / "b.test.mcp.yml",
@@ -170,6 +173,17 @@ def test_no_report_of_a_run_holds_the_secret(everything: Written, part: str) -> 
     assert (b"[secret]" in everything.parts[part]) == (part != "stderr")
 
 
+def traces_of(done: Written) -> dict[str, list[str]]:
+    found = {name: traces_in(raw) for name, raw in done.parts.items()}
+    return {name: traces for name, traces in found.items() if traces}
+
+
+def assert_hidden(done: Written) -> None:
+    """Whatever was written holds no trace of the secret, and some of it said it was there."""
+    assert traces_of(done) == {}
+    assert any(b"[secret]" in raw for raw in done.parts.values())
+
+
 RUNS = {
     "terminal": (),
     "json": ("--json",),
@@ -183,24 +197,249 @@ RUNS = {
 
 @pytest.mark.parametrize("words", RUNS.values(), ids=RUNS)
 def test_no_way_to_run_tells_the_secret(folder: Path, words: tuple[str, ...]) -> None:
-    done = written_by(folder, "run", *words)
+    done = written_by(folder, "run", "--skip-tag", "slow", *words)
     assert done.code == 1
-    assert {name: traces_in(raw) for name, raw in done.parts.items()} == dict.fromkeys(
-        done.parts, []
-    )
-    assert any(b"[secret]" in raw for raw in done.parts.values())
+    assert_hidden(done)
 
 
-def test_the_capture_stays_clean_when_it_is_judged_and_rendered_again(
-    folder: Path, everything: Written
+def test_a_test_is_told_live_without_the_secret(folder: Path) -> None:
+    raw = shown_on_a_terminal(folder, "run", "--skip-tag", "slow", "--verbose")
+    assert b"\x1b[" in raw
+    assert_hidden(Written(1, {"terminal": raw}))
+
+
+LATER = {
+    "compliance": ("compliance", "invariants", "--capture", "capture.json"),
+    "cases from": ("cases", "from", "capture.json", "-o", "made.cases.yaml"),
+    "report": ("report", "report.json", "--format", "html=again.html"),
+    "report merge": ("report", "merge", "report.json", "-o", "merged.json"),
+}
+
+
+@pytest.mark.parametrize("words", LATER.values(), ids=LATER)
+def test_what_is_made_of_a_report_or_a_capture_has_no_secret(
+    folder: Path, everything: Written, words: tuple[str, ...]
 ) -> None:
-    assert everything.code == 1
-    for words in (
-        ("compliance", "invariants", "--capture", "capture.json"),
-        ("cases", "from", "capture.json"),
-        ("report", "report.json", "--format", "html=again.html", "--format", "terminal"),
-    ):
-        done = written_by(folder, *words)
-        assert {name: traces_in(raw) for name, raw in done.parts.items()} == dict.fromkeys(
-            done.parts, []
-        )
+    assert "capture.json" in everything.parts
+    done = written_by(folder, *words)
+    assert done.code in (0, 1)
+    assert_hidden(done)
+
+
+def test_a_contract_that_is_broken_is_told_without_the_secret(tmp_path: Path) -> None:
+    write_config(tmp_path, timeout="5s")
+    hook = [sys.executable, "-c", "import os, sys; sys.exit(os.environ['CANARY'])"]
+    head = {"jsonrpc": "2.0", "id": 1}
+    cases = [
+        {
+            "case": f"calls {name}",
+            "in": {**head, "method": "tools/call", "params": {"name": name, "arguments": {}}},
+            "out": {**head, "result": {"content": [], "structuredContent": {"key": 1}}},
+            "_strict": True,
+        }
+        for name in ("structured", "fails", "notify", "strays", "noise", "dies")
+    ]
+    before = {"command": hook[0], "arguments": hook[1:]}
+    cases.append({**cases[0], "case": "has a hook", "_before": before})
+    text = "\n---\n".join(map(json.dumps, cases))
+    (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")
+    done = written_by(tmp_path, "run", "--verbose", "--reporter", "json=r.json")
+    assert done.code == 1
+    assert_hidden(done)
+
+
+BROKEN = ("die", "refuse", "shape", "version", "garble", "silence")
+
+
+@pytest.mark.parametrize("command", ["run", "list", "discover"])
+@pytest.mark.parametrize("mode", BROKEN)
+def test_a_server_that_never_starts_does_not_get_it_told(
+    tmp_path: Path, mode: str, command: str
+) -> None:
+    write_config(tmp_path, mode, startupTimeout="500ms")
+    write_suite(tmp_path / "a.test.mcp.yml", called("plain"))
+    is_run = command == "run"
+    words = ("--json", "--capture", "c.json") if is_run else ("--verbose",)
+    done = written_by(tmp_path, command, *words)
+    assert done.code == 3
+    assert_hidden(done)
+
+
+# Exploring
+
+EXPLORING = {
+    "list": ("list",),
+    "list --raw": ("list", "--raw"),
+    "list resources": ("list", "resources"),
+    **{f"call {name}": ("call", name) for name in (*LOUD, *QUIET) if name != "plain"},
+    "call --raw": ("call", "structured", "--raw"),
+    "call --json": ("call", "fails", "--json"),
+    "call what is not there": ("call", "resultz"),
+    "call with what is not there": ("call", "results", "no=1"),
+    "read": ("read", "file:///x"),
+    "read what is not there": ("read", "nothing"),
+    "prompt": ("prompt", "greet"),
+    "prompt what is not there": ("prompt", "greed"),
+    "docs": ("docs",),
+    "docs in html": ("docs", "-o", "docs.html"),
+    "discover": ("discover", "-o", "found.test.mcp.yml"),
+    "discover, to standard output": ("discover",),
+}
+
+
+@pytest.fixture(scope="module")
+def bare_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("exploring")
+    write_config(place)
+    return place
+
+
+@pytest.mark.parametrize("words", EXPLORING.values(), ids=EXPLORING)
+def test_no_exploring_command_tells_the_secret(bare_folder: Path, words: tuple[str, ...]) -> None:
+    done = written_by(bare_folder, *words, "--timeout", "300ms", "--verbose")
+    assert done.code in (0, 1, 2)
+    assert_hidden(done)
+
+
+@pytest.mark.parametrize(
+    "words", [("list",), ("call", "structured"), ("read", "file:///x"), ("prompt", "greet")]
+)
+def test_nor_does_it_on_a_terminal(bare_folder: Path, words: tuple[str, ...]) -> None:
+    raw = shown_on_a_terminal(bare_folder, *words, "--verbose")
+    assert_hidden(Written(0, {"terminal": raw}))
+
+
+# Recording
+
+
+def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
+    info = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": SECRET}}
+    calls = ("structured", "noise", "fails", "notify", "long")
+    said = [
+        ask(0, "initialize", **info),
+        *(ask(name, "tools/call", name=name, arguments={"token": SECRET}) for name in calls),
+    ]
+    data = "".join(f"{json.dumps(each)}\n" for each in said) + f"no message: {SECRET}\n"
+    words = ("-o", "s.json", "--redact", "KEY")
+    command = [sys.executable, LEAKY]
+    with recording(tmp_path, *words, command=command, env={"KEY": SECRET}) as client:
+        heard = client.converse(data.encode())
+    # The client gets every byte as the server wrote it.
+    assert SECRET.encode() in heard
+    assert_hidden(Written(0, {"s.json": (tmp_path / "s.json").read_bytes()}))
+    done = written_by(tmp_path, "cases", "from", "s.json")
+    assert done.code == 0
+    assert_hidden(done)
+
+
+def test_a_contract_of_a_log_has_no_secret_that_its_key_gives_away(tmp_path: Path) -> None:
+    """Nobody has blanked this log: only the key says what is secret in it."""
+    shapes = shapes_of(SECRET)
+    call = {"name": "log_in", "arguments": {"password": SECRET}}
+    content = [{"type": "text", "text": f"{name}: {shape}"} for name, shape in shapes.items()]
+    result = {"content": content, "structuredContent": shapes}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call},
+        {"jsonrpc": "2.0", "id": 1, "result": result},
+    ]
+    text = "".join(f"{json.dumps(line)}\n" for line in lines)
+    (tmp_path / "tee.log").write_text(text, encoding="utf-8")
+    for words in ((), ("--keep-values",)):
+        done = written_by(tmp_path, "cases", "from", "tee.log", *words)
+        assert done.code == 0
+        assert traces_of(done) == {}
+
+
+# Faults of ours
+
+BROKEN_MCPTEST = """
+import os, sys
+import mcptest.runner.run as run
+from mcptest.cli.main import main
+def broken(*arguments):
+    raise RuntimeError("broken by " + os.environ["CANARY"])
+run.run_plan = broken
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_fault_of_mcptest_is_told_without_the_secret(tmp_path: Path) -> None:
+    write_config(tmp_path)
+    write_suite(tmp_path / "a.test.mcp.yml", called("plain"))
+    words = ("run", "--json", "--reporter", "html=r.html", "--junit", "r.xml")
+    ended = run([sys.executable, "-c", BROKEN_MCPTEST, *words], tmp_path, {"CANARY": SECRET})
+    parts = {"stdout": ended.out.encode(), "stderr": ended.err.encode()}
+    parts |= {name: (tmp_path / name).read_bytes() for name in ("r.html", "r.xml")}
+    assert ended.code == 4
+    assert "RuntimeError" in ended.err
+    assert_hidden(Written(4, parts))
+
+
+# Weak secrets
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("k7", "is too short to be blanked"), ("True", "is too common a word to be blanked")],
+)
+@pytest.mark.parametrize("words", [("run", "--json"), ("list", "--raw"), ("validate", ".")])
+def test_a_secret_that_cannot_be_blanked_is_warned_of_and_not_quoted(
+    tmp_path: Path, words: tuple[str, ...], value: str, reason: str
+) -> None:
+    server = {"name": "leaky", "command": sys.executable, "args": [LEAKY]}
+    # By its name only one of them is a secret.
+    server |= {"env": {"KEY": "x", "API_TOKEN": "${CANARY}", "MODE": "${CANARY}"}}
+    if words[0] == "validate":
+        write_suite(tmp_path / "a.test.mcp.yml", called("plain"), server=server)
+    else:
+        write_suite(tmp_path / "a.test.mcp.yml", called("plain"))
+        config = tmp_path / "conductor.config.json"
+        config.write_text(json.dumps(server), encoding="utf-8")
+    ended = mcptest(tmp_path, *words, CANARY=value)
+    assert (ended.out + ended.err).count(f"the value of 'CANARY' {reason}") == 1
+    assert (ended.out + ended.err).count("W003") == 1
+
+
+# The tool of the trade
+
+
+def shown_on_a_terminal(folder: Path, *words: str) -> bytes:
+    """All that a command writes to a terminal on which it runs."""
+    ours, theirs = pty.openpty()
+    environment = ENVIRONMENT | {"CANARY": SECRET, "TERM": "xterm", "COLUMNS": "100"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcptest", *words],
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    try:
+        shown = b"".join(chunks_of(ours))
+        assert process.wait(PATIENCE_S) in (0, 1)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    return shown
+
+
+def chunks_of(fd: int) -> Iterator[bytes]:
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        readable, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
+        assert readable, "the command took too long"
+        try:
+            yield os.read(fd, 65536)
+        except OSError:
+            # So a terminal says that nobody has its other end any more.
+            return
+
+
+@pytest.mark.parametrize("name", [*shapes_of(SECRET), "half"])
+def test_these_tests_would_see_the_secret(name: str) -> None:
+    shape = {**shapes_of(SECRET), "half": SECRET[:8]}[name]
+    assert traces_in(f"before {shape} after".encode()) != []
+    assert traces_in(b"before [secret] after") == []

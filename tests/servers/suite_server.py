@@ -2,7 +2,7 @@
 
 Its first argument is put before the names of its tools, so that two of them can stand side by
 side. What happens to it is written, line by line, into the file that JOURNAL names. MODE adds
-tools whose schemas are wrong.
+tools whose schemas are wrong. Where somebody listens, it calls home.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import os
 import sys
 import time
 from pathlib import Path
+
+from connect_back import PORT_VARIABLE, call_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +65,7 @@ EXTRA: dict[str, Message] = {
 }
 NOTES: dict[str, str] = {}
 CALLS: dict[str, int] = {}
+HOME = call_home(f"{PREFIX}suite") if PORT_VARIABLE in os.environ else None
 
 
 def note(words: str) -> None:
@@ -115,6 +118,8 @@ def call(name: str, given: Message) -> Message:
     if name == "shout":
         sys.stderr.write(f"{given['words']}\n")
         sys.stderr.flush()
+    if name == "hang" and HOME:
+        HOME.sendall(b"hangs\n")
     if name in ("slow", "hang"):
         time.sleep(given.get("ms", 600_000) / 1000)
     if name == "die":
@@ -177,6 +182,8 @@ def main() -> None:
         else:
             say(id=message["id"], result=answer(message["method"], message.get("params", {})))
     note("ends")
+    if HOME:
+        HOME.close()
 
 
 if __name__ == "__main__":

@@ -2,67 +2,83 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import select
 import sys
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import complain
+from mcptest.cli.output import complain, hide_secrets
 from mcptest.cli.server_choice import choose_server
 from mcptest.coprocess.cache import Cache, cache_folder
+from mcptest.coprocess.channel import Channel
 from mcptest.coprocess.session import Session
-from mcptest.coprocess.uploads import Uploads
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import visible
 from mcptest.runner.launcher import Launcher
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
-from mcptest.wire.serving import serve_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.outcome import Finding
+    from mcptest.core.plan import ServerSpec
 
 __all__ = ["COMMAND", "run_exec"]
 
 
 def run_exec(arguments: Arguments) -> int:
-    """Serve one SDK until it says goodbye or closes our input; the exit status."""
+    """Serve one SDK until it says goodbye, closes our input or leaves; the exit status."""
     if not arguments.has("--connection-server"):
         message = "mcptest exec needs --connection-server: there is no other way to use it yet"
         raise UsageError(message, "SDKs start it; by hand, mcptest call asks a server something")
     spec = choose_server(arguments)
+    hide_secrets(spec.secrets)
     with Interrupts() as interrupts:
         guardian = Guardian(adopts_orphans=True)
         interrupts.on_second = guardian.kill_all
-        launcher = Launcher(guardian=guardian, interrupts=interrupts, while_waiting=_heed_the_end)
-        upstream = Upstream(spec, launcher)
-        cache = Cache(cache_folder(os.environ), spec.command)
-        session = Session(upstream, cache, Uploads())
         try:
-            serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, session.hear)
-        except InterruptedRunError:
-            return ExitCode.INTERRUPTED
+            # Whoever has left needs no answer; a signal is told by the status.
+            with contextlib.suppress(InterruptedRunError):
+                _serve(spec, guardian, interrupts)
         finally:
-            trouble = session.close()
-            upstream.close()
             guardian.dismiss()
+        return ExitCode.INTERRUPTED if interrupts.count else ExitCode.PASSED
+
+
+def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
+    channel = Channel(sys.stdin.fileno(), sys.stdout.fileno(), interrupts)
+    launcher = Launcher(
+        guardian=guardian, interrupts=interrupts, while_waiting=channel.heed_leaving
+    )
+    upstream = Upstream(spec, launcher)
+    session = Session(upstream, Cache(cache_folder(os.environ), spec.command, _warn))
+    try:
+        for request in channel.requests():
+            channel.say(session.hear(request))
+            if session.is_over:
+                break
+        channel.finish()
+    finally:
+        upstream.close()
+        for finding in upstream.findings:
+            _warn(_told(finding))
+        trouble = session.close()
         if trouble:
-            complain(f"warning: {trouble}\n")
-    return ExitCode.PASSED
+            _warn(trouble)
 
 
-def _heed_the_end() -> None:
-    """Where nobody reads any more, what the server is busy with need not be awaited.
+def _told(finding: Finding) -> str:
+    """What the server did that breaks a rule and no call; nobody else would hear of it."""
+    times = f" ({finding.count:,} times)" if finding.count > 1 else ""
+    quote = f": {visible(finding.quote)}" if finding.quote else ""
+    return f"{finding.message}{times}{quote}"
 
-    That our input has ended does not say so: whoever asks a few things and reads the answers
-    may close it at once.
-    """
-    poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)
-    if any(event & select.POLLERR for _, event in poll.poll(0)):
-        raise InterruptedRunError("the SDK has left")
+
+def _warn(text: str) -> None:
+    complain(f"warning: {text}\n")
 
 
 COMMAND = Command(
@@ -87,4 +103,5 @@ COMMAND = Command(
     ),
     examples=('mcptest exec --connection-server --server-command "python3 server.py"',),
     run=run_exec,
+    takes_paths=False,
 )

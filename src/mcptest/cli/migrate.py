@@ -39,7 +39,7 @@ def migrate(arguments: Arguments) -> int:
     to = _direction(arguments, formats)
     target = arguments.last("--output", "-")
     target = "" if target == "-" else target
-    _refuse_mistakes(files)
+    _refuse_mistakes(files, arguments)
     if to == "suite":
         texts, remarks = _to_suite(formats, target, arguments)
     else:
@@ -67,8 +67,9 @@ def _direction(arguments: Arguments, formats: dict[str, str]) -> str:
     return to
 
 
-def _refuse_mistakes(files: Sequence[str]) -> None:
-    _, mistakes, warnings = load_suites(Wanted(paths=tuple(files)), Unneeded(os.environ))
+def _refuse_mistakes(files: Sequence[str], arguments: Arguments) -> None:
+    wanted = Wanted(paths=tuple(files), config=arguments.last("--config"))
+    _, mistakes, warnings = load_suites(wanted, Unneeded(os.environ))
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -78,7 +79,8 @@ def _refuse_mistakes(files: Sequence[str]) -> None:
 def _to_suite(
     formats: dict[str, str], target: str, arguments: Arguments
 ) -> tuple[dict[str, str], tuple[Remark, ...]]:
-    if target and format_of(target, "servers:\n") != "suite":
+    is_suite = target.endswith(_YAML) and format_of(target, "servers:\n") == "suite"
+    if target and not is_suite:
         message = f"{visible(target)} would not be read as a suite"
         raise UsageError(message, "for example -o mcptest.yaml")
     place = Place(os.path.dirname(target))
@@ -113,7 +115,7 @@ def _write(
 
 def _tell(texts: dict[str, str], target: str, remarks: Sequence[Remark]) -> int:
     losses = [remark for remark in remarks if remark.is_loss]
-    for remark in remarks:
+    for remark in sorted(remarks, key=lambda remark: (remark.file, remark.line)):
         complain(f"{'left behind' if remark.is_loss else 'note'}: {_told(remark)}\n")
     if not texts:
         complain("nothing could be carried over, so nothing is written\n")

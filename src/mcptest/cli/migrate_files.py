@@ -20,6 +20,7 @@ from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.cases_reading import read_cases
 from mcptest.migrate.conductor_reading import has_captures, read_conductor
 from mcptest.migrate.pattern_words import Setting
+from mcptest.migrate.remarks import Remark
 from mcptest.migrate.suite_servers import ServerText, suite_server
 from mcptest.migrate.suite_writing import Owned
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import PluginSpec
     from mcptest.matching.registry import Registry
+    from mcptest.migrate.drafts import Source
 
     Mapping = dict[str, object]
 
@@ -117,10 +119,20 @@ def owned_file(file: str, format: str, place: Place, arguments: Arguments) -> Ow
         return _contract(text, file, place, arguments)
     document = read_document(text, file)
     setting = setting_for(file, place, has_references=has_captures(document.value))
-    source = read_conductor(document, setting)
+    source = _with_plugins(read_conductor(document, setting), text)
     own = document.value.get("server") if isinstance(document.value, dict) else None
     server = _server_of(file, own, arguments)
     return Owned(source=source, server=suite_server(server, place.folder))
+
+
+def _with_plugins(source: Source, text: str) -> Source:
+    """The same, and that a config stays what it is for those who ask plugins."""
+    config = find_config(".") or find_config(os.path.dirname(source.file) or ".")
+    if "match:plugin:" not in text.replace("match:not:", "match:") or not config:
+        return source
+    reason = f"its plugins are still declared in {config}, beside which the suite must lie"
+    note = Remark(file=source.file, line=0, what="", reason=reason, is_loss=False)
+    return source.but(remarks=(*source.remarks, note))
 
 
 def _contract(text: str, file: str, place: Place, arguments: Arguments) -> Owned:

@@ -112,7 +112,7 @@ class _Blanked:
 
 def hide_secrets(secrets: Iterable[str]) -> None:
     """From here on nothing that is said on standard error holds any of these."""
-    sys.stderr = _Blanked(sys.stderr, secrets)  # type: ignore[assignment]  # as good as one
+    sys.stderr = _Blanked(sys.stderr, secrets)
 
 
 def _open_closed_streams() -> None:

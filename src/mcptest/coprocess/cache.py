@@ -9,18 +9,18 @@ import contextlib
 import hashlib
 import os
 
-from mcptest.coprocess.tape import key_of
+from mcptest.coprocess.files import open_regular, read_regular, why_not, write_all
+from mcptest.coprocess.tape import canonical
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["CACHE_MODES", "Cache", "cache_folder"]
-
-CACHE_MODES = ("off", "read_write", "read_only", "refresh")
+__all__ = ["Cache", "cache_folder"]
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:
@@ -29,39 +29,73 @@ def cache_folder(environment: Mapping[str, str]) -> str:
 
 
 class Cache:
-    """The results of one server's tools, by tool and arguments."""
+    """The results of one server's tools, by tool and arguments. `warn` is told once."""
 
-    def __init__(self, folder: str, command: tuple[str, ...]) -> None:
+    def __init__(
+        self, folder: str, command: tuple[str, ...], warn: Callable[[str], None] = lambda text: None
+    ) -> None:
         self._folder = folder
-        self._command = command
+        self._command = list(command)
+        self._warn = warn
+        self._has_warned = False
         self.mode = "off"
 
     def find(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What is kept for a call, ABSENT when nothing is or nothing is wanted."""
         if self.mode not in ("read_write", "read_only"):
             return ABSENT
-        key = key_of(self._command, tool, arguments)
+        key = self._key(tool, arguments)
         try:
-            with open(self._path(key), encoding="utf-8") as file:
-                kept = parse_json(file.read())
+            kept = parse_json(read_regular(self._path(key)))
         except (OSError, NotJsonError, UnicodeDecodeError):
-            # A file that is not what we wrote is as good as none.
             return ABSENT
-        is_ours = isinstance(kept, dict) and kept.get("key") == key and "result" in kept
-        return kept["result"] if isinstance(kept, dict) and is_ours else ABSENT
+        # A file that is not what we wrote is as good as none.
+        is_ours = isinstance(kept, dict) and set(kept) == {"key", "result"} and kept["key"] == key
+        result = kept["result"] if isinstance(kept, dict) and is_ours else ABSENT
+        return result if isinstance(result, dict) else ABSENT
 
-    def keep(self, tool: str, arguments: dict[str, Any], result: object) -> None:
-        """Store a result; a disk that is full costs the next run a call, and nobody a test."""
+    def keep(self, tool: str, arguments: dict[str, Any], result: dict[str, Any]) -> None:
+        """Store a result, unless the tool says that it failed: tomorrow it may not.
+
+        A disk that is full costs the next run a call, and nobody a test.
+        """
         if self.mode not in ("read_write", "refresh"):
             return
-        key = key_of(self._command, tool, arguments)
-        path = self._path(key)
+        key = self._key(tool, arguments)
+        try:
+            if result.get("isError") is True:
+                self._drop(self._path(key))
+            else:
+                os.makedirs(self._folder, exist_ok=True)
+                self._store(self._path(key), {"key": key, "result": result})
+        except (OSError, ValueError) as error:
+            if not self._has_warned:
+                self._has_warned = True
+                folder = visible(self._folder)
+                self._warn(f"results cannot be kept in the cache {folder}: {why_not(error)}")
+
+    def _store(self, path: str, kept: dict[str, Any]) -> None:
+        """All of it at once, so that whoever reads it meanwhile finds the old or the new."""
+        text = (dump_json(kept) + "\n").encode("utf-8", "backslashreplace")
         beside = f"{path}.{os.getpid()}.tmp"
-        with contextlib.suppress(OSError):
-            os.makedirs(self._folder, exist_ok=True)
-            with open(beside, "w", encoding="utf-8", errors="backslashreplace") as file:
-                file.write(dump_json({"key": key, "result": result}) + "\n")
+        self._drop(beside)
+        fd = open_regular(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write_all(fd, text)
             os.replace(beside, path)
+        except OSError:
+            self._drop(beside)
+            raise
+        finally:
+            os.close(fd)
+
+    def _drop(self, path: str) -> None:
+        with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+            os.unlink(path)
+
+    def _key(self, tool: str, arguments: dict[str, Any]) -> str:
+        """What tells two calls apart, whatever the order of their arguments."""
+        return canonical([self._command, tool, arguments])
 
     def _path(self, key: str) -> str:
         name = hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:40]

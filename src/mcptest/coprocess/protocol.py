@@ -6,10 +6,20 @@ docs/coprocess.md is the whole contract; golden frames are under protocol/coproc
 
 from __future__ import annotations
 
+from mcptest.coprocess.params import METHODS, check_params
+from mcptest.coprocess.refusals import (
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+    RefusedError,
+    quoted,
+)
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
+from mcptest.core.visible import shorten, visible
+from mcptest.matching.values import a_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,11 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COPROCESS_PROTOCOL_VERSION",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
     "METHODS",
-    "UPSTREAM_ERROR",
-    "UPSTREAM_GONE",
     "RefusedError",
     "Request",
     "answer",
@@ -32,51 +38,10 @@ __all__ = [
     "refusal",
 ]
 
+# The one place on this side; _coprocess.py, the other SDKs and the page have it as a literal.
 COPROCESS_PROTOCOL_VERSION = 2
 
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
-UPSTREAM_ERROR = -32000
-UPSTREAM_GONE = -32001
-
 _ENVELOPE = ("jsonrpc", "id", "method", "params")
-
-# The params of every method: their types, and which may be left out (those with a "?").
-METHODS: dict[str, dict[str, str]] = {
-    "coprocess/handshake": {"protocol_version": "int", "sdk": "text?", "sdk_version": "text?"},
-    "mcp.initialize": {},
-    "mcp.call": {"tool": "text", "arguments": "object?"},
-    "mcp.listTools": {},
-    "mcp.listResources": {},
-    "mcp.readResource": {"uri": "text"},
-    "mcp.callPrompt": {"name": "text?", "prompt": "text?", "arguments": "object?"},
-    "mcp.reporter.setUpload": {"enabled": "bool", "target": "text?"},
-    "mcp.reporter.flush": {},
-    "mcp.cache.set_mode": {"mode": "text"},
-    "mcp.cassette.set_mode": {"mode": "text", "path": "text?"},
-    "mcp.shutdown": {},
-}
-
-_TYPES: dict[str, tuple[type, str]] = {
-    "int": (int, "an integer"),
-    "text": (str, "a string"),
-    "object": (dict, "an object"),
-    "bool": (bool, "true or false"),
-}
-
-
-class RefusedError(Exception):
-    """A request that is answered with an error."""
-
-    def __init__(self, code: int, message: str, data: object = ABSENT, id: object = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.data = data
-        self.id = id
 
 
 class Request(Record):
@@ -90,18 +55,24 @@ class Request(Record):
 def read_request(item: Frame | Noise | Overlong) -> Request:
     """The request on a line; `RefusedError` with its id, as far as it can be read."""
     if not isinstance(item, Frame):
-        why = "it is too long" if isinstance(item, Overlong) else item.reason
-        raise RefusedError(PARSE_ERROR, f"the line cannot be read: {why}")
+        raise RefusedError(PARSE_ERROR, f"the line cannot be read: {_why_unread(item)}")
     value = item.value
     if not isinstance(value, dict):
-        raise RefusedError(INVALID_REQUEST, "a request is one object on a line")
-    id = value.get("id", ABSENT)
-    known = id if _is_id(id) else None
+        advice = "; send a batch as its requests, one on a line" if isinstance(value, list) else ""
+        message = f"a request is one object on a line, not {a_type(value)}{advice}"
+        raise RefusedError(INVALID_REQUEST, message)
     try:
-        return Request(id=id, method=_method(value), params=_params(value))
+        method = _method(value)
+        params = check_params(method, value.get("params", {}))
     except RefusedError as error:
-        error.id = known
+        id = value.get("id")
+        error.id = id if _is_id(id) else None
         raise
+    return Request(id=value["id"], method=method, params=params)
+
+
+def _why_unread(item: Noise | Overlong) -> str:
+    return f"it has more than {item.limit:,} bytes" if isinstance(item, Overlong) else item.reason
 
 
 def _is_id(id: object) -> bool:
@@ -109,47 +80,34 @@ def _is_id(id: object) -> bool:
 
 
 def _method(value: dict[str, Any]) -> str:
-    surplus = [key for key in value if key not in _ENVELOPE]
-    if surplus:
-        raise RefusedError(INVALID_REQUEST, f'a request has no member "{surplus[0]}"')
-    if value.get("jsonrpc") != "2.0":
-        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
-    if not _is_id(value.get("id", ABSENT)):
-        message = 'a request has an "id" that is a number or a string'
-        raise RefusedError(INVALID_REQUEST, message)
-    method = value.get("method")
+    """The method of an envelope that is as it must be."""
+    _check_envelope(value)
+    method = value.get("method", ABSENT)
     if not isinstance(method, str):
-        raise RefusedError(INVALID_REQUEST, 'a request has a "method" that is a string')
+        message = f'a request has a "method" that is a string, not {a_type(method)}'
+        raise RefusedError(INVALID_REQUEST, message)
     if method not in METHODS:
         meant = closest(method, METHODS)
         question = f"; did you mean {meant}?" if meant else ""
-        raise RefusedError(METHOD_NOT_FOUND, f'there is no method "{method}"{question}')
+        raise RefusedError(METHOD_NOT_FOUND, f"there is no method {quoted(method)}{question}")
     return method
 
 
-def _params(value: dict[str, Any]) -> dict[str, Any]:
-    method, params = value["method"], value.get("params", {})
-    if not isinstance(params, dict):
-        raise RefusedError(INVALID_PARAMS, f"the params of {method} are an object")
-    wanted = METHODS[method]
-    for name in params:
-        if name not in wanted:
-            raise RefusedError(INVALID_PARAMS, f'{method} has no param "{name}"')
-    for name, kind in wanted.items():
-        _refuse_wrong(method, name, kind, params)
-    return params
-
-
-def _refuse_wrong(method: str, name: str, kind: str, params: dict[str, Any]) -> None:
-    if name not in params:
-        if not kind.endswith("?"):
-            raise RefusedError(INVALID_PARAMS, f'{method} needs the param "{name}"')
-        return
-    wanted, words = _TYPES[kind.removesuffix("?")]
-    value = params[name]
-    is_right = isinstance(value, wanted) and (wanted is bool or not isinstance(value, bool))
-    if not is_right:
-        raise RefusedError(INVALID_PARAMS, f'the param "{name}" of {method} must be {words}')
+def _check_envelope(value: dict[str, Any]) -> None:
+    surplus = [key for key in value if key not in _ENVELOPE]
+    if surplus:
+        members = ", ".join(_ENVELOPE)
+        message = f"a request has no member {quoted(surplus[0])}: it has {members}, and no others"
+        raise RefusedError(INVALID_REQUEST, message)
+    if value.get("jsonrpc") != "2.0":
+        raise RefusedError(INVALID_REQUEST, 'a request says "jsonrpc": "2.0"')
+    id = value.get("id", ABSENT)
+    if id is ABSENT:
+        message = 'a request has an "id": there are no notifications on this channel'
+        raise RefusedError(INVALID_REQUEST, message)
+    if not _is_id(id):
+        message = f'a request has an "id" that is a number or a string, not {a_type(id)}'
+        raise RefusedError(INVALID_REQUEST, message)
 
 
 def mismatch(params: dict[str, Any]) -> str:
@@ -157,7 +115,8 @@ def mismatch(params: dict[str, Any]) -> str:
     ours, theirs = COPROCESS_PROTOCOL_VERSION, params["protocol_version"]
     if theirs == ours:
         return ""
-    sdk = f"{params['sdk']} SDK" if params.get("sdk") else "SDK"
+    name = visible(shorten(params.get("sdk", ""), 40))
+    sdk = f"{name} SDK" if name else "SDK"
     advice = (
         "Upgrade the mcptest binary (or pin the SDK to the matching release)."
         if theirs > ours
@@ -165,15 +124,17 @@ def mismatch(params: dict[str, Any]) -> str:
     )
     return (
         f"coprocess protocol version mismatch: this mcptest binary speaks v{ours}, the {sdk} "
-        f"sent v{theirs}. {advice}"
+        f"sent v{shorten(str(theirs), 40)}. {advice}"
     )
 
 
 def answer(id: object, result: object) -> bytes:
+    """The line that answers a request with a result."""
     return encode_line({"jsonrpc": "2.0", "id": id, "result": result})
 
 
 def refusal(error: RefusedError) -> bytes:
+    """The line that answers a request with an error."""
     body: dict[str, object] = {"code": error.code, "message": error.message}
     if error.data is not ABSENT:
         body["data"] = error.data

@@ -97,8 +97,10 @@ class Redactor:
         if not self._sizes or len(raw) < self._sizes[0]:
             return
         for reading in readings_of(raw, has_blanks=self._has_blanks):
-            for start, end in (*self._found_in(reading.raw), *self._pieces_in(reading.raw)):
-                yield reading.place(start, end)
+            found = [*self._found_in(reading.raw), *self._pieces_in(reading.raw)]
+            yield from (reading.place(start, end) for start, end in found)
+            if found:
+                reading.forget(found)
 
     def _pieces_in(self, raw: bytes) -> Iterator[Place]:
         if _CUT_MARK in raw:

@@ -20,7 +20,7 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     Place = tuple[int, int]
 
@@ -175,6 +175,13 @@ class Reading:
         self._starts: list[int] = []
         self._tokens: list[tuple[int, int]] = []
 
+    def forget(self, places: Iterable[Place]) -> None:
+        """Leave these bytes out of what is read further: nobody needs them a second time."""
+        raw = bytearray(self.raw)
+        for start, end in places:
+            raw[start:end] = bytes(end - start)
+        self.raw = bytes(raw)
+
     def place(self, start: int, end: int) -> Place:
         """Where in the text as it was these bytes come from."""
         if self._source is None:
@@ -214,7 +221,7 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
 
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
-    kinds = (_PERCENT, _HTML, _LINES, _JSON, *((_PLUS,) if has_blanks else ()))
+    kinds = (_PERCENT, _HTML, _LINES, *((_PLUS,) if has_blanks else ()))
     level = [Reading(raw)]
     while len(level) <= _MAX_NESTING and (inner := _undone(level[-1], _JSON)):
         level.append(inner)
@@ -229,7 +236,7 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
                     seen.add(inner.raw)
                     deeper.append(inner)
                     yield inner
-        level = deeper
+        level, kinds = deeper, (*kinds, _JSON)
 
 
 def _undone(reading: Reading, escapes: _Escapes) -> Reading | None:

@@ -20,6 +20,7 @@ from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 
 __all__ = [
     "DEFAULT_MAX_LINE_BYTES",
+    "KEPT_BYTES",
     "PLAIN_TEXT",
     "Frame",
     "LineDecoder",

@@ -179,7 +179,8 @@ def _read_version(fields: Fields) -> str:
     if "protocolVersion" not in fields.mapping:
         return ""
     version = fields.mapping["protocolVersion"]
-    if version in REVISIONS and version not in HANDSHAKE_REVISIONS:
+    is_known = isinstance(version, str) and version in REVISIONS
+    if is_known and version not in HANDSHAKE_REVISIONS:
         message = f"revision {version} is not supported by this version of mcptest"
         fields.complain("protocolVersion", "F010", message, on_key=False)
         return ""

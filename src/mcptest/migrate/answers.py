@@ -11,12 +11,15 @@ from mcptest.core.jsonrpc import describe_id
 from mcptest.core.paths import EVERY, render_path
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.stream import Tagged
+from mcptest.matching.compare import is_met
+from mcptest.matching.expectation import Compiler
 from mcptest.matching.field_path import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import read_tag
 from mcptest.matching.values import equal
 from mcptest.migrate.element_schemas import schema_of
 from mcptest.migrate.pattern_words import is_pattern, matcher_of
+from mcptest.migrate.references import names_in
 from mcptest.migrate.remarks import LeftBehindError
 from mcptest.migrate.shapes import ABSENT_PATTERN, directives_in, is_plain, may_be_absent
 from mcptest.migrate.tag_words import TagWords
@@ -34,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["AnswerReader", "target_of"]
 
 _ROOTS = ("result", "error")
-_ABSENCE = "what must not be so may also be absent, and a suite has no word for that"
+_ABSENT: Matcher = {"exists": False}
+_ABSENCE = "it may be absent but not null, and a suite does not tell these apart"
 _ELEMENTS = (f"{PREFIX}arrayElements", f"{PREFIX}anyElement")
 _RELATIONS = (f"{PREFIX}crossField", f"{PREFIX}not:crossField")
 
@@ -44,6 +48,8 @@ class AnswerReader:
 
     def __init__(self, setting: Setting, tags: TagWords | None = None) -> None:
         self._setting = setting
+        # Only contracts have tags; in them, an answer of the other kind never will do.
+        self._is_contract = tags is not None
         self._tags = tags or TagWords()
         self.found: list[Assertion] = []
 
@@ -87,12 +93,17 @@ class AnswerReader:
                 self._refuse_other(key, members[key], actual)
             elif not leniency and not is_ours:
                 raise LeftBehindError(f'without "{key}" in what is expected, no answer is met')
-        wanted = [root for root in _ROOTS if members.get(root, ABSENT_PATTERN) != ABSENT_PATTERN]
+        wanted = [
+            root
+            for root in _ROOTS
+            if not may_be_absent(members.get(root, ABSENT_PATTERN), leniency)
+        ]
         if not leniency and not wanted:
             raise LeftBehindError("no answer is without a result or an error")
         for key, value in members.items():
             if key in _ROOTS:
-                self._member(value, (key,), leniency)
+                read = self._walk if self._is_contract else self._member
+                read(value, (key,), leniency)
             elif key not in envelope:
                 raise LeftBehindError(f'"{key}" stands in the envelope of the answer')
 
@@ -110,12 +121,21 @@ class AnswerReader:
 
     def _member(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """What is expected under a key, which may be one that is not there."""
-        if value == ABSENT_PATTERN:
-            self._assert(steps, {"exists": False})
-        elif may_be_absent(value, leniency):
-            raise LeftBehindError(f"{target_of(steps)}: {_ABSENCE}")
+        if may_be_absent(value, leniency):
+            self._assert(steps, self._optional(value, steps))
         else:
             self._walk(value, steps, leniency)
+
+    def _optional(self, value: object, steps: Steps) -> Matcher:
+        """What must hold of a value if there is one; for a suite null is none."""
+        if value == ABSENT_PATTERN:
+            return {"exists": False}
+        if not _is_met_by_null(value, self._setting):
+            raise LeftBehindError(f"{target_of(steps)}: {_ABSENCE}")
+        choices = [value]
+        if directives_in(value) and list(value) == [f"{PREFIX}any"]:
+            choices = [each for each in _as_list(value[f"{PREFIX}any"]) if each != ABSENT_PATTERN]
+        return {"any": [dict(_ABSENT), *map(self._single, choices)]}
 
     def _walk(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """What is expected of something that must be there."""
@@ -144,7 +164,7 @@ class AnswerReader:
     def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
         closing: Matcher = {} if leniency else _no_other_keys(value)
         # A key of digits is also found in an array, and one that is absent in anything.
-        if all(key.isdecimal() or inner == ABSENT_PATTERN for key, inner in value.items()):
+        if all(key.isdecimal() or may_be_absent(each, leniency) for key, each in value.items()):
             closing = {"type": "object", **closing}
         if closing:
             self._assert(steps, closing)
@@ -208,7 +228,9 @@ class AnswerReader:
             self._walk(value, inner, "")
 
     def _single(self, value: object) -> Matcher:
-        """One matcher for a value as a whole."""
+        """One matcher for a value as a whole, which must be there."""
+        if value == ABSENT_PATTERN:
+            return {"exact": None}
         if is_pattern(value):
             return matcher_of(str(value), self._setting)
         if is_plain(value):
@@ -256,9 +278,19 @@ def _is_met(wanted: object, actual: object, setting: Setting) -> bool:
     return isinstance(found, Pattern) and not found.matcher.is_remote and found.is_met(actual)
 
 
+def _is_met_by_null(value: object, setting: Setting) -> bool:
+    """Whether an expectation holds of null; False where that cannot be said."""
+    if setting.has_references and names_in(value):
+        return False
+    compiler = Compiler(setting.registry)
+    compiled = compiler.compile(value, None)
+    can_be_asked = not compiler.complaints and not compiler.has_seen_remote
+    return can_be_asked and is_met(compiled, None)
+
+
 def _no_other_keys(value: dict[str, object]) -> Matcher:
     """Together with what is asserted of each key: there are no others."""
-    if ABSENT_PATTERN in value.values():
+    if any(may_be_absent(inner, "") for inner in value.values()):
         return {"schema": {"propertyNames": {"enum": list(value)}}}
     return {"pattern": f"count:{len(value)}"}
 

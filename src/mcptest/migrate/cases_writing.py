@@ -7,8 +7,8 @@ from mcptest.migrate.conductor_writing import step_wishes
 from mcptest.migrate.drafts import METHODS
 from mcptest.migrate.references import unescaped
 from mcptest.migrate.remarks import LeftBehindError, Remark
-from mcptest.migrate.responses import Wish, expected_answer
-from mcptest.migrate.shapes import ABSENT_PATTERN, directives_in, is_plain
+from mcptest.migrate.responses import Wish, expected_value
+from mcptest.migrate.shapes import directives_in, is_plain
 from mcptest.migrate.successes import success_of
 from mcptest.migrate.yaml_page import render_page
 
@@ -103,18 +103,20 @@ def _answer(step: Mapping, id: int, setting: Setting) -> Mapping:
         partial = {"match:partial": success} if isinstance(success, dict) else success
         return {**answer, "result": partial}
     root, inner = _of_one_root(wishes.answer)
-    return {**answer, root: expected_answer(inner)}
+    return {**answer, root: expected_value(inner, is_object=False)}
 
 
 def _of_one_root(wishes: Sequence[Wish]) -> tuple[str, list[Wish]]:
     """The member of the answer that all of this is about, and what is wanted of it."""
-    wanted = [wish for wish in wishes if wish.expression != ABSENT_PATTERN or len(wish.steps) > 1]
-    absent = {wish.steps[0] for wish in wishes if wish not in wanted}
-    roots = {str(wish.steps[0]) for wish in wanted}
-    if len(roots) != 1 or roots & absent:
-        raise LeftBehindError("it is about the result and the error, and a contract about one")
+    roots = {str(wish.steps[0]) for wish in wishes if not wish.may_be_absent}
+    if len(roots) != 1:
+        raise LeftBehindError("it is not about the result alone or the error alone")
     root = roots.pop()
-    return root, [Wish(steps=wish.steps[1:], expression=wish.expression) for wish in wanted]
+    # One that may be absent is so in an answer of the other kind.
+    wanted = [wish for wish in wishes if wish.steps[0] == root]
+    if any(wish.may_be_absent and len(wish.steps) == 1 for wish in wanted):
+        raise LeftBehindError("no answer is without what a contract writes of it")
+    return root, [wish.but(steps=wish.steps[1:]) for wish in wanted]
 
 
 def _is_exact(answer: Mapping) -> bool:

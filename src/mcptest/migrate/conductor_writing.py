@@ -9,10 +9,10 @@ from mcptest.migrate.drafts import without_nothing
 from mcptest.migrate.notices import notice_wishes
 from mcptest.migrate.references import unescaped
 from mcptest.migrate.remarks import LeftBehindError, Remark
-from mcptest.migrate.responses import Wish, expected_answer, field_path
+from mcptest.migrate.responses import Wish, expected_value, field_path
 from mcptest.migrate.stderr_text import stderr_wish
 from mcptest.migrate.successes import success_of
-from mcptest.migrate.word_patterns import WordReader
+from mcptest.migrate.word_patterns import WordReader, accepts_absence
 from mcptest.migrate.yaml_page import render_page
 
 TYPE_CHECKING = False
@@ -65,11 +65,11 @@ def write_conductor(
             remarks.append(_remark(draft, error.reason))
         else:
             kept.append((draft, tests))
-            remarks += _notes(draft)
     head: Mapping = {"description": title, **without_nothing({"server": server})}
     if kept and check(_page(head, kept)):
         kept, losses = _without_mistakes(head, kept, check)
         remarks += losses
+    remarks += [note for draft, _ in kept for note in _notes(draft)]
     return ConductorText(
         text=_page(head, kept) if kept else "", carried=len(kept), remarks=tuple(remarks)
     )
@@ -113,7 +113,7 @@ def _expect(step: Mapping, wishes: StepWishes) -> Mapping:
     times = {"maxResponseTime": wishes.most_ms, "minResponseTime": wishes.least_ms}
     response: object = None
     if wishes.answer:
-        response = expected_answer(wishes.answer)
+        response = expected_value(wishes.answer)
     elif not step["assertions"]:
         response = {"match:partial": {"result": success_of(step)}}
     return without_nothing(
@@ -173,7 +173,13 @@ class _WishReader:
         elif steps[0] == "duration_ms":
             self._time(matcher)
         else:
-            self.answer.append(Wish(steps=steps, expression=self._words.expression(matcher)))
+            self.answer.append(
+                Wish(
+                    steps=steps,
+                    expression=self._words.expression(matcher),
+                    may_be_absent=accepts_absence(matcher),
+                )
+            )
 
     def _once(self, known: object, what: str) -> None:
         if known:

@@ -21,27 +21,33 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["Wish", "expected_answer", "field_path"]
+__all__ = ["Wish", "expected_value", "field_path"]
 
+_AN_OBJECT = f"{PREFIX}type:object"
+_NO_OBJECT = f"{PREFIX}{NEGATION}type:object"
 _WORD = r"[^.\[\]*]+"
 
 
 class Wish(Record):
-    """What must stand at the end of a way through an answer."""
+    """What must stand at the end of a way through an answer, or `may_be_absent`."""
 
     steps: Steps
     expression: object
+    may_be_absent: bool = False
 
 
-def expected_answer(wishes: Sequence[Wish]) -> object:
-    """One value that expects all of this."""
-    present = [wish for wish in wishes if wish.expression != ABSENT_PATTERN]
-    absent = [wish for wish in wishes if wish.expression == ABSENT_PATTERN]
-    beside = [wish for wish in absent if _has_parent(wish, present)]
-    in_place = _in_place(present, {wish.steps for wish in beside})
-    pulled = [_pulled(wish) for wish in present if wish not in in_place]
-    pulled += [_missing(wish) for wish in absent if wish not in beside]
-    return _joined(_tree([*in_place, *beside]), pulled)
+def expected_value(wishes: Sequence[Wish], *, is_object: bool = True) -> object:
+    """One value that expects all of this. A whole answer `is_object`; what is in it need not."""
+    present = [wish for wish in wishes if not wish.may_be_absent]
+    if is_object:
+        present.append(Wish(steps=(), expression=_AN_OBJECT))
+    in_place = _in_place([wish for wish in wishes if _is_leaf(wish, present)])
+    pulled = [
+        _optional(wish, is_object) if wish.may_be_absent else _pulled(wish)
+        for wish in wishes
+        if wish not in in_place
+    ]
+    return _joined(_tree(in_place), pulled)
 
 
 def _joined(tree: object, pulled: list[object]) -> object:
@@ -49,7 +55,7 @@ def _joined(tree: object, pulled: list[object]) -> object:
         return pulled[0]
     expected: dict[str, object] = {} if tree is None else {"match:partial": tree}
     only = pulled[0] if len(pulled) == 1 else None
-    if isinstance(only, dict) and "match:partial" not in only:
+    if directives_in(only) and "match:partial" not in only:
         expected.update(only)
     elif pulled:
         expected["match:all"] = pulled
@@ -59,28 +65,45 @@ def _joined(tree: object, pulled: list[object]) -> object:
 # In its place
 
 
-def _in_place(wishes: list[Wish], taken: set[Steps]) -> list[Wish]:
-    """Those that can stand in one tree: each at a leaf, and no item before it left out.
-
-    The leaves that are `taken` stand there as well.
-    """
-    found = [wish for wish in wishes if _is_leaf(wish)]
+def _in_place(found: list[Wish]) -> list[Wish]:
+    """Those that can stand in one tree: each at a leaf, and no item before it left out."""
     while True:
-        ways = {wish.steps for wish in found} | taken
+        ways = {wish.steps for wish in found}
         kept = [
             wish
             for wish in found
-            if not any(_is_below(way, wish.steps) for way in ways) and _has_forerunners(wish, ways)
+            if not any(_is_in_the_way(way, wish.steps) for way in ways)
+            and _has_forerunners(wish, ways)
         ]
         if len(kept) == len(found):
             return kept
         found = kept
 
 
-def _is_leaf(wish: Wish) -> bool:
+def _is_leaf(wish: Wish, present: list[Wish]) -> bool:
     if not wish.steps or any(step is EVERY or _is_number(step) for step in wish.steps):
         return False
+    if wish.may_be_absent:
+        return _may_be_left_out(wish.expression) and _has_parent(wish, present)
     return _is_same_in_tree(wish.expression)
+
+
+def _may_be_left_out(expression: object) -> bool:
+    """Whether a key with this need not be there, wherever it stands."""
+    choices = expression.get("match:any") if isinstance(expression, dict) else None
+    return expression == ABSENT_PATTERN or (isinstance(choices, list) and ABSENT_PATTERN in choices)
+
+
+def _has_parent(wish: Wish, present: list[Wish]) -> bool:
+    """Whether something else wants the object to be there in which this may be."""
+    head, last = wish.steps[:-1], wish.steps[-1]
+    return _is_name(last) and any(_wants_object(other, head) for other in present)
+
+
+def _wants_object(wish: Wish, way: Steps) -> bool:
+    if wish.steps == way:
+        return wish.expression == _AN_OBJECT
+    return _is_below(wish.steps, way) and _is_name(wish.steps[len(way)])
 
 
 def _is_number(step: str | int) -> bool:
@@ -113,6 +136,14 @@ def _is_solid(member: object) -> bool:
 
 def _is_below(way: Steps, other: Steps) -> bool:
     return len(way) > len(other) and way[: len(other)] == other
+
+
+def _is_in_the_way(way: Steps, other: Steps) -> bool:
+    """Whether there is a leaf for one where the other goes on, or an array and an object."""
+    return _is_below(way, other) or any(
+        isinstance(one, int) != isinstance(another, int) and way[:at] == other[:at]
+        for at, (one, another) in enumerate(zip(way, other, strict=False))
+    )
 
 
 def _has_forerunners(wish: Wish, ways: set[Steps]) -> bool:
@@ -176,25 +207,21 @@ def _pieces(steps: Steps) -> Iterator[str]:
             raise LeftBehindError(f'the key "{step}" cannot stand in a path')
 
 
-# What must not be there
+# What need not be there
 
 
-def _has_parent(wish: Wish, present: list[Wish]) -> bool:
-    """Whether something else wants the object to be there in which this must not be."""
-    head = wish.steps[:-1]
-    if not all(isinstance(step, str) and step is not EVERY for step in wish.steps):
-        return False
-    return not head or any(
-        _is_below(other.steps, head) and _is_name(other.steps[len(head)]) for other in present
-    )
+def _optional(wish: Wish, is_object: bool) -> object:
+    """It is as it must be, or not there, or there is no object on the way to it."""
+    if not all(map(_is_name, wish.steps)):
+        raise LeftBehindError("an item that need not be there has no counterpart among patterns")
+    choices: list[object] = [] if wish.expression == ABSENT_PATTERN else [_pulled(wish)]
+    choices.append(_leaf(wish.steps, ABSENT_PATTERN))
+    for length in range(len(wish.steps) - 1, 0, -1):
+        choices.append(_leaf(wish.steps[:length], _NO_OBJECT))
+    if not is_object:
+        choices.append(_NO_OBJECT)
+    return choices[0] if len(choices) == 1 else {"match:any": choices}
 
 
-def _missing(wish: Wish) -> object:
-    """It, or any object on the way to it, is not there."""
-    if not all(isinstance(step, str) and step is not EVERY for step in wish.steps):
-        raise LeftBehindError("an item that must not be there has no counterpart among patterns")
-    ways = [wish.steps[:length] for length in range(len(wish.steps), 0, -1)]
-    choices = [
-        {"match:partial": _tree([Wish(steps=way, expression=ABSENT_PATTERN)])} for way in ways
-    ]
-    return {"match:any": choices}
+def _leaf(steps: Steps, expression: str) -> object:
+    return {"match:partial": _tree([Wish(steps=steps, expression=expression)])}

@@ -51,8 +51,7 @@ def write_suite(files: Sequence[Owned], check: Check) -> SuiteText:
         remarks += writer.drop_mistakes(check)
         value = writer.value()
     text = render_page(value) if value else ""
-    losses = tuple(sorted(remarks, key=lambda remark: (remark.file, remark.line)))
-    return SuiteText(text=text, carried=writer.carried, remarks=losses)
+    return SuiteText(text=text, carried=writer.carried, remarks=tuple(remarks))
 
 
 class _Writer:
@@ -73,13 +72,13 @@ class _Writer:
     @property
     def carried(self) -> int:
         """How many tests of the sources are in the suite."""
-        return sum(
-            len(draft.steps) if "name" in draft.steps[0] else 1 for _, draft in self._entries
-        )
+        return sum(len(draft.steps) if _is_joined(draft) else 1 for _, draft in self._entries)
 
     def _add(self, owned: Owned, *, is_alone: bool) -> None:
         drafts, losses = grouped(owned.source.drafts)
         self.remarks += [*owned.source.remarks, *losses]
+        if owned.server.value.get("isolation") == "test":
+            drafts = [draft for draft in drafts if not self._leave_joined(draft)]
         if not drafts:
             return
         name = self._server(owned.server)
@@ -87,6 +86,14 @@ class _Writer:
         self._variables.update(owned.server.variables)
         for draft in drafts:
             self._entries.append((name, draft if is_alone else self._without_only(draft)))
+
+    def _leave_joined(self, draft: Draft) -> bool:
+        """Whether tests that each have a process would have to share one."""
+        is_joined = _is_joined(draft)
+        if is_joined:
+            reason = "its tests share a value, and each of them has a process of its own"
+            self.remarks.append(_remark(draft, reason))
+        return is_joined
 
     def _server(self, server: SuiteServer) -> str:
         """The name under which a server stands; the same one twice is shared, if it may be."""
@@ -103,9 +110,7 @@ class _Writer:
         if "only" not in draft.marks:
             return draft
         reason = "only: it would leave out the tests of the other files, too"
-        self.remarks.append(
-            Remark(file=draft.file, line=draft.line, what=draft.name, reason=reason)
-        )
+        self.remarks.append(_remark(draft, reason))
         marks = {key: value for key, value in draft.marks.items() if key != "only"}
         return draft.but(marks=marks)
 
@@ -137,14 +142,20 @@ class _Writer:
             self._entries = [placed]
             reason = check(render_page(self.value()))
             if reason:
-                draft = placed[1]
-                remarks.append(
-                    Remark(file=draft.file, line=draft.line, what=draft.name, reason=reason)
-                )
+                remarks.append(_remark(placed[1], reason))
             else:
                 kept.append(placed)
         self._entries = kept
         return remarks
+
+
+def _is_joined(draft: Draft) -> bool:
+    """Whether several tests of a source have become one."""
+    return "name" in draft.steps[0]
+
+
+def _remark(draft: Draft, reason: str) -> Remark:
+    return Remark(file=draft.file, line=draft.line, what=draft.name, reason=reason)
 
 
 def _entry(draft: Draft, lane: str, server: str) -> Mapping:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.patterns import PREFIX, without_prefix
+from mcptest.matching.values import json_type, printed
 from mcptest.migrate.element_schemas import expectation_of
 from mcptest.migrate.pattern_words import NEGATION, NUMBER_WORDS, TEXT_WORDS
 from mcptest.migrate.remarks import LeftBehindError
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcptest.migrate.pattern_words import Setting
 
-__all__ = ["WordReader"]
+__all__ = ["WordReader", "accepts_absence"]
 
 _TEXTS = {word: name for name, word in TEXT_WORDS.items()}
 _NUMBERS = {word: name for name, word in NUMBER_WORDS.items()}
@@ -140,12 +141,45 @@ class WordReader:
             return {"match:any": [not value, f"{PREFIX}{NEGATION}type:boolean"]}
         if value is None:
             return f"{PREFIX}{NEGATION}type:null"
+        if isinstance(value, (dict, list)):
+            raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")
+        differs = f"{PREFIX}{NEGATION}equals:{printed(value)}"
         equals = self._setting.registry.get("equals")
-        assert equals is not None
-        assert equals.only is not None
-        if isinstance(value, str) and equals.only(value) == (value,):
-            return f"{PREFIX}{NEGATION}equals:{value}"
-        raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")
+        if equals and equals.only and equals.only(printed(value)) == (value,):
+            return differs
+        # What prints the same is not the same: a text that is a number is no number.
+        return {"match:any": [differs, f"{PREFIX}{NEGATION}type:{json_type(value)}"]}
+
+
+def accepts_absence(matcher: object) -> bool:
+    """Whether a matcher is met where there is nothing to match."""
+    return _of_nothing(matcher) is True
+
+
+def _of_nothing(matcher: object) -> bool | None:
+    """What a matcher says of nothing; None when it only speaks of values."""
+    assert isinstance(matcher, dict), "it has been loaded"
+    return _joint([_word_of_nothing(word, value) for word, value in matcher.items()], False)
+
+
+def _word_of_nothing(word: str, value: object) -> bool | None:
+    if word == "exists":
+        return not value
+    if word == "pattern" and str(value).removeprefix(PREFIX) in ("exists", "not:exists"):
+        return str(value).removeprefix(PREFIX) != "exists"
+    if word == "not":
+        said = _of_nothing(value)
+        return None if said is None else not said
+    if word in ("all", "any"):
+        return _joint([_of_nothing(each) for each in _listed(value)], word == "any")
+    return None
+
+
+def _joint(all_said: list[bool | None], decides: bool) -> bool | None:
+    """One that fails decides for all of them, one that holds for any of them."""
+    if decides in all_said:
+        return decides
+    return None if None in all_said else not decides
 
 
 def _negation(expression: object) -> str:

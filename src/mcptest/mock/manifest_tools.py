@@ -26,6 +26,7 @@ def read_tool(item: Item) -> Offer:
     """A tool; every mistake has been complained about."""
     name = item.begin("tool", (*_LISTED, *_ANSWERS, "answers"), "name")
     schema = _schema(item.fields)
+    item.fields.mapping_at("outputSchema")
     answers = tuple(_answers(item, None if schema is None else _arguments(schema)))
     check = _validator(item.fields, schema) if schema else _anything_goes
     entry = item.entry(_LISTED) | {"inputSchema": schema or _implied_schema(answers)}

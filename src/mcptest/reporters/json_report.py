@@ -101,11 +101,18 @@ class JsonReporter:
             "bailed": finished.bailed,
             "selected": self._started.total,
         }
+        if finished.snapshots:
+            named = dict(finished.snapshots.fields())
+            report["snapshots"] = {word: _listed(named[word]) for word in named}
         return _render_report(report)
 
     def _cut_short(self) -> RunFinished:
         summary = Summary.of(self._counts).but(flaky=self._flaky)
         return RunFinished(summary=summary, duration_s=0.0, interrupted=True, not_run=self._not_run)
+
+
+def _listed(by_file: dict[str, tuple[str, ...]]) -> Members:
+    return {file: list(keys) for file, keys in by_file.items()}
 
 
 def render_failure(

@@ -119,6 +119,7 @@ class Connection:
 
     def hear_out(self, items: list[Item]) -> None:
         """Take what came while the server was being stopped; nobody waits for it any more."""
+        items = self._cleaned(items)
         self._record(items)
         self.inbox.take(items)
 
@@ -140,6 +141,7 @@ class Connection:
 
     def take(self, items: list[Item]) -> None:
         """Sort what has come, and give the server what it is owed for it."""
+        items = self._cleaned(items)
         if self._hears:
             self._record(items)
         if self._log:
@@ -152,6 +154,18 @@ class Connection:
         # A step whose answer came right stands; the next one is told.
         if self.inbox.is_waiting:
             self.raise_broken()
+
+    def _cleaned(self, items: list[Item]) -> list[Item]:
+        """The same, but no secret in what is no message, where the next line may have its rest.
+
+        Messages are compared as they came; whoever tells of them blanks what is in them.
+        """
+        if self.wire.redact is None:
+            return items
+        return [
+            item if isinstance(item, Frame) else item.but(raw=self.wire.cleaned(item.raw))
+            for item in items
+        ]
 
     def look_around(self) -> None:
         """Take, without waiting, whatever has arrived or happened since the last look."""
@@ -189,7 +203,10 @@ class Connection:
         """What has been said since the step began, when a log is kept."""
         if self._log is None:
             return ()
-        return self._log.lines(self.stderr_since(self._log_mark), self.size)
+        stderr = self.stderr_since(self._log_mark)
+        # Before it is cut into lines, over which a secret may be spread.
+        redact = self.wire.redact
+        return self._log.lines(redact(stderr) if redact else stderr, self.size)
 
     def _is_stderr_utf8(self) -> bool | None:
         """Whether what is kept of stderr can be read; None when there is nothing."""

@@ -11,7 +11,7 @@ import re
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import redact_all, redact_cut
+from mcptest.core.redaction import redact_all
 from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Notified, Strayed, Violated
 from mcptest.core.strict_json import dump_json
 from mcptest.runner import faults
@@ -88,14 +88,10 @@ class Inbox:
             if isinstance(item, Frame):
                 self._take_frame(item, owed)
             elif isinstance(item, Noise):
-                self._take_noise(item.but(raw=self._cleaned(item.raw)))
+                self._take_noise(item)
             else:
-                self._break(faults.too_long(item.but(raw=self._cleaned(item.raw))))
+                self._break(faults.too_long(item))
         return owed
-
-    def _cleaned(self, raw: bytes) -> bytes:
-        """Without secrets, before it is cut: half of one would not be recognised any more."""
-        return redact_cut(raw, self._redact) if self._redact else raw
 
     def take_fault(self) -> Fault | None:
         """What has made it impossible to go on, told once."""

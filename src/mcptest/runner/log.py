@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from mcptest.core.framing import Frame, Noise
+from mcptest.core.framing import KEPT_BYTES, Frame, Noise
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.shown import shown
@@ -80,10 +80,9 @@ class MessageLog:
 def line_text(line: Noise | Overlong) -> str:
     """A line that is no message; where only its head was kept, that is said."""
     text = line.raw.decode("utf-8", "backslashreplace")
-    if isinstance(line, Noise) and line.size <= len(line.raw):
-        return text
-    size = f" ({line.size:,} bytes in all)" if isinstance(line, Noise) else ""
-    return f"{text} …{size}"
+    if not isinstance(line, Noise):
+        return f"{text} …"
+    return f"{text} … ({line.size:,} bytes in all)" if line.size > KEPT_BYTES else text
 
 
 def _cut(text: str) -> str:

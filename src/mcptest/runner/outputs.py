@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import time
 
+from mcptest.core import jsonrpc
 from mcptest.core.errors import PatternTimeoutError, ServerError
+from mcptest.core.framing import encode_line
 from mcptest.core.kinds import FINDINGS
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
@@ -19,7 +22,6 @@ from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
 from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.schema_matchers import SCHEMA_MATCHERS, declared_schema
 from mcptest.runner.apart import judge_apart
-from mcptest.runner.inventory import EndlessError, list_pages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Outputs"]
 
 _PATIENCE_S = 5.0
+_MAX_PAGES = 100
 # A few lines of schema can mean more work than there is time.
 _LIMIT_S = 2.0
 _CHECK = SCHEMA_MATCHERS[0].check
@@ -108,7 +111,8 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
         why = f"does not meet the tool's own outputSchema: {miss.why}"
         return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
 
-    if isinstance(tool.schema, dict) and is_affordable(tool.schema, value):
+    # What is no object is true or false, and no work at all.
+    if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
         return judge()
     try:
         return judge_apart(judge, _LIMIT_S, launcher)
@@ -120,17 +124,43 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
 
 def _listed(server: Server) -> Iterator[tuple[str, _Tool]]:
     """Every tool that the server lists; none when it cannot say."""
-    deadline = time.monotonic() + _PATIENCE_S
+    declared = server.capabilities
+    if not isinstance(declared, dict) or KINDS["tools"].capability not in declared:
+        return
     try:
-        for entries in list_pages(server, KINDS["tools"], deadline):
+        for entries in _pages(server):
             for entry in entries if isinstance(entries, list) else ():
                 if isinstance(entry, dict) and isinstance(entry.get("name"), str):
                     yield entry["name"], _read(entry, server)
     except ServerError as error:
-        if error.fault.kind in FINDINGS:
-            server.findings.add(error.fault.kind, error.fault.message)
-    except EndlessError:
-        return
+        kind = error.fault.kind if server.is_usable else "unclean_end"
+        if kind in FINDINGS:
+            server.findings.add(kind, error.fault.message)
+
+
+def _pages(server: Server) -> Iterator[object]:
+    """What each page holds, as far as it comes in time.
+
+    Any client asks this before it calls a tool, so it is part of the session: captures have
+    it, rules are asked about it, and what several servers offer can be compared.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    method, params = KINDS["tools"].method, dict[str, object]()
+    for number in range(_MAX_PAGES):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return
+        id = f"mcptest-tools-{number + 1}"
+        line = encode_line(jsonrpc.request(id, method, params))
+        step = Step(line=line, method=method, expectation=Expectation(), id=id)
+        result = server.perform(step, left_s).message.get("result")
+        if not isinstance(result, dict):
+            return
+        yield result.get(KINDS["tools"].name)
+        cursor = result.get("nextCursor")
+        if not isinstance(cursor, str):
+            return
+        params = {"cursor": cursor}
 
 
 def _read(entry: dict[str, Any], server: Server) -> _Tool:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import time
 
 from mcptest._coprocess import Coprocess
+from mcptest.core.errors import UsageError
+from mcptest.core.strict_json import dump_json
+from mcptest.sdk.errors import ContractError
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from concurrent.futures import Executor
     from types import TracebackType
     from typing import Any, TypeVar
 
@@ -18,6 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["AsyncClient", "Client", "Connection", "connect"]
 
+# The binary gives up first, so that its words are heard.
+_SLACK_S = 15.0
+_MAX_QUOTED = 200
+
 
 def connect(
     server_command: str | Sequence[str],
@@ -25,27 +33,42 @@ def connect(
     cwd: str = "",
     env: dict[str, str] | None = None,
     timeout: float = 30.0,
+    cache: str = "",
+    record: str = "",
+    replay: str = "",
 ) -> Connection:
     """A connection to the server that this command starts; `timeout` is for one answer, in seconds.
 
-    Enter it with `with` for a `Client`, with `async with` for an `AsyncClient`.
+    Enter it with `with` for a `Client`, with `async with` for an `AsyncClient`. `cache` is a mode
+    of `Client.set_cache`; `record` and `replay` name a tape, from the first word on: what is
+    replayed needs no server.
     """
-    # The binary gives up first, so that its words are heard.
+    if record and replay:
+        raise UsageError("a tape is recorded or replayed, not both at once")
     coprocess = Coprocess(
-        server_command, cwd=cwd, env=env, timeout=timeout + 15.0, call_timeout=timeout
+        server_command, cwd=cwd, env=env, timeout=timeout + _SLACK_S, call_timeout=timeout
     )
-    return Connection(coprocess)
+    return Connection(coprocess, cache=cache, record=record, replay=replay)
 
 
 class Connection:
     """A server that is started when this is entered, and stopped when it is left."""
 
-    def __init__(self, coprocess: Coprocess) -> None:
+    def __init__(
+        self, coprocess: Coprocess, *, cache: str = "", record: str = "", replay: str = ""
+    ) -> None:
         self._coprocess = coprocess
+        self._cache = cache
+        self._tape = ("record", record) if record else ("replay", replay)
+        self._threads: Executor | None = None
 
     def __enter__(self) -> Client:
         client = Client(self._coprocess)
         try:
+            if self._cache:
+                client.set_cache(self._cache)
+            if self._tape[1]:
+                client.set_cassette(*self._tape)
             client.initialize()
         except BaseException:
             self._coprocess.close()
@@ -61,7 +84,18 @@ class Connection:
         self._coprocess.close()
 
     async def __aenter__(self) -> AsyncClient:
-        return AsyncClient(await _in_thread(self.__enter__))
+        # Only for those who await.
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+        # One thread: calls go out in the order in which they were made.
+        self._threads = ThreadPoolExecutor(1, "mcptest")
+        try:
+            return AsyncClient(await _apart(self._threads, self.__enter__), self._threads)
+        except BaseException:
+            # Whoever was cancelled does not wait for it.
+            _in_background(self._coprocess.close)
+            self._threads.shutdown(wait=False)
+            raise
 
     async def __aexit__(
         self,
@@ -69,7 +103,10 @@ class Connection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await _in_thread(self._coprocess.close)
+        # Not in the same thread: what it is still busy with is to be told that it is over.
+        await _apart(None, self._coprocess.close)
+        if self._threads:
+            self._threads.shutdown(wait=False)
 
 
 class Client:
@@ -80,8 +117,7 @@ class Client:
 
     def initialize(self) -> dict[str, Any]:
         """What the server answered to `initialize`."""
-        found: dict[str, Any] = self.coprocess.request("mcp.initialize")
-        return found
+        return self._asked("mcp.initialize")
 
     def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
         """Call a tool; an error that the tool reports is a verdict without success."""
@@ -91,64 +127,103 @@ class Client:
         return read_verdict(result, round((time.monotonic() - began) * 1000, 3))
 
     def list_tools(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.coprocess.request("mcp.listTools")["tools"]
-        return found
+        return self._listed("mcp.listTools", "tools")
 
     def list_resources(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.coprocess.request("mcp.listResources")["resources"]
-        return found
+        return self._listed("mcp.listResources", "resources")
 
     def read_resource(self, uri: str) -> dict[str, Any]:
-        found: dict[str, Any] = self.coprocess.request("mcp.readResource", {"uri": uri})
-        return found
+        return self._asked("mcp.readResource", {"uri": uri})
 
     def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        params = {"name": name, "arguments": arguments or {}}
-        found: dict[str, Any] = self.coprocess.request("mcp.callPrompt", params)
-        return found
+        return self._asked("mcp.callPrompt", {"name": name, "arguments": arguments or {}})
 
     def set_cache(self, mode: str) -> None:
         """Keep results of tools for the next run: off, read_write, read_only or refresh."""
-        self.coprocess.request("mcp.cache.set_mode", {"mode": mode})
+        self._asked("mcp.cache.set_mode", {"mode": mode})
 
     def set_cassette(self, mode: str, path: str = "") -> None:
         """Record everything to a tape, or replay it without the server: off, record, replay."""
-        params = {"mode": mode, **({"path": path} if path else {})}
-        self.coprocess.request("mcp.cassette.set_mode", params)
+        self._asked("mcp.cassette.set_mode", {"mode": mode, **({"path": path} if path else {})})
 
     def upload_to(self, target: str) -> None:
         """Have calls delivered to a `file:` or HTTP target by `flush`."""
-        self.coprocess.request("mcp.reporter.setUpload", {"enabled": True, "target": target})
+        self._asked("mcp.reporter.setUpload", {"enabled": True, "target": target})
 
     def flush(self) -> int:
         """Deliver the calls since the last time; how many there were."""
-        found: int = self.coprocess.request("mcp.reporter.flush")["flushed"]
-        return found
+        method = "mcp.reporter.flush"
+        count = self._asked(method).get("flushed")
+        if type(count) is not int:
+            raise _drift(method, count)
+        return count
+
+    def _asked(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+        result = self.coprocess.request(method, params)
+        if not isinstance(result, dict):
+            raise _drift(method, result)
+        return result
+
+    def _listed(self, method: str, key: str) -> list[dict[str, Any]]:
+        entries = self._asked(method).get(key)
+        if not isinstance(entries, list):
+            raise _drift(method, entries)
+        return entries
 
 
 class AsyncClient:
-    """The same, for `await`: each call runs in a thread, and they queue."""
+    """The same, for `await`: the calls of one connection go out one after the other."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, threads: Executor) -> None:
         self._client = client
+        self._threads = threads
+
+    async def initialize(self) -> dict[str, Any]:
+        return await self._apart(self._client.initialize)
 
     async def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
-        return await _in_thread(self._client.call_tool, name, arguments)
+        return await self._apart(self._client.call_tool, name, arguments)
 
     async def list_tools(self) -> list[dict[str, Any]]:
-        return await _in_thread(self._client.list_tools)
+        return await self._apart(self._client.list_tools)
 
     async def list_resources(self) -> list[dict[str, Any]]:
-        return await _in_thread(self._client.list_resources)
+        return await self._apart(self._client.list_resources)
 
     async def read_resource(self, uri: str) -> dict[str, Any]:
-        return await _in_thread(self._client.read_resource, uri)
+        return await self._apart(self._client.read_resource, uri)
 
     async def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        return await _in_thread(self._client.get_prompt, name, arguments)
+        return await self._apart(self._client.get_prompt, name, arguments)
+
+    async def set_cache(self, mode: str) -> None:
+        await self._apart(self._client.set_cache, mode)
+
+    async def set_cassette(self, mode: str, path: str = "") -> None:
+        await self._apart(self._client.set_cassette, mode, path)
+
+    async def upload_to(self, target: str) -> None:
+        await self._apart(self._client.upload_to, target)
+
+    async def flush(self) -> int:
+        return await self._apart(self._client.flush)
+
+    async def _apart(self, work: Callable[..., T], *words: object) -> T:
+        return await _apart(self._threads, work, *words)
 
 
-async def _in_thread(work: Callable[..., T], *words: object) -> T:
+def _in_background(work: Callable[[], None]) -> None:
     import asyncio  # noqa: PLC0415  # only for those who await
 
-    return await asyncio.to_thread(work, *words)
+    asyncio.get_running_loop().run_in_executor(None, work)
+
+
+async def _apart(threads: Executor | None, work: Callable[..., T], *words: object) -> T:
+    import asyncio  # noqa: PLC0415  # only for those who await
+
+    return await asyncio.get_running_loop().run_in_executor(threads, work, *words)
+
+
+def _drift(method: str, result: object) -> ContractError:
+    shown = dump_json(result)[:_MAX_QUOTED]
+    return ContractError(f"contract drift: the result of {method} cannot be {shown}")

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import time
+import threading
+import warnings
+from contextlib import nullcontext
+from functools import lru_cache
 
 from mcptest.core.outcome import CaseResult
-from mcptest.matching.builtins import builtin_registry
+from mcptest.core.visible import visible
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler, written
 from mcptest.matching.suite_words import SuiteWords
 from mcptest.reporters.failure_text import render_result
+from mcptest.runner.shelf import Shelf
 from mcptest.sdk.verdict import Verdict
+from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Complaint
+    from mcptest.matching.registry import Registry
 
 __all__ = ["BadExpectationError", "Expectations", "expect"]
+
+_PATTERN_LIMIT = CpuLimit(2.0)
+_COLUMNS = 100
 
 
 class BadExpectationError(AssertionError, ValueError):
@@ -25,55 +34,104 @@ class BadExpectationError(AssertionError, ValueError):
 
 def expect(actual: object) -> Expectations:
     """What is to be asserted of a verdict, an answer or any JSON value."""
-    return Expectations(actual.raw if isinstance(actual, Verdict) else actual, actual)
+    return Expectations(actual)
 
 
 class Expectations:
     """Assertions about one value; each raises AssertionError with a diff, or returns itself."""
 
-    def __init__(self, value: object, given: object) -> None:
-        self._value = value
-        self._given = given
+    def __init__(self, actual: object) -> None:
+        self._verdict = actual if isinstance(actual, Verdict) else None
+        self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
 
     def to_match(self, expected: object) -> Expectations:
         """The value is what is written, where texts may be `match:` patterns."""
-        compiler = Compiler(builtin_registry(time.time))
-        compiled = compiler.compile(expected, None)
-        return self._judged(compiled, compiler.complaints)
+        __tracebackhide__ = True
+        compiler = Compiler(_registry())
+        compiled = compiler.compile(_json(expected, "what is expected"), None)
+        self._judge(compiled, compiler.complaints, compiler.has_seen_regex)
+        return self
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
+        __tracebackhide__ = True
         complaints: list[Complaint] = []
-        compiled = SuiteWords(builtin_registry(time.time), complaints).compile(matcher, None)
-        return self._judged(compiled, complaints)
+        words = SuiteWords(_registry(), complaints)
+        compiled = words.compile(_json(matcher, "the matcher"), None)
+        self._judge(compiled, complaints, words.has_regex)
+        return self
 
     def to_succeed(self) -> Expectations:
         """The tool reported no error."""
-        if isinstance(self._given, Verdict) and not self._given.success:
-            raise AssertionError(f"the tool reported an error: {self._given.error}")
+        __tracebackhide__ = True
+        verdict = self._verdict_for("to_succeed")
+        if not verdict.success:
+            said = visible(verdict.error or "", keep_newlines=True)
+            raise AssertionError(f"the tool reported an error: {said}")
         return self
 
     def to_fail(self) -> Expectations:
         """The tool reported an error."""
-        if isinstance(self._given, Verdict) and self._given.success:
-            raise AssertionError("the tool was expected to report an error, and did not")
+        __tracebackhide__ = True
+        verdict = self._verdict_for("to_fail")
+        if verdict.success:
+            text = visible(verdict.text or "", keep_newlines=True)
+            said = f"; it said: {text}" if text else ""
+            message = "the tool was expected to report an error, and did not"
+            raise AssertionError(f"{message}{said}")
         return self
 
-    def _judged(self, compiled: object, complaints: list[Complaint]) -> Expectations:
+    def _verdict_for(self, name: str) -> Verdict:
+        __tracebackhide__ = True
+        if self._verdict is None:
+            message = f"{name}() is about what call_tool() returned, and this is another value"
+            raise BadExpectationError(message)
+        return self._verdict
+
+    def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
+        __tracebackhide__ = True
         mistakes = [found for found in complaints if found.severity == "error"]
         if mistakes:
-            first = mistakes[0]
-            raise BadExpectationError(f"{first.message}{'; ' + first.help if first.help else ''}")
-        mismatches = tuple(compare(compiled, self._value))
-        if mismatches:
-            result = CaseResult(
-                name="",
-                status="failed",
-                line=0,
-                mismatches=mismatches,
-                expected=written(compiled),
-                actual=self._value,
-            )
-            lines = render_result(result, columns=100, verbose=False, is_on_terminal=False)
-            raise AssertionError("\n".join(line.text for line in lines))
-        return self
+            raise BadExpectationError("\n".join(map(_told, mistakes)))
+        for doubtful in complaints:
+            warnings.warn(_told(doubtful), stacklevel=3)
+        # Only the main thread hears the timer.
+        is_main = threading.current_thread() is threading.main_thread()
+        with _PATTERN_LIMIT if has_regex and is_main else nullcontext():
+            mismatches = tuple(compare(compiled, self._value))
+        if not mismatches:
+            return
+        result = CaseResult(
+            name="",
+            status="failed",
+            line=0,
+            mismatches=mismatches,
+            expected=written(compiled),
+            actual=self._value,
+        )
+        lines = render_result(result, columns=_COLUMNS, verbose=False)
+        raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
+
+
+@lru_cache(maxsize=1)
+def _registry() -> Registry:
+    """The matchers there are: ours, and those of packages that are installed beside us."""
+    return Shelf(lambda file: ()).registry_for("", "")
+
+
+def _told(complaint: Complaint) -> str:
+    help = f"; {complaint.help}" if complaint.help else ""
+    return f"{complaint.message}{help}"
+
+
+def _json(value: object, what: str) -> object:
+    """A value as JSON has it; tuples are arrays there."""
+    __tracebackhide__ = True
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_json(inner, what) for inner in value]
+    if isinstance(value, dict) and all(isinstance(key, str) for key in value):
+        return {key: _json(inner, what) for key, inner in value.items()}
+    kind = "a mapping with keys that are no texts" if isinstance(value, dict) else repr(type(value))
+    raise BadExpectationError(f"{what} is no JSON value: there is {kind} in it")

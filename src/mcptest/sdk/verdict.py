@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest._coprocess import ContractError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
+from mcptest.core.visible import visible
+from mcptest.sdk.errors import ContractError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +14,10 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "read_verdict"]
 
 _FIELDS = ("success", "data", "text", "error", "duration_ms")
-# Any of these says that the server's answer came through as it was.
-_VERBATIM = frozenset(["content", "structuredContent", "isError"])
+# Any of these says that the server's answer came through as it was. The last two are of later
+# revisions, where an answer may ask for more, or promise to come.
+_VERBATIM = frozenset(["content", "structuredContent", "isError", "resultType", "task"])
+_MAX_QUOTED = 200
 
 
 class Verdict(Record):
@@ -34,12 +37,10 @@ class Verdict(Record):
 def read_verdict(result: object, took_ms: float) -> Verdict:
     """The verdict in a result of `mcp.call`; `ContractError` when it is neither shape."""
     if not isinstance(result, dict):
-        raise ContractError(f"contract drift: the result of mcp.call is {dump_json(result)[:200]}")
-    if "success" in result:
+        raise ContractError(f"contract drift: the result of mcp.call is {_quoted(result)}")
+    is_declared = all(field in result for field in _FIELDS)
+    if is_declared or not _VERBATIM.intersection(result):
         return _declared(result)
-    if not _VERBATIM.intersection(result):
-        # A result of a later revision may say other things; it is still the server's own.
-        return Verdict(success=True, duration_ms=took_ms, raw=result)
     is_error = result.get("isError") is True
     text = _text_of(result.get("content"))
     return Verdict(
@@ -53,9 +54,12 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
 
 
 def _declared(result: dict[str, Any]) -> Verdict:
+    if not any(field in result for field in _FIELDS):
+        message = "is neither a verdict nor the answer of a tool"
+        raise ContractError(f"contract drift: the result of mcp.call {message}: {_quoted(result)}")
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise ContractError(f'contract drift: a verdict has no field "{surplus[0]}"')
+        raise ContractError(f"contract drift: a verdict has no field {_quoted(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
         raise ContractError(f'contract drift: a verdict without "{missing[0]}"')
@@ -69,7 +73,7 @@ def _declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise ContractError(f"contract drift: {dump_json(result)[:200]} is no verdict")
+        raise ContractError(f"contract drift: {_quoted(result)} is no verdict")
     return Verdict(
         success=success,
         data=result["data"],
@@ -99,3 +103,7 @@ def _text_of(content: object) -> str | None:
         and isinstance(block.get("text"), str)
     ]
     return "\n".join(texts) if texts else None
+
+
+def _quoted(value: object) -> str:
+    return visible(dump_json(value)[:_MAX_QUOTED])

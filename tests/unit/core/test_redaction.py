@@ -176,7 +176,7 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
         (b"correct horse battery", b"[secret]"),
         (b"nothing of it", b"nothing of it"),
         # Too little to be of use, and to be told from anything else.
-        (b"battery", b"battery"),
+        (b"ttery", b"ttery"),
         # In the middle nothing was cut.
         (b"a correct horse is not it", b"a correct horse is not it"),
     ],

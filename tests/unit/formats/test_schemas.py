@@ -27,13 +27,12 @@ from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import load_config
 from mcptest.formats.document import read_document
-from mcptest.formats.schemas import suite as suite_module
 from mcptest.formats.schemas.conductor import conductor_schema
 from mcptest.formats.schemas.shape import closed
 from mcptest.formats.schemas.suite import suite_schema
 from mcptest.formats.snapshot_file import read_snapshots
 from mcptest.formats.stream import Tagged, read_stream
-from mcptest.formats.suite import SuiteContext, load_suite
+from mcptest.formats.suite import FILE_KEYS, SuiteContext, load_suite
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
@@ -176,8 +175,7 @@ def test_what_a_schema_cannot_say_only_the_loader_refuses(path: Path) -> None:
 
 @pytest.mark.parametrize("path", corpus("slips"))
 def test_an_editor_marks_what_the_loader_leaves_out(path: Path) -> None:
-    found = diagnostics_of(path)
-    assert errors(found) == []
+    assert {found.code for found in diagnostics_of(path)} <= {"W001"}
     assert complaints_of(path)
 
 
@@ -201,16 +199,18 @@ def test_the_examples_are_valid(format: str, path: Path) -> None:
 
 # Every slip in them
 
-OTHERS: tuple[object, ...] = (None, True, 7, 2.5, "zzz", [], {})
+OTHERS: tuple[object, ...] = (None, True, 7, 2.5, -1, 10**12, "zzz", "", [], {})
 
 # What a schema cannot say, and a slip can bring about; in words of the loader.
 BEYOND = {
+    "F002 this is not JSON": "no schema reads JSON in a text",
     "F006 a value from the environment has no key": "a variable may be any mapping",
     "F007 a suite needs": "another suite may import this one",
     "F009 there is no server": "names stand elsewhere",
     "F009 there is no argument": "names stand elsewhere",
     'F011 an answer without "when"': "no schema knows the last item of a list",
     "F013 the matcher": "parameters are read by the matcher",
+    "F016 ": "the environment is not in the file",
     "F017 ": "two values are compared",
     "F019 ": "a schema says itself what it is judged by",
     "F021 ": "plugins are declared elsewhere, too",
@@ -256,9 +256,7 @@ def slips(value: object) -> Iterator[tuple[str, object]]:
     """The value with one thing wrong or missing, for every place in it, and what it is."""
     for steps in places(value):
         for other in OTHERS:
-            # A list or a mapping as a revision is compared with texts before it is refused.
-            if steps[-1] != "protocolVersion" or not isinstance(other, (list, dict)):
-                yield f"{steps} is {other!r}", changed(value, steps, replacing(other))
+            yield f"{steps} is {other!r}", changed(value, steps, replacing(other))
         yield f"{steps} is gone", changed(value, steps, removing)
         if isinstance(steps[-1], str):
             yield f"{steps} is misspelt", changed(value, steps, misspelling)
@@ -327,7 +325,7 @@ def listed_keys(format: str, value: object, steps: Steps) -> set[str] | None:
     key = "qqqqqq"
     text = json.dumps(changed(value, (*steps, key), replacing(1)))
     for found in diagnostics(format, text):
-        listed = re.search(r"there are: ([^;]+)", f"{found.message}\n{found.help}")
+        listed = re.search(r"there are: ([^;\n]+)", f"{found.message}\n{found.help}")
         if key in found.message and listed:
             return set(listed[1].split(", "))
     return None
@@ -345,7 +343,7 @@ def test_the_keys_of_every_mapping_are_those_that_the_loader_names(format: str) 
             if is_closed(node) and (names := listed_keys(format, value, steps)):
                 assert names == known_keys(node), f"{path.name}: {steps}"
                 compared += 1
-    assert compared > 3
+    assert compared > 2
 
 
 def keys_in(value: object) -> set[str]:
@@ -397,8 +395,8 @@ def test_the_example_of_a_whole_file_loads(format: str) -> None:
 
 
 def test_a_key_without_a_schema_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    keys = (*suite_module.FILE_KEYS, "cassettes")
-    monkeypatch.setattr(suite_module, "FILE_KEYS", keys)
+    table = "mcptest.formats.schemas.suite.FILE_KEYS"
+    monkeypatch.setattr(table, (*FILE_KEYS, "cassettes"))
     with pytest.raises(LookupError, match=r"without a schema: \['cassettes'\]"):
         suite_schema(builtin_registry())
 
@@ -444,14 +442,10 @@ def test_a_schema_knows_the_matchers_that_are_installed() -> None:
 
 
 def test_no_pattern_has_to_be_read_by_a_person() -> None:
-    long = [
-        node
-        for schema in SCHEMAS.values()
-        for node in nodes(schema)
-        if len(str(node.get("pattern", ""))) > 60 and "type" in node
-    ]
-    assert long
-    assert all(node.get("patternErrorMessage") for node in long)
+    found = [node for schema in SCHEMAS.values() for node in nodes(schema)]
+    texts = [node for node in found if isinstance(node.get("pattern"), str) and "type" in node]
+    assert texts
+    assert [node["pattern"] for node in texts if not node.get("patternErrorMessage")] == []
 
 
 # The command

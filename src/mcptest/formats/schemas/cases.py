@@ -9,7 +9,17 @@ from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.schemas.patterns import EXPECTED, expected_definitions
 from mcptest.formats.schemas.servers import config_server
 from mcptest.formats.schemas.shape import closed, document, ref, said, words
-from mcptest.formats.schemas.values import FLAG, NON_EMPTY, TEXT, TEXTS, duration, only, skip, tags
+from mcptest.formats.schemas.values import (
+    FLAG,
+    NON_EMPTY,
+    TEXT,
+    TEXTS,
+    duration,
+    only,
+    skip,
+    tags,
+    told,
+)
 from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False
@@ -53,6 +63,7 @@ def cases_schema(registry: Registry) -> Schema:
     }
     sent: Schema = {
         "pattern": f"^(?!{PREFIX})",
+        **told("a pattern cannot be sent: it says what must come, not what to send"),
         "items": ref(_SENT),
         "additionalProperties": ref(_SENT),
     }
@@ -99,7 +110,12 @@ def _sent_message() -> Schema:
     """What the client sends: one message, or a batch of them."""
     return said(
         "What the client sends: a request, a notification or an answer, or a list of them.",
-        {"type": ["object", "array"], "minItems": 1, "items": ref(_MESSAGE), **_members_needed()},
+        {
+            "type": ["object", "array"],
+            "minItems": 1,
+            "items": ref(_MESSAGE),
+            "anyOf": [{"type": "array"}, ref(_MESSAGE)],
+        },
         _EXAMPLE["in"],
     )
 
@@ -114,8 +130,3 @@ def _awaited_message() -> Schema:
         },
         _EXAMPLE["out"],
     )
-
-
-def _members_needed() -> Schema:
-    """A mapping is a message; a list is judged item by item."""
-    return {"anyOf": [{"type": "array"}, ref(_MESSAGE)]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.record import Record
 from mcptest.formats.client_stubs import _ACTIONS, _ERROR, KEYS
 from mcptest.formats.schemas.shape import closed, said
-from mcptest.formats.schemas.values import filled_text, filled_value
+from mcptest.formats.schemas.values import filled_text, filled_value, told
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def client(*, is_filled: bool) -> Schema:
 
 
 def _root(fill: _Filling) -> Schema:
-    uri = fill.text({"type": "string", "pattern": "^file://"})
+    wrong = told("a root is a URI that begins with file://")
+    uri = fill.text({"type": "string", "pattern": "^file://", **wrong})
     return {**uri, "type": ["string", "object"], "properties": {"uri": uri}, "required": ["uri"]}
 
 
@@ -76,7 +77,8 @@ def _sample(fill: _Filling) -> Schema:
 
 
 def _elicitation(fill: _Filling) -> Schema:
-    action = fill.text({"type": "string", "pattern": f"^(?:{'|'.join(_ACTIONS)})$"})
+    wrong = told(f"one of {', '.join(_ACTIONS)}")
+    action = fill.text({"type": "string", "pattern": f"^(?:{'|'.join(_ACTIONS)})$", **wrong})
     result: Schema = {
         "properties": {
             "action": said("What the user does about it.", action),

@@ -25,6 +25,7 @@ from mcptest.formats.schemas.values import (
     only,
     skip,
     tags,
+    told,
     whole_number,
 )
 from mcptest.matching.patterns import PREFIX
@@ -68,15 +69,12 @@ def conductor_schema(registry: Registry) -> Schema:
     }
     body = closed(_FILE_KEYS, members, ("description", "tests"))
     # Accepted from those who come from elsewhere, with a warning.
-    body["properties"]["config"] = _slip("Not read: give the config on the command line.", {})
+    unread = said("Not read: give the config on the command line.", {"deprecated": True})
+    body["properties"]["config"] = unread
     definitions = {_TEST: _test(registry), **expected_definitions(registry)}
     description = "Tests of one server, each a request and what to expect: *.test.mcp.yml."
     body["examples"] = [_EXAMPLE]
     return document("conductor", "mcptest test file", description, body, definitions)
-
-
-def _slip(description: str, schema: Schema) -> Schema:
-    return {**said(description, schema), "deprecated": True}
 
 
 def _test(registry: Registry) -> Schema:
@@ -193,13 +191,15 @@ def _response() -> Schema:
     """An answer as an object, or a pattern for all of it."""
     # They belong beside the response, not in it.
     apart = dict.fromkeys(EXPECT_KEYS, False)
-    version = {"type": "string", "pattern": rf"^(?:2\.0$|{PREFIX})"}
+    wrong = told('every answer says jsonrpc: "2.0", in quotes')
+    version = {"type": "string", "pattern": rf"^(?:2\.0$|{PREFIX})", **wrong}
     return said(
         "The whole answer: what is written must be there, and nothing else.",
         {
             "type": ["object", "string"],
             "minProperties": 1,
             "pattern": f"^{PREFIX}",
+            **told("the answer as an object, or a pattern that begins with match:"),
             "properties": {"jsonrpc": version, **apart},
             "allOf": [ref(EXPECTED)],
         },

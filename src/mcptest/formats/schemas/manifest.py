@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.record import Record
 from mcptest.formats.schemas.patterns import EXPECTED, expected_definitions
 from mcptest.formats.schemas.shape import closed, document, ref, said, words
-from mcptest.formats.schemas.values import FLAG, NON_EMPTY, TEXT, whole_number
+from mcptest.formats.schemas.values import FLAG, NON_EMPTY, TEXT, told, whole_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,10 @@ class ManifestTables(Record):
 
 _ANYTHING: Schema = {}
 _MOST_CODE = 1 << 31
-_BASE64 = "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$"
+_BASE64: Schema = {
+    "pattern": "^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$",
+    **told("this is no base64"),
+}
 
 _EXAMPLE = {
     "tools": [
@@ -109,7 +112,7 @@ def _tool(tables: ManifestTables) -> Schema:
     members = {
         **_listed(NON_EMPTY),
         "inputSchema": said("The JSON Schema of its arguments.", schema),
-        "outputSchema": said("The JSON Schema of its structured results.", _ANYTHING),
+        "outputSchema": said("The JSON Schema of its structured results.", {"type": "object"}),
         "annotations": said("Hints about it, as the protocol has them.", _ANYTHING),
         **answers,
         "answers": said("Several answers: the first whose when fits is given.", several),
@@ -143,7 +146,7 @@ def _resource(tables: ManifestTables) -> Schema:
         "size": said("How large it is, in bytes.", _ANYTHING),
         "annotations": said("Hints about it, as the protocol has them.", _ANYTHING),
         "text": said("The text that it holds.", TEXT),
-        "blob": said("What it holds, as base64.", {"type": "string", "pattern": _BASE64}),
+        "blob": said("What it holds, as base64.", {"type": "string", **_BASE64}),
         "json": said("A value that it holds as JSON.", _ANYTHING),
     }
     found = closed((*tables.resource, *tables.contents), members, ("uri",))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.formats.document import read_document
 from mcptest.formats.schemas.shape import ref, said
-from mcptest.formats.schemas.values import TEXT, field_path, told
+from mcptest.formats.schemas.values import TEXT, field_path, in_any_case, told
 from mcptest.matching.patterns import _CAMEL_CASE, HABITS, PREFIX
 
 TYPE_CHECKING = False
@@ -53,7 +53,7 @@ def expected_definitions(registry: Registry) -> dict[str, Schema]:
 
 def pattern_of(registry: Registry, *, is_prefix_needed: bool) -> Schema:
     """What a text must be like when it may be a pattern, or always is one."""
-    plain = rf"(?!{_in_any_case(PREFIX)})"
+    plain = rf"(?!{in_any_case(PREFIX)})"
     body = rf"(?:not:)?(?!not:)(?:{_known(registry)}|{_searched(registry)})"
     examples = [matcher.example for matcher in registry]
     wrong = told("no such pattern: a misspelt matcher, or another number of parameters")
@@ -130,7 +130,3 @@ _DIRECTIVES: dict[str, Callable[[], Schema]] = {
     "all": _several,
     "any": _several,
 }
-
-
-def _in_any_case(text: str) -> str:
-    return "".join(f"[{each.upper()}{each}]" if each.isalpha() else each for each in text)

@@ -18,6 +18,7 @@ from mcptest.formats.schemas.values import (
     duration,
     filled_text,
     filled_value,
+    told,
     whole_number,
 )
 from mcptest.formats.suite_servers import SERVER_KEYS
@@ -44,15 +45,16 @@ _LINE = f"Longest line that the server may write, in bytes; {Limits().max_line_b
 
 # No name of a variable is empty or holds =, and no value holds NUL.
 _VARIABLE: Schema = {"pattern": "^[^=]+$"}
-_NO_NUL = r"^[^\u0000]*$"
+_NO_NUL: Schema = {"pattern": r"^[^\u0000]*$", **told("no value of a variable holds NUL")}
 
 # `${NAME}` is closed wherever it is opened.
+_CLOSED = told("a variable is written ${NAME}, and no value holds NUL")
 _CONFIG_VALUE = r"^(?:[^$\u0000]|\$(?!\{)|\$\{[^}\u0000]*\})*$"
 
 
 def suite_server() -> Schema:
     """One server of a suite; `${name}` may stand anywhere in it."""
-    version = words(("", *HANDSHAKE_REVISIONS))
+    version = words(HANDSHAKE_REVISIONS)
     members = {
         "command": said(
             "The program and its arguments; no shell is involved.",
@@ -85,7 +87,7 @@ def config_server(also: dict[str, Schema], required: Sequence[str] = _REQUIRED) 
             {
                 "type": "object",
                 "propertyNames": _VARIABLE,
-                "additionalProperties": {"type": "string", "pattern": _CONFIG_VALUE},
+                "additionalProperties": {"type": "string", "pattern": _CONFIG_VALUE, **_CLOSED},
             },
             {"API_KEY": "${MY_API_KEY}"},
         ),
@@ -142,7 +144,7 @@ def source() -> Schema:
 
 
 def _suite_env() -> Schema:
-    value = {**source(), "type": ["string", "object"], "pattern": _NO_NUL}
+    value = {**source(), "type": ["string", "object"], **_NO_NUL}
     return said(
         "Variables to set for the server.",
         {"type": "object", "propertyNames": _VARIABLE, "additionalProperties": value},

@@ -34,6 +34,10 @@ __all__ = ["suite_schema"]
 
 _SERVER, _SOURCE = "server", "source"
 
+_ASSERTION: dict[str, object] = {
+    "target": "result.content[0].text",
+    "matcher": {"contains": "A-17"},
+}
 _EXAMPLE = {
     "servers": {"shop": {"command": ["python3", "shop_server.py"]}},
     "tools": [
@@ -41,7 +45,7 @@ _EXAMPLE = {
             "name": "finds the order",
             "tool": "find_order",
             "args": {"id": "A-17"},
-            "expect": [{"target": "result.content[0].text", "matcher": {"contains": "A-17"}}],
+            "expect": [_ASSERTION],
         }
     ],
 }
@@ -74,7 +78,7 @@ def suite_schema(registry: Registry) -> Schema:
         _SERVER: suite_server(),
         _SOURCE: source(),
         STEP: step(),
-        EXPECT: expect(ROOTS),
+        EXPECT: expect(ROOTS, _ASSERTION),
         MATCHER: matcher(registry),
     }
     body = {**closed(FILE_KEYS, members), "examples": [_EXAMPLE]}

@@ -30,7 +30,6 @@ from mcptest.formats.suite_expect import (
     EXPECT_KEYS,
 )
 from mcptest.formats.suite_steps import CALLS, STEP_KEYS
-from mcptest.matching.target import ROOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ def defaults() -> Schema:
     return said(description, closed(DEFAULT_KEYS, members))
 
 
-def expect(roots: Sequence[str]) -> Schema:
+def expect(roots: Sequence[str], example: dict[str, object]) -> Schema:
     """Assertions about what came, by themselves or with what it may cost."""
     assertions: Schema = {"type": "array", "minItems": 1, "items": _assertion(roots)}
     members = {
@@ -138,9 +137,7 @@ def expect(roots: Sequence[str]) -> Schema:
     return said(
         "What must hold of the answer; without it, that the call succeeds.",
         filled_value(found),
-        [{"target": f"{roots[0]}.content[0].text", "matcher": {"contains": "A-17"}}]
-        if roots is ROOTS
-        else [{"target": f"{roots[0]}[0].name", "matcher": {"exact": "find_order"}}],
+        [example],
     )
 
 

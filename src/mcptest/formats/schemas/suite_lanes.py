@@ -38,6 +38,11 @@ __all__ = ["agents", "compliance", "evals", "security"]
 _MODEL = said("The model to ask.", TEXT, "some-model")
 _MOST_WEIGHT = 1_000_000
 
+_EXAMPLE: dict[str, object] = {
+    "target": "tool_calls[0].name",
+    "matcher": {"exact": "find_order"},
+}
+
 
 def agents() -> Schema:
     members = {
@@ -49,7 +54,7 @@ def agents() -> Schema:
         "prompt": said("What the agent is asked to do.", TEXT, "Refund order A-17"),
         "max_turns": said("How often the model may be asked.", whole_number(1, _MOST_TURNS)),
         "runs": said("How often it is done.", whole_number(1, _MOST_TURNS)),
-        "expect": expect(TARGETS_OF_AGENTS),
+        "expect": expect(TARGETS_OF_AGENTS, _EXAMPLE),
         "threshold": said(
             "The part of the weights that must hold; 1 is all of them.", number(0, 1, is_open=True)
         ),

@@ -21,12 +21,14 @@ __all__ = [
     "FLAG",
     "NAME_PATTERN",
     "NON_EMPTY",
+    "NOT_BLANK",
     "TEXT",
     "TEXTS",
     "duration",
     "field_path",
     "filled_text",
     "filled_value",
+    "in_any_case",
     "number",
     "only",
     "skip",
@@ -39,6 +41,7 @@ __all__ = [
 TEXT: Schema = {"type": "string"}
 NON_EMPTY: Schema = {"type": "string", "minLength": 1}
 TEXTS: Schema = {"type": "array", "items": TEXT}
+NOT_BLANK: Schema = {"pattern": r"\S", "patternErrorMessage": "it must not be blank"}
 FLAG: Schema = {"type": "boolean"}
 ARGUMENTS: Schema = {"type": "object"}
 
@@ -62,7 +65,8 @@ def filled_text(schema: Schema) -> Schema:
     if "pattern" in schema:
         return {**schema, "pattern": f"{schema['pattern']}|{_SOMEWHERE}"}
     if "enum" in schema:
-        return {"anyOf": [schema, {"type": "string", "pattern": _SOMEWHERE}]}
+        wrong = told(f"one of {', '.join(schema['enum'])}")
+        return {"anyOf": [schema, {"type": "string", "pattern": _SOMEWHERE, **wrong}]}
     return schema
 
 
@@ -88,7 +92,9 @@ def duration(description: str, *examples: object) -> Schema:
 def number(least: float, most: float, *, is_open: bool = False) -> Schema:
     """A number between two others; `is_open` says that the least is not among them."""
     low = "exclusiveMinimum" if is_open else "minimum"
-    return {"type": "number", low: least, "maximum": most}
+    # A whole number is written as one.
+    high = int(most) if float(most).is_integer() else most
+    return {"type": "number", low: least, "maximum": high}
 
 
 def whole_number(least: int, most: int) -> Schema:
@@ -105,7 +111,7 @@ def tags() -> Schema:
 
 
 def skip() -> Schema:
-    switches = "|".join(map(_in_any_case, sorted(_SWITCHES)))
+    switches = "|".join(map(in_any_case, sorted(_SWITCHES)))
     return {
         "description": "true, or the reason why this test is not run.",
         "type": ["boolean", "string"],
@@ -155,5 +161,6 @@ def _grouped(expression: str) -> str:
     return re.sub(r"(?<!\\)\((?:\?P<\w+>|(?!\?))", "(?:", expression)
 
 
-def _in_any_case(word: str) -> str:
-    return "".join(f"[{letter.upper()}{letter}]" for letter in word)
+def in_any_case(text: str) -> str:
+    """A regular expression for a text in small and large letters."""
+    return "".join(f"[{each.upper()}{each}]" if each.isalpha() else each for each in text)

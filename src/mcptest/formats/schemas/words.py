@@ -8,9 +8,11 @@ from mcptest.formats.schemas.shape import closed, ref, said
 from mcptest.formats.schemas.values import (
     FLAG,
     NON_EMPTY,
+    NOT_BLANK,
     TEXT,
     filled_text,
     filled_value,
+    told,
     whole_number,
 )
 from mcptest.matching.snapshot_options import _KEYS, _REPLACEMENT_KEYS
@@ -37,7 +39,8 @@ _ANYTHING: Schema = {}
 def matcher(registry: Registry) -> Schema:
     """A mapping of words, all of which must hold."""
     members = {
-        word: said(_MEANINGS[word], schema, _example(word))
+        # One that brings examples of its own needs no other.
+        word: said(_MEANINGS[word], {"examples": [_example(word)], **schema})
         for word, schema in _schemas(registry).items()
     }
     found = filled_value({**closed(WORDS, members), "minProperties": 1})
@@ -57,7 +60,8 @@ def _list(items: Schema) -> Schema:
 
 def _schemas(registry: Registry) -> dict[str, Schema]:
     kinds = rf"\s*(?:{'|'.join(_TYPE_NAMES)})\s*"
-    kind: Schema = {"type": "string", "pattern": rf"^{kinds}(?:\|{kinds})*$"}
+    wrong = told(f"one of {', '.join(_TYPE_NAMES)}, or several with | between them")
+    kind: Schema = {"type": "string", "pattern": rf"^{kinds}(?:\|{kinds})*$", **wrong}
     number = filled_value(_NUMBER)
     something: Schema = {"minLength": 1}
     return {
@@ -92,7 +96,7 @@ def _schema() -> Schema:
     return {
         "type": ["object", "string", "boolean"],
         "minProperties": 1,
-        "pattern": r"\S",
+        **NOT_BLANK,
         "not": {"const": True},
     }
 
@@ -116,7 +120,7 @@ def _snapshot() -> Schema:
         _REPLACEMENT_KEYS,
     )
     members = {
-        "name": said("The name of the snapshot.", {"type": "string", "pattern": r"\S"}),
+        "name": said("The name of the snapshot.", {"type": "string", **NOT_BLANK}),
         "ignore": said(
             "Paths into the value that are left out.",
             filled_value({"type": "array", "items": NON_EMPTY}),
@@ -131,7 +135,7 @@ def _snapshot() -> Schema:
     return {
         **found,
         "type": ["boolean", "string", "object"],
-        "pattern": r"\S",
+        **NOT_BLANK,
         "not": {"const": False},
     }
 

@@ -1,0 +1,229 @@
+"""A server behind the channel, as far as performing a case asks for one.
+
+`mcptest.runner.performing` performs, retries and judges cases, here as in a run of the command;
+these stand where it has a server on pipes and the keeper of one.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest._coprocess import Coprocess
+from mcptest.core.errors import ServerError
+from mcptest.core.kinds import FAULTS
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.runner.launcher import Launcher, Reply
+from mcptest.sdk.drivable import NotDrivableError, asked_by
+from mcptest.sdk.errors import CoprocessError, OverdueError, UpstreamError, UpstreamGoneError
+from mcptest.wire.alone import NoGuardian
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec, Step
+
+    Message = dict[str, Any]
+
+__all__ = ["ChannelKeeper", "ChannelServer"]
+
+# What the binary takes for itself when it is the one to give up.
+_SLACK_S = 15.0
+
+# After so many deaths in a row without a passing test the server is given up.
+_MAX_DEATHS = 3
+
+# What a server is not used after: it has ended, or nothing it says can be trusted.
+_SPENT = frozenset(
+    ["exited_during_call", "exited_early", "line_too_long", "output_budget", "stdin_blocked"]
+)
+
+
+class ChannelServer:
+    """One server, asked over the channel. The binary waits up to `limit_s` for each answer."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher, limit_s: float) -> None:
+        self.spec = spec
+        self.launcher = launcher
+        self.findings = _Findings()
+        self.is_usable = True
+        self._limit_s = limit_s
+        timeout_s = limit_s + spec.startup_timeout_s + _SLACK_S
+        self._coprocess = Coprocess(spec=spec, timeout=timeout_s, call_timeout=limit_s)
+
+    def open(self) -> None:
+        """Start it, and have it shake hands."""
+        try:
+            self._coprocess.request("mcp.initialize")
+        except (UpstreamError, UpstreamGoneError) as error:
+            raise ServerError(self._fault(error)) from None
+
+    def perform(self, step: Step, timeout_s: float) -> Reply:
+        """Ask what the step asks, and wait for the answer."""
+        began = time.monotonic()
+        message: Message = {"jsonrpc": "2.0", "id": step.id}
+        try:
+            message["result"] = self._asked(step, timeout_s)
+        except UpstreamError as error:
+            if not _is_answer(error.data):
+                raise ServerError(self._fault(error)) from None
+            message["error"] = error.data
+        except UpstreamGoneError as error:
+            raise ServerError(self._fault(error)) from None
+        except OverdueError:
+            raise ServerError(self._overdue(step.method, timeout_s)) from None
+        size = self._coprocess.last_size
+        return Reply(message=message, elapsed_s=time.monotonic() - began, stderr="", size=size)
+
+    def _asked(self, step: Step, timeout_s: float) -> object:
+        # Who is to wait longer than it may take here waits here, else the binary tells more.
+        limit_s = timeout_s if timeout_s < self._limit_s else self._limit_s + _SLACK_S
+        try:
+            return self._coprocess.finish(step, limit_s)
+        except LookupError:
+            word, params = asked_by(step)
+            return self._coprocess.request(word, params, timeout=limit_s)
+
+    def send_ahead(self, step: Step) -> None:
+        """Have the next request under way while there is something else to do."""
+        try:
+            word, params = asked_by(step)
+            self._coprocess.begin(word, params, step)
+        except (NotDrivableError, CoprocessError):
+            # Whoever performs the step is told.
+            return
+
+    def ask(self, method: str, params: Message, limit_s: float) -> Message:
+        """What the server lists, for those who hold answers against its own schemas."""
+        assert method == "tools/list", "nothing else is asked"
+        try:
+            return {"result": self._coprocess.request("mcp.listTools", timeout=limit_s + _SLACK_S)}
+        except UpstreamError as error:
+            return {"error": error.data}
+        except UpstreamGoneError as error:
+            raise ServerError(self._fault(error)) from None
+
+    def close(self) -> None:
+        self.is_usable = False
+        self._coprocess.close()
+
+    # Faults
+
+    def _overdue(self, method: str, limit_s: float) -> Fault:
+        self.is_usable = False
+        message = f"no answer to {method} within {limit_s:g} s"
+        evidence = Evidence(command=self.spec.command, cwd=self.spec.cwd)
+        return Fault(kind="timeout", message=message, effect="indefinite", evidence=evidence)
+
+    def _fault(self, error: UpstreamError | UpstreamGoneError) -> Fault:
+        """What the binary saw, as a run would tell it."""
+        data: Message = error.data if isinstance(error.data, dict) else {}
+        is_gone = isinstance(error, UpstreamGoneError)
+        self.is_usable = self.is_usable and not is_gone
+        kind = data.get("kind")
+        if kind not in FAULTS:
+            kind = "exited_during_call" if is_gone else "protocol_violation"
+        evidence = Evidence(
+            command=self.spec.command,
+            cwd=self.spec.cwd,
+            exit_status=str(data.get("exit_status") or ""),
+            stderr_tail=str(data.get("stderr") or ""),
+        )
+        hint = str(data.get("hint") or "")
+        return Fault(kind=str(kind), message=error.message, hint=hint, evidence=evidence)
+
+
+def _is_answer(data: object) -> bool:
+    """Whether it is what the server itself said."""
+    return isinstance(data, dict) and "code" in data
+
+
+class _Findings:
+    """Where a run keeps what breaks a rule without breaking a test."""
+
+    def add(self, kind: str, message: str) -> None:
+        """The test that calls the tool tells it; there is no report of a whole run here."""
+
+
+class ChannelKeeper:
+    """Keeps one server behind the channel ready, and replaces it when it is spent."""
+
+    keeps_log = ""
+    has_started_one = True
+
+    def __init__(self, spec: ServerSpec, limit_s: float) -> None:
+        self.spec = spec
+        self.launcher = Launcher(guardian=NoGuardian(), interrupts=_Silence())  # type: ignore[arg-type]  # nobody else is told
+        self._limit_s = limit_s
+        self._server: ChannelServer | None = None
+        self._deaths = 0
+        self._given_up: Fault | None = None
+        self._replaced = ""
+
+    def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[ChannelServer, str]:
+        """A ready server, and a note when it is not the one from before."""
+        if self._given_up:
+            raise ServerError(self._given_up)
+        if self._server:
+            return self._server, ""
+        self._server = server = ChannelServer(spec, self.launcher, self._limit_s)
+        try:
+            server.open()
+        except ServerError as error:
+            self._given_up = error.fault
+            self.close()
+            raise
+        note, self._replaced = self._replaced, ""
+        return server, note
+
+    def send_ahead(self, step: Step) -> None:
+        """Send the next step, unless how long it takes is looked at, or is not known yet."""
+        wanted = step.expectation
+        is_timed = wanted.performance or any(
+            assertion.steps[0] == "duration_ms" for assertion in wanted.assertions
+        )
+        if self._server and not step.template and not is_timed:
+            self._server.send_ahead(step)
+
+    def passed(self) -> None:
+        self._deaths = 0
+
+    def broke(self, fault: Fault) -> None:
+        """A test ended in this fault: a server that cannot be trusted is not used again."""
+        if self._given_up or self._server is None:
+            return
+        if self._server.is_usable and fault.kind not in _SPENT:
+            return
+        self.close()
+        self._replaced = f"a fresh server was started: the test before ended in {fault.kind}"
+        self._deaths += 1
+        if self._deaths >= _MAX_DEATHS:
+            told = f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
+            self._given_up = fault.but(message=told + fault.message, effect="definite")
+
+    def forgive(self) -> None:
+        """Another file begins: whatever became of the server in the last one, it may try again."""
+        self._deaths, self._given_up = 0, None
+
+    def log(self) -> tuple[()]:
+        return ()
+
+    def close(self) -> None:
+        """Stop the server, if it runs."""
+        server, self._server = self._server, None
+        if server:
+            server.close()
+
+
+class _Silence:
+    """Signals are the program's own business; whoever watches this is never woken."""
+
+    count = 0
+
+    def __init__(self) -> None:
+        self.fd, self._writer = os.pipe()
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+        os.close(self._writer)

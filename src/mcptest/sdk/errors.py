@@ -1,0 +1,92 @@
+"""What can go wrong between a program that uses the SDK and the server it asks.
+
+* CoprocessError
+  - BinaryError            the mcptest binary cannot be started, ended, or says nothing
+    · OverdueError         it did not answer in time
+  - VersionError           it speaks another version; the sentence says which side to upgrade
+  - ContractError          it said something that this version of the contract does not know
+  - RefusedError           it refused a request; has a `code`, a `message` and `data`
+    · UpstreamError        the server under test said no
+    · UpstreamGoneError    the server under test could not be started, or is gone
+"""
+
+from __future__ import annotations
+
+from mcptest.core.errors import McptestError
+from mcptest.core.visible import visible
+
+__all__ = [
+    "BinaryError",
+    "ContractError",
+    "CoprocessError",
+    "OverdueError",
+    "RefusedError",
+    "UpstreamError",
+    "UpstreamGoneError",
+    "VersionError",
+    "refusal_of",
+]
+
+_UPSTREAM_ERROR, _UPSTREAM_GONE = -32000, -32001
+
+
+class CoprocessError(McptestError):
+    """The channel, or what is behind it, failed a call."""
+
+
+class BinaryError(CoprocessError):
+    """The mcptest binary cannot be started, ended, or says nothing."""
+
+
+class OverdueError(BinaryError):
+    """The binary did not answer in time; it has been ended, and the server with it."""
+
+
+class VersionError(CoprocessError):
+    """The binary and this SDK speak different versions; the sentence says which to upgrade."""
+
+
+class ContractError(CoprocessError):
+    """The binary answered something that this version of the contract does not know."""
+
+
+class RefusedError(CoprocessError):
+    """The binary refused a request."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(visible(message, keep_newlines=True))
+        self.code = code
+        self.message = message
+        self.data = data
+
+
+class UpstreamError(RefusedError):
+    """The server under test said no; `data` has its own code and message."""
+
+
+class UpstreamGoneError(RefusedError):
+    """The server under test could not be started, or is gone; `data` has what it left behind."""
+
+    def __init__(self, code: int, message: str, data: object = None) -> None:
+        super().__init__(code, message, data)
+        for line in _left_behind(data):
+            self.add_note(line)
+
+
+def refusal_of(code: int, message: str, data: object) -> RefusedError:
+    """The error for a refusal, by its code."""
+    kinds = {_UPSTREAM_ERROR: UpstreamError, _UPSTREAM_GONE: UpstreamGoneError}
+    return kinds.get(code, RefusedError)(code, message, data)
+
+
+def _left_behind(data: object) -> list[str]:
+    """How a server ended and the last it said, for whoever reads a traceback."""
+    if not isinstance(data, dict):
+        return []
+    rows = [("command", _joined(data.get("command"))), ("ended", data.get("exit_status"))]
+    rows += [("stderr", line) for line in str(data.get("stderr") or "").split("\n")]
+    return [f"  {label}: {visible(text)}" for label, text in rows if isinstance(text, str) and text]
+
+
+def _joined(words: object) -> str:
+    return " ".join(map(str, words)) if isinstance(words, list) else ""

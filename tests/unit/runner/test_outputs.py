@@ -1,0 +1,244 @@
+"""Structured output against the schema that a tool itself declares, and schemas that are none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, cast
+
+import pytest
+
+from mcptest.core.errors import ServerError
+from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.core.plan import ServerSpec, Step
+from mcptest.runner.findings import Findings
+from mcptest.runner.launcher import Reply
+from mcptest.runner.outputs import Outputs
+from mcptest.runner.server import Server
+
+SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
+NO_VALIDATOR_NEEDED = {**SUM, "description": "only what nearly every schema is made of"}
+NEEDS_VALIDATOR = {**SUM, "minProperties": 1}
+
+
+class FakeServer:
+    """Answers tools/list with these pages, and counts how often it is asked."""
+
+    def __init__(self, *pages: object, name: str = "a", **spec: Any) -> None:
+        self.spec = ServerSpec(name=name, command=("x",), **spec)
+        self.findings = Findings(name)
+        self.is_usable = True
+        self.launcher = None
+        self._pages = pages
+        self.capabilities: object = {"tools": {}}
+        self.asked: list[tuple[str, object]] = []
+
+    def perform(self, step: Step, timeout_s: float) -> Reply:
+        message = json.loads(step.line)
+        self.asked.append((message["method"], message["params"]))
+        page = self._pages[min(len(self.asked), len(self._pages)) - 1]
+        if isinstance(page, Fault):
+            self.is_usable = page.kind != "exited_during_call"
+            raise ServerError(page)
+        return Reply(message=page, elapsed_s=0.1, stderr="")
+
+
+def page(*tools: object, **more: object) -> dict[str, object]:
+    return {"result": {"tools": list(tools), **more}}
+
+
+def tool(name: str = "add", **schemas: object) -> dict[str, object]:
+    return {"name": name, "inputSchema": {"type": "object"}, **schemas}
+
+
+def came(**result: object) -> Reply:
+    return Reply(message={"id": 1, "result": {"content": [], **result}}, elapsed_s=0.1, stderr="")
+
+
+def judged(
+    server: FakeServer, reply: Reply, name: str = "add", outputs: Outputs | None = None
+) -> tuple[Mismatch, ...]:
+    return (outputs or Outputs()).judge(cast(Server, server), name, reply)
+
+
+# Outputs
+
+
+@pytest.mark.parametrize("schema", [SUM, NO_VALIDATOR_NEEDED, NEEDS_VALIDATOR, {}, True])
+def test_output_that_is_valid_is_silent(schema: object) -> None:
+    server = FakeServer(page(tool(outputSchema=schema)))
+    assert judged(server, came(structuredContent={"sum": 5})) == ()
+    assert list(server.findings) == []
+
+
+@pytest.mark.parametrize("schema", [SUM, NEEDS_VALIDATOR])
+def test_output_that_is_not_valid_is_a_mismatch_that_says_why(schema: object) -> None:
+    value = {"sum": "five"}
+    [found] = judged(FakeServer(page(tool(outputSchema=schema))), came(structuredContent=value))
+    assert found == Mismatch(
+        path="result.structuredContent",
+        expected="what outputSchema says",
+        actual=value,
+        message="does not meet the tool's own outputSchema: it is not valid: "
+        'sum: "five" is not of type "integer"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "is_right"), [("2024-05-01T10:00:00Z", True), ("soon", False), (5, False)]
+)
+def test_formats_are_checked_however_simple_the_schema_is(value: object, is_right: bool) -> None:
+    text = {"type": "string", "format": "date-time"}
+    schema = {"type": "object", "properties": {"when": text}}
+    server = FakeServer(page(tool(outputSchema=schema)))
+    assert (judged(server, came(structuredContent={"when": value})) == ()) == is_right
+
+
+def test_output_that_is_missing_is_a_mismatch() -> None:
+    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), came())
+    assert (found.path, found.actual) == ("result.structuredContent", ABSENT)
+    assert found.message == (
+        "is missing: the tool declares an outputSchema, so it must answer with it"
+    )
+
+
+def test_null_is_an_output_and_a_wrong_one() -> None:
+    [found] = judged(FakeServer(page(tool(outputSchema=SUM))), came(structuredContent=None))
+    assert found.actual is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        came(isError=True),
+        came(isError=True, structuredContent={"sum": "five"}),
+        Reply(message={"id": 1, "error": {"code": 1}}, elapsed_s=0.1, stderr=""),
+        Reply(message={"id": 1, "result": []}, elapsed_s=0.1, stderr=""),
+        Reply(message=ABSENT, elapsed_s=0.1, stderr=""),
+    ],
+)
+def test_an_answer_that_is_an_error_needs_no_output(reply: Reply) -> None:
+    assert judged(FakeServer(page(tool(outputSchema=SUM))), reply) == ()
+
+
+def test_a_tool_without_a_schema_and_one_that_is_not_listed_may_answer_anything() -> None:
+    server = FakeServer(page(tool(), tool("other", outputSchema=SUM)))
+    for name in ("add", "unheard of"):
+        assert judged(server, came(structuredContent={"sum": "five"}), name) == ()
+
+
+# Schemas
+
+
+@pytest.mark.parametrize(
+    ("schemas", "key", "why"),
+    [
+        ({"inputSchema": {"type": "objekt"}}, "inputSchema", "it is no schema: type: "),
+        ({"inputSchema": "none"}, "inputSchema", "it is no schema: a schema is an object"),
+        ({"inputSchema": None}, "inputSchema", "it is no schema: a schema is an object"),
+        ({"outputSchema": {"type": 5}}, "outputSchema", "it is no schema: type: "),
+        ({"outputSchema": [1]}, "outputSchema", "it is no schema: a schema is an object"),
+        (
+            {"outputSchema": {"$ref": "http://127.0.0.1:9/x.json"}},
+            "outputSchema",
+            "it refers to http://127.0.0.1:9/x.json; nothing is fetched, so put what it needs "
+            "under $defs",
+        ),
+        (
+            {"outputSchema": {"$ref": "file:///etc/passwd"}},
+            "outputSchema",
+            "it refers to file:///etc/passwd; nothing is fetched, so put what it needs under $defs",
+        ),
+        ({"outputSchema": {"pattern": "("}}, "outputSchema", "it is no schema: pattern: "),
+        ({"inputSchema": {"const": "\ud800"}}, "inputSchema", "it is no schema: "),
+    ],
+)
+def test_a_schema_that_is_none_is_a_finding_and_fails_the_test_that_calls_its_tool(
+    schemas: dict[str, object], key: str, why: str
+) -> None:
+    server = FakeServer(page(tool() | schemas, tool("fine")))
+    lead = "is no JSON Schema that can be used: "
+    outputs = Outputs()
+    [found] = judged(server, came(structuredContent={}), "add", outputs)
+    assert (found.path, found.expected) == (f"tools/list add.{key}", "a JSON Schema")
+    assert found.message.startswith(lead + why)
+    # Whoever calls another tool is not to blame, but the finding is there.
+    assert judged(server, came(), "fine", outputs) == ()
+    [finding] = server.findings
+    assert (finding.kind, finding.count) == ("bad_schema", 1)
+    assert finding.message.startswith(f"the {key} of the tool add {lead}{why}")
+
+
+def test_both_schemas_of_a_tool_can_be_wrong() -> None:
+    server = FakeServer(page(tool(inputSchema=5, outputSchema=5)))
+    paths = [each.path for each in judged(server, came())]
+    assert paths == ["tools/list add.inputSchema", "tools/list add.outputSchema"]
+    assert [finding.kind for finding in server.findings] == ["bad_schema", "bad_schema"]
+
+
+def test_a_name_from_a_server_is_made_visible() -> None:
+    server = FakeServer(page(tool("\x1b[31m", inputSchema=5)))
+    judged(server, came())
+    assert all("\x1b" not in finding.message for finding in server.findings)
+
+
+# Asking
+
+
+def test_a_server_is_asked_once_for_all_pages_and_another_one_as_well() -> None:
+    outputs = Outputs()
+    first = FakeServer(page(tool("x"), nextCursor="two"), page(tool(outputSchema=SUM)))
+    for _ in range(3):
+        assert len(judged(first, came(), "add", outputs)) == 1
+    assert first.asked == [("tools/list", {}), ("tools/list", {"cursor": "two"})]
+    # The same name in another file can be another server.
+    for other in (FakeServer(page(tool()), name="b"), FakeServer(page(tool()), cwd="/elsewhere")):
+        assert judged(other, came(), "add", outputs) == ()
+        assert len(other.asked) == 1
+
+
+def test_the_next_process_of_a_server_is_not_asked_again() -> None:
+    outputs = Outputs()
+    judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)
+    again = FakeServer(page(tool()))
+    assert len(judged(again, came(), "add", outputs)) == 1
+    assert again.asked == []
+
+
+def test_a_server_that_ends_over_the_question_is_asked_again_in_its_next_process() -> None:
+    outputs = Outputs()
+    gone = FakeServer(Fault(kind="exited_during_call", message="gone"))
+    assert judged(gone, came(), "add", outputs) == ()
+    assert [(each.kind, each.message) for each in gone.findings] == [("unclean_end", "gone")]
+    assert len(judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)) == 1
+
+
+@pytest.mark.parametrize("capabilities", [{}, None, {"resources": {}}, []])
+def test_a_server_that_does_not_say_that_it_has_tools_is_not_asked(capabilities: object) -> None:
+    server = FakeServer(page(tool(outputSchema=SUM)))
+    server.capabilities = capabilities
+    assert (judged(server, came()), server.asked) == ((), [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("malformed_line", ["malformed_line"]), ("timeout", [])]
+)
+def test_what_a_server_does_wrong_while_it_is_asked_is_a_finding(
+    kind: str, told: list[str]
+) -> None:
+    server = FakeServer(Fault(kind=kind, message="that was no JSON"))
+    assert judged(server, came()) == ()
+    assert [finding.kind for finding in server.findings] == told
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"error": {"code": -32601, "message": "no"}},
+        {"result": None},
+        {"result": {"tools": "none"}},
+        {"result": {"tools": [5, {}, {"name": 5}, None]}},
+        page(nextCursor="again"),
+    ],
+)
+def test_a_server_that_cannot_say_what_its_tools_are_has_no_schemas(answer: object) -> None:
+    assert judged(FakeServer(answer), came()) == ()
