@@ -7,14 +7,20 @@ with the command that runs it, in the words that every SDK uses.
 from __future__ import annotations
 
 import os
+import re
+import shlex
 
 from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.core.plan import Case, ServerSpec, Suite
+    from collections.abc import Iterator
 
-__all__ = ["UNSUPPORTED_LANES", "Collected", "collect", "lane_cli_hint", "may_hold_tests"]
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.plan import Case, ServerSpec, Suite
+    from mcptest.sdk.drivable import Spoken
+
+__all__ = ["UNSUPPORTED_LANES", "Collected", "Collection", "collect", "lane_cli_hint", "may_hold"]
 
 UNSUPPORTED_LANES = ("agents", "compliance", "security", "evals")
 
@@ -24,22 +30,34 @@ _COMMANDS = {
 }
 _COMMAND = "mcptest run {suite}"
 
-_CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
-_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml", ".cases.yaml", ".cases.yml")
-_NAMES = ("mcptest.yaml", "mcptest.yml")
+# Names that files of others have as well; what is in them decides.
+_SHARED_ENDINGS = ("_test.yaml", "_test.yml")
 _LOOK_BYTES = 64 * 1024
+_CASE_KEY = rb"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
 
 
 class Collected(Record):
-    """One test of a file, or a lane of it that stays with the command; `skip` says why."""
+    """One test of a file, or something of it that stays with the command; `skip` says why.
+
+    `server` is "lanes" for what is no test. `spoken` is there when it can be run.
+    """
 
     name: str
     server: str
     line: int
     suite: Suite
     spec: ServerSpec
-    case: Case | None = None
+    tags: tuple[str, ...] = ()
+    spoken: Spoken | None = None
     skip: str = ""
+
+
+class Collection(Record):
+    """Everything in a file, and in those that it imports; what is doubtful in it."""
+
+    tests: tuple[Collected, ...]
+    suites: tuple[tuple[Suite, ServerSpec], ...]
+    warnings: tuple[Diagnostic, ...] = ()
 
 
 def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
@@ -48,49 +66,96 @@ def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
     return f'lane "{lane}" is not drivable over the SDK channel; run: {command}'
 
 
-def may_hold_tests(path: str) -> bool:
-    """Whether a file is one of ours, by its name, and where that says little by its text."""
+def may_hold(path: str) -> bool:
+    """Whether a file holds tests of ours: by its name, and where that says little by its text."""
+    # Whoever has no such file pays for nothing.
+    from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS, is_suite_name  # noqa: PLC0415
+
     name = os.path.basename(path)
-    if name in _NAMES or name.endswith(_ENDINGS):
-        return True
-    if not name.endswith(_CASE_ENDINGS):
-        return False
+    if not name.endswith(_SHARED_ENDINGS):
+        return name.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(name)
     try:
         with open(path, "rb") as file:
-            head = file.read(_LOOK_BYTES)
+            return re.search(_CASE_KEY, file.read(_LOOK_BYTES)) is not None
     except OSError:
         return False
-    return any(line.startswith((b"case:", b"in:", b"_server:")) for line in head.splitlines())
 
 
-def collect(path: str) -> list[Collected]:
-    """Every test of a file, in its order, and one entry for each lane it leaves to the command.
+def collect(path: str) -> Collection:
+    """Every test of a file, in its order, and an entry for each thing it leaves to the command.
 
     `FormatError` lists every mistake of the file.
     """
-    # Whoever only asks for names, or has no such file, pays for none of this.
+    # As above.
     from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
-    from mcptest.sdk.driving import why_not_drivable  # noqa: PLC0415
 
     plan = load_plan(Wanted(paths=(path,)), os.environ)
-    found: list[Collected] = []
+    # A path with a space in it is one word of a command.
+    file = shlex.quote(path)
+    found = [one for suite, spec in plan.suites for one in _tests(suite, spec, file)]
     lanes: dict[str, Collected] = {}
     for suite, spec in plan.suites:
-        for case in suite.cases:
-            one = Collected(
-                name=case.name, server=spec.name, line=case.line, suite=suite, spec=spec, case=case
-            )
-            lane = _lane_of(case)
-            if lane:
-                hint = lane_cli_hint(lane, suite.file)
-                lanes.setdefault(lane, one.but(name=lane, case=None, skip=hint))
-            elif case.skip is not None:
-                found.append(one.but(skip=case.skip or "skipped in the file"))
-            else:
-                why = why_not_drivable(case, spec)
-                command = _COMMAND.format(suite=suite.file)
-                found.append(one.but(skip=f"{why}; run: {command}") if why else one)
-    return [*found, *lanes.values()]
+        for one in _left(suite, spec, file):
+            lanes.setdefault(one.name, one)
+    tests = (*found, *lanes.values())
+    return Collection(tests=tests, suites=plan.suites, warnings=plan.warnings)
+
+
+def _tests(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
+    from mcptest.sdk.drivable import NotDrivableError, spoken  # noqa: PLC0415  # as above
+
+    # What tests capture that are not run here.
+    missing: set[str] = set()
+    for case in suite.cases:
+        if _lane_of(case):
+            continue
+        one = Collected(
+            name=case.name,
+            server=spec.name,
+            line=case.line,
+            suite=suite,
+            spec=spec,
+            tags=case.tags,
+        )
+        if case.skip is not None:
+            yield one.but(skip=case.skip or "skipped in the file")
+            continue
+        try:
+            _refuse_dependent(case, missing)
+            yield one.but(spoken=spoken(case))
+        except NotDrivableError as error:
+            missing |= {capture.name for step in case.steps for capture in step.captures}
+            yield one.but(skip=f"{error}; run: {_COMMAND.format(suite=file)}")
+
+
+def _refuse_dependent(case: Case, missing: set[str]) -> None:
+    from mcptest.sdk.drivable import NotDrivableError  # noqa: PLC0415  # as above
+
+    needs = {name for step in case.steps if step.template for name in step.template.needs}
+    # A case of several steps may capture what it needs itself.
+    own = {capture.name for step in case.steps for capture in step.captures}
+    for name in sorted(needs & missing - own):
+        message = f"it needs ${{{name}}}, and the test that captures it is not drivable"
+        raise NotDrivableError(f"{message} over the SDK channel")
+
+
+def _left(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
+    """The lanes of a suite, and what it asks of a whole run."""
+    for case in suite.cases:
+        lane = _lane_of(case)
+        if lane:
+            hint = lane_cli_hint(lane, file)
+            yield _lane(lane, hint, case.line, suite, spec)
+    if suite.gates:
+        why = f"gates are judged of a whole run; run: {_COMMAND.format(suite=file)}"
+        yield _lane("gates", why, 0, suite, spec)
+    if spec.strict_invariants:
+        why = f"strict invariants are judged of a whole run; run: {_COMMAND.format(suite=file)}"
+        yield _lane("strict invariants", why, 0, suite, spec)
+
+
+def _lane(name: str, why: str, line: int, suite: Suite, spec: ServerSpec) -> Collected:
+    return Collected(name=name, server="lanes", line=line, suite=suite, spec=spec, skip=why)
 
 
 def _lane_of(case: Case) -> str:

@@ -124,7 +124,8 @@ class Coprocess:
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._last_id = 0
-        self._ahead: object = None
+        # What was begun and is not finished: whose it is, its method and its id.
+        self._ahead: tuple[object, str, int] | None = None
         self._broken: CoprocessError | None = None
         self._is_closed = False
         self.binary_version = ""
@@ -149,11 +150,12 @@ class Coprocess:
     def finish(self, token: object, timeout: float) -> Any:
         """The answer to what was begun with this token; LookupError when nothing was."""
         with self._lock:
-            if not isinstance(self._ahead, tuple) or self._ahead[0] is not token:
+            begun = self._ahead
+            if begun is None or begun[0] is not token:
                 raise LookupError
             self._be_ready()
-            (_, method, id), self._ahead = self._ahead, None
-            return self._answer(method, id, timeout)
+            self._ahead = None
+            return self._answer(begun[1], begun[2], timeout)
 
     def start(self) -> None:
         """Start the binary and shake hands now, and not with the first request."""
@@ -266,10 +268,10 @@ class Coprocess:
 
     def _settle(self) -> None:
         """Take the answer to what was begun and is not wanted any more."""
-        if self._ahead is not None:
-            (_, method, id), self._ahead = self._ahead, None  # type: ignore[misc]  # see `begin`
+        begun, self._ahead = self._ahead, None
+        if begun:
             with contextlib.suppress(RefusedError):
-                self._answer(method, id, self._timeout)
+                self._answer(begun[1], begun[2], self._timeout)
 
     def _answer(self, method: str, id: int, limit_s: float) -> Any:
         try:

@@ -248,6 +248,58 @@ def test_a_contract_that_is_broken_is_told_without_the_secret(tmp_path: Path) ->
     assert_hidden(done)
 
 
+def test_a_suite_and_its_snapshots_have_no_secret(tmp_path: Path) -> None:
+    suite = {
+        "servers": {"leaky": {"command": [sys.executable, LEAKY], "env": {"KEY": "${key}"}}},
+        "variables": {"key": {"secret_env": "CANARY"}},
+        "tools": [
+            {
+                "name": f"calls {name} with a secret",
+                "tool": name,
+                "args": {"text": "${key}"},
+                "expect": [
+                    {"target": "result", "matcher": {"snapshot": True}},
+                    {"target": "result.content[0].text", "matcher": {"regex": "^nothing"}},
+                    {"target": "result.content[0].text", "matcher": {"exact": "x"}},
+                    {"target": "stderr", "matcher": {"contains": "something else"}},
+                ],
+            }
+            for name in ("structured", "fails", "long", "echo", "noise")
+        ],
+    }
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    for words in (("--verbose",), ("--json",), ("--update-snapshots", "--capture", "c.json")):
+        done = written_by(tmp_path, "run", "mcptest.yaml", *words)
+        assert done.code == 1
+        assert_hidden(done)
+
+
+PLUGIN = """
+import json, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["method"] == "die":
+        sys.exit(f"cannot judge {line}")
+    verdict = {"pass": False, "message": line, "hint": str(request["params"])}
+    print(json.dumps({"id": request["id"], "result": verdict}), flush=True)
+"""
+
+
+def test_a_plugin_does_not_get_it_told(tmp_path: Path) -> None:
+    """It is given what the server said, and may say it again."""
+    write_config(tmp_path)
+    (tmp_path / "plugin.py").write_text(PLUGIN, encoding="utf-8")
+    tests = [
+        expecting(f"asks {name}", "structured", **partial({"content": f"match:plugin:loud.{name}"}))
+        for name in ("tell", "die")
+    ]
+    write_suite(tmp_path / "a.test.mcp.yml", *tests)
+    plugin = f"loud={sys.executable} plugin.py"
+    done = written_by(tmp_path, "run", "--plugin", plugin, "--reporter", "json=r.json")
+    assert done.code == 1
+    assert_hidden(done)
+
+
 BROKEN = ("die", "refuse", "shape", "version", "garble", "silence")
 
 
@@ -324,6 +376,7 @@ def test_a_recording_has_no_secret_that_it_was_told_of(tmp_path: Path) -> None:
     command = [sys.executable, LEAKY]
     with recording(tmp_path, *words, command=command, env={"KEY": SECRET}) as client:
         heard = client.converse(data.encode())
+        assert client.status() == 0
     # The client gets every byte as the server wrote it.
     assert SECRET.encode() in heard
     assert_hidden(Written(0, {"s.json": (tmp_path / "s.json").read_bytes()}))
@@ -386,9 +439,9 @@ def test_a_fault_of_mcptest_is_told_without_the_secret(tmp_path: Path) -> None:
 def test_a_secret_that_cannot_be_blanked_is_warned_of_and_not_quoted(
     tmp_path: Path, words: tuple[str, ...], value: str, reason: str
 ) -> None:
-    server = {"name": "leaky", "command": sys.executable, "args": [LEAKY]}
+    server: dict[str, Any] = {"name": "leaky", "command": sys.executable, "args": [LEAKY]}
     # By its name only one of them is a secret.
-    server |= {"env": {"KEY": "x", "API_TOKEN": "${CANARY}", "MODE": "${CANARY}"}}
+    server["env"] = {"KEY": "x", "API_TOKEN": "${CANARY}", "MODE": "${CANARY}"}
     if words[0] == "validate":
         write_suite(tmp_path / "a.test.mcp.yml", called("plain"), server=server)
     else:
@@ -398,6 +451,16 @@ def test_a_secret_that_cannot_be_blanked_is_warned_of_and_not_quoted(
     ended = mcptest(tmp_path, *words, CANARY=value)
     assert (ended.out + ended.err).count(f"the value of 'CANARY' {reason}") == 1
     assert (ended.out + ended.err).count("W003") == 1
+
+
+def test_a_weak_secret_of_a_suite_is_warned_of_whatever_its_name(tmp_path: Path) -> None:
+    env = {"MODE": {"secret_env": "CANARY"}, "OTHER": {"from_env": "CANARY"}}
+    server = {"command": [sys.executable, LEAKY], "env": env}
+    suite = {"servers": {"leaky": server}, "tools": [{"name": "a", "tool": "plain"}]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "validate", "mcptest.yaml", CANARY="k7")
+    assert (ended.out + ended.err).count("W003") == 1
+    assert "W003" not in mcptest(tmp_path, "validate", "mcptest.yaml", CANARY="k7k7").err
 
 
 # The tool of the trade

@@ -131,7 +131,8 @@ def long_text() -> str:
 def call(name: str, id: object, given: Message) -> Message | None:
     """The result of a tool; None when there is to be no answer, or it has been written."""
     if name in BEHAVIOURS:
-        return BEHAVIOURS[name](id)
+        result: Message | None = BEHAVIOURS[name](id)
+        return result
     content = [text_of(shape) for shape in SHAPES.values()]
     if name == "refuses":
         return {"content": content, "isError": True}
@@ -262,7 +263,7 @@ def main(mode: str = "good") -> None:
     mutter()
     write(f"starting with {ALL}\n".encode())
     while line := sys.stdin.readline():
-        request = json.loads(line)
+        request = json.loads(line) if line.startswith("{") else {}
         if "id" not in request or "method" not in request:
             continue
         mutter()

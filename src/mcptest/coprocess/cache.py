@@ -40,6 +40,11 @@ class Cache:
         self._has_warned = False
         self.mode = "off"
 
+    @property
+    def stores(self) -> bool:
+        """Whether what comes from now on is kept."""
+        return self.mode in ("read_write", "refresh")
+
     def find(self, tool: str, arguments: dict[str, Any]) -> Any:
         """What is kept for a call, ABSENT when nothing is or nothing is wanted."""
         if self.mode not in ("read_write", "read_only"):
@@ -59,7 +64,7 @@ class Cache:
 
         A disk that is full costs the next run a call, and nobody a test.
         """
-        if self.mode not in ("read_write", "refresh"):
+        if not self.stores:
             return
         key = self._key(tool, arguments)
         try:

@@ -103,7 +103,7 @@ class Session:
         if isinstance(kept, dict):
             return kept
         result: Params = self._asked("tools/call", {"name": tool, "arguments": arguments})
-        if is_cached and self._upstream.cleaned(result) == result:
+        if is_cached and self._cache.stores and self._upstream.cleaned(result) == result:
             self._cache.keep(tool, arguments, result)
         return result
 

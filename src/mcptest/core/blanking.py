@@ -98,9 +98,8 @@ class Redactor:
             return
         for reading in readings_of(raw, has_blanks=self._has_blanks):
             found = [*self._found_in(reading.raw), *self._pieces_in(reading.raw)]
-            yield from (reading.place(start, end) for start, end in found)
             if found:
-                reading.forget(found)
+                yield from reading.trace(found)
 
     def _pieces_in(self, raw: bytes) -> Iterator[Place]:
         if _CUT_MARK in raw:

@@ -20,7 +20,7 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     Place = tuple[int, int]
 
@@ -33,7 +33,6 @@ _MAX_NESTING = 8
 # a report slow; but each kind of escapes is undone once in any.
 _MAX_READINGS = 100
 _MAX_READ_BYTES = 16 * 1024 * 1024
-_MAX_DEPTH = 2
 
 
 # What to look for
@@ -172,48 +171,49 @@ class Reading:
         self.raw = raw
         self._source = source
         self._escapes = escapes
-        self._starts: list[int] = []
-        self._tokens: list[tuple[int, int]] = []
+        self._escaped = source.raw if source else b""
 
-    def forget(self, places: Iterable[Place]) -> None:
-        """Leave these bytes out of what is read further: nobody needs them a second time."""
+    def trace(self, places: list[Place]) -> list[Place]:
+        """Where in the text as it was these bytes come from.
+
+        They are left out of what is read further, here and there: once found is enough.
+        """
         raw = bytearray(self.raw)
         for start, end in places:
             raw[start:end] = bytes(end - start)
         self.raw = bytes(raw)
+        return self._source.trace(self._origins(places)) if self._source else places
 
-    def place(self, start: int, end: int) -> Place:
-        """Where in the text as it was these bytes come from."""
-        if self._source is None:
-            return start, end
-        if not self._starts:
-            self._retrace(self._source.raw)
-        return self._source.place(self._origin(start)[0], self._origin(end - 1)[1])
+    def _origins(self, places: list[Place]) -> list[Place]:
+        """The same places in the source."""
+        starts, stretches = self._stretches()
 
-    def _retrace(self, source: bytes) -> None:
-        """Note for each stretch where it starts here, and where it is in the source.
+        def origin(position: int) -> Place:
+            index = bisect_right(starts, position) - 1
+            start, end = stretches[index]
+            if index % 2:
+                return start, end
+            start += position - starts[index]
+            return start, start + 1
 
-        Stretches of plain bytes and escapes take turns.
+        return [(origin(start)[0], origin(end - 1)[1]) for start, end in places]
+
+    def _stretches(self) -> tuple[list[int], list[Place]]:
+        """Where each stretch starts here, and where it is in the source.
+
+        Plain bytes and escapes take turns.
         """
         assert self._escapes is not None
+        starts: list[int] = []
+        stretches: list[Place] = []
         here = done = 0
-        for found in self._escapes.token.finditer(source):
+        for found in self._escapes.token.finditer(self._escaped):
             start, end = found.span()
-            self._starts += (here, here + start - done)
-            self._tokens += ((done, start), (start, end))
+            starts += (here, here + start - done)
+            stretches += ((done, start), (start, end))
             here += start - done + len(self._escapes.meaning(found[0]))
             done = end
-        self._starts.append(here)
-        self._tokens.append((done, len(source)))
-
-    def _origin(self, position: int) -> Place:
-        """From where to where in the source one byte comes from."""
-        index = bisect_right(self._starts, position) - 1
-        start, end = self._tokens[index]
-        if index % 2:
-            return start, end
-        start += position - self._starts[index]
-        return start, start + 1
+        return [*starts, here], [*stretches, (done, len(self._escaped))]
 
 
 def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
@@ -222,21 +222,34 @@ def readings_of(raw: bytes, *, has_blanks: bool) -> Iterator[Reading]:
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
     kinds = (_PERCENT, _HTML, _LINES, *((_PLUS,) if has_blanks else ()))
-    level = [Reading(raw)]
-    while len(level) <= _MAX_NESTING and (inner := _undone(level[-1], _JSON)):
-        level.append(inner)
-        yield inner
-    seen = {reading.raw for reading in level}
-    most = len(seen) + max(len(kinds), min(_MAX_READINGS, _MAX_READ_BYTES // (len(raw) + 1)))
-    for _ in range(_MAX_DEPTH):
-        deeper: list[Reading] = []
-        for reading in level:
-            for inner in filter(None, (_undone(reading, escapes) for escapes in kinds)):
-                if inner.raw not in seen and len(seen) < most:
-                    seen.add(inner.raw)
-                    deeper.append(inner)
-                    yield inner
-        level, kinds = deeper, (*kinds, _JSON)
+    most = max(len(kinds), min(_MAX_READINGS, _MAX_READ_BYTES // (len(raw) + 1)))
+    seen: set[bytes] = set()
+    base: Reading | None = Reading(raw)
+    for _ in range(_MAX_NESTING):
+        assert base is not None
+        for reading in _further(base, kinds) if len(seen) < most else ():
+            if reading.raw not in seen:
+                seen.add(reading.raw)
+                yield reading
+            if len(seen) >= most:
+                break
+        base = _undone(base, _JSON)
+        if base is None:
+            return
+        yield base
+
+
+def _further(base: Reading, kinds: tuple[_Escapes, ...]) -> Iterator[Reading]:
+    """Other escapes undone, and then what they had escaped."""
+    inner: list[Reading] = []
+    for escapes in kinds:
+        if reading := _undone(base, escapes):
+            inner.append(reading)
+            yield reading
+    for source in inner:
+        for escapes in (*kinds, _JSON):
+            if reading := _undone(source, escapes):
+                yield reading
 
 
 def _undone(reading: Reading, escapes: _Escapes) -> Reading | None:

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
     Redact = Callable[[str], str]
 
-__all__ = ["BLANK", "redact_all", "redact_bytes", "redact_cut", "redactor", "why_not_blanked"]
-
-# Where a text says that it was cut.
-_CUT = CUT.encode()
+__all__ = ["BLANK", "redact_all", "redact_bytes", "redact_part", "redactor", "why_not_blanked"]
 
 # So many texts of one value are looked through together.
 _MAX_JOINED = 500
@@ -74,10 +71,9 @@ def redact_bytes(raw: bytes, redact: Redact) -> bytes:
     return redact(text).encode("utf-8", "surrogateescape")
 
 
-def redact_cut(raw: bytes, redact: Redact) -> bytes:
-    """The same for a part of what came, with half a secret at its beginning or end perhaps."""
-    blanked = redact_bytes(_CUT + raw + _CUT, redact)
-    return blanked.removeprefix(_CUT).removesuffix(_CUT)
+def redact_part(text: str, redact: Redact) -> str:
+    """A line, or another part of what came, which may begin or end in the middle of a secret."""
+    return redact(f"{CUT}{text}{CUT}").removeprefix(CUT).removesuffix(CUT)
 
 
 def _gather(value: Any, texts: list[str]) -> None:

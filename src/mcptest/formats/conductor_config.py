@@ -13,11 +13,11 @@ from mcptest.core.errors import FormatError
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
 from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
 from mcptest.core.secret_names import names_secret
-from mcptest.core.weak_secrets import LEAST_CHARS, why_not_blanked
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
 from mcptest.formats.plugin_imports import read_subprocess_matchers
+from mcptest.formats.secret_warning import warn_of_weak
 from mcptest.matching.regex_form import compile_regex
 
 TYPE_CHECKING = False
@@ -142,7 +142,9 @@ def _read_env(
             inner.complain(key, "F016", message, help, on_key=False)
             return ""
         secrets.append(environment[name])
-        _warn_of_weak(inner, key, name, environment[name])
+        # What is called like a setting is one.
+        if names_secret(name) or names_secret(key):
+            warn_of_weak(inner, key, name, environment[name])
         return environment[name]
 
     filled = {}
@@ -156,15 +158,6 @@ def _read_env(
             message = "${ is never closed; a variable is written ${NAME}"
             inner.complain(key, "F009", message, on_key=False)
     return filled, tuple(secret for secret in secrets if secret)
-
-
-def _warn_of_weak(env: Fields, key: str, name: str, value: str) -> None:
-    """Say that a secret is not treated as one; whose name is that of a setting is none."""
-    reason = why_not_blanked(value) if value else ""
-    if reason and (names_secret(name) or names_secret(key)):
-        message = f"the value of {name!r} {reason}; whatever is written may hold it"
-        help = f"a secret has at least {LEAST_CHARS} characters and is no everyday word"
-        env.complain(key, "W003", message, help, on_key=False, severity="warning")
 
 
 def _read_ready_pattern(fields: Fields) -> str:

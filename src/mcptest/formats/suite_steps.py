@@ -106,10 +106,16 @@ class StepReader:
         complaints: list[Complaint],
     ) -> Step | None:
         values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
-        try:
-            return self._with(values, fields, written, origin, complaints)
-        except ValueError:
-            return None  # two keys become one, and that has been told
+        for key, value in written.items():
+            if any(name not in values for name, _ in references(value)):
+                return None
+            try:
+                filled(value, values)
+            except ValueError as error:
+                # Two keys become one, whatever the captured values are.
+                fields.complain(key, "F003", str(error))
+                return None
+        return self._with(values, fields, written, origin, complaints)
 
     def _refuse_choices(self, fields: Fields, needs: tuple[str, ...]) -> None:
         for steps in choosing(fields.mapping.get("expect"), needs):
@@ -125,9 +131,7 @@ class StepReader:
         origin: _Origin,
         complaints: list[Complaint],
     ) -> Step | None:
-        """The step with these values; None when it refers to others, or has mistakes."""
-        if any(each not in values for each, _ in references(written)):
-            return None
+        """The step with these values; None when it has mistakes."""
         inner = filled(written, values)
         assert isinstance(inner, dict)
         place = type(fields)(fields.mapping, fields.steps, complaints)

@@ -14,6 +14,7 @@ from mcptest.core.secret_names import is_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields
+from mcptest.formats.secret_warning import warn_of_weak
 from mcptest.formats.templates import NAME, filled, references
 
 TYPE_CHECKING = False
@@ -99,6 +100,7 @@ class Variables:
             return default or ""
         if value and (source == "secret_env" or is_secret(name, value)):
             self.secrets.append(value)
+            warn_of_weak(inner, source, name, value)
         return value
 
     def _default(self, fields: Fields, source: str) -> str | None:

@@ -94,7 +94,7 @@ def _answer(step: Mapping, id: int, setting: Setting) -> Mapping:
         raise LeftBehindError("what it captures is put into texts, which a contract cannot do")
     wishes = step_wishes(step, setting)
     if wishes.stderr or wishes.notices or wishes.least_ms or wishes.most_ms:
-        raise LeftBehindError("a contract speaks of answers, not of stderr, times or the order")
+        raise LeftBehindError("a contract asks nothing of stderr, of times and of notifications")
     answer: Mapping = {"jsonrpc": "2.0", "id": id}
     if not wishes.answer and step["assertions"]:
         raise LeftBehindError("it asserts nothing of the answer")

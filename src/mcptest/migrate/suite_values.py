@@ -10,7 +10,7 @@ import re
 
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.suite_variables import is_source
-from mcptest.migrate.references import escaped
+from mcptest.migrate.references import escaped, unescaped
 from mcptest.migrate.remarks import LeftBehindError
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ class SuiteValues:
                 self.sources[name] = source_of(value)
                 continue
             try:
-                self._known[name] = self.filled(value)
+                self._known[name] = unescaped(self.filled(value))
             except LeftBehindError:
                 self.sources[name] = ""
 

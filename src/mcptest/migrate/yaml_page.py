@@ -27,9 +27,10 @@ _BLOCKS = frozenset(["servers", "tools", "resources", "prompts", "tests", "steps
 _LISTS = frozenset(["expect", "assertions", "server", "_server"])
 
 _PLAIN_KEY = r"(?:match:(?:not:)?)?[A-Za-z_][A-Za-z0-9_-]*"
-_PLAIN = r"[A-Za-z](?:[A-Za-z0-9_/().,+'-]| (?=[A-Za-z0-9(]))*"
+_START = r"(?:[A-Za-z/_]|\.{1,2}/)"
+_PLAIN = rf"{_START}(?:[A-Za-z0-9_/().,+'-]| (?=[A-Za-z0-9(]))*"
 # In brackets a comma ends a word.
-_PLAIN_IN_FLOW = r"[A-Za-z](?:[A-Za-z0-9_/().+'-]| (?=[A-Za-z0-9(]))*"
+_PLAIN_IN_FLOW = rf"{_START}(?:[A-Za-z0-9_/().+'-]| (?=[A-Za-z0-9(]))*"
 # Other versions of YAML take these for booleans.
 _SWITCHES = frozenset(["yes", "no", "on", "off", "y", "n"])
 

@@ -49,7 +49,7 @@ class Conversations:
         if not (dialogue.before or dialogue.after):
             return self._talk(case, dialogue, spec, following)
         limit_s = case.timeout_s or spec.timeout_s
-        hooks = Hooks(self._keeper.launcher, self._folder, limit_s)
+        hooks = Hooks(self._keeper.launcher, self._folder, limit_s, spec.secrets)
         try:
             return self._with_hooks(hooks, case, dialogue, spec, following)
         finally:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["GateWatch", "quantile"]
 
 # So many names are listed; nobody reads more.
-_MAX_LISTED = 10
+_MAX_LISTED = 5
 
 _UNITS = {
     "tools": ("tool",),

@@ -28,12 +28,18 @@ _LAST_S = 3.0
 
 
 class Hooks:
-    """The hooks of one case; `close` ends whatever they left running."""
+    """The hooks of one case; `close` ends whatever they left running.
 
-    def __init__(self, launcher: Launcher, cwd: str, limit_s: float) -> None:
+    They have the environment of the run, and with it the secrets of the server.
+    """
+
+    def __init__(
+        self, launcher: Launcher, cwd: str, limit_s: float, secrets: tuple[str, ...] = ()
+    ) -> None:
         self._launcher = launcher
         self._cwd = cwd
         self._limit_s = limit_s
+        self._secrets = secrets
         self._started: list[StdioServer] = []
 
     def run_last(self, hook: Hook) -> None:
@@ -43,7 +49,7 @@ class Hooks:
 
     def run(self, hook: Hook, *, heed_interrupts: bool = True) -> Fault | None:
         """Run a hook to its end; what went wrong, if anything did."""
-        spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd)
+        spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
         try:
             process = StdioServer(spec, self._launcher.guardian, self._launcher.interrupts)
         except ServerError as error:

@@ -61,9 +61,20 @@ class Outputs:
     def __init__(self) -> None:
         self._servers: dict[object, dict[str, _Tool]] = {}
 
+    def learn(self, server: Server) -> dict[str, _Tool]:
+        """What the tools of a server declare, by name. It is asked once."""
+        spec = server.spec
+        key = (spec.name, spec.command, spec.cwd, str(spec.env))
+        if key not in self._servers:
+            tools = dict(_listed(server))
+            if not tools and not server.is_usable:
+                return tools  # it is gone; the next one is asked again
+            self._servers[key] = tools
+        return self._servers[key]
+
     def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with an answer of this tool, and with its schemas."""
-        known = self._tools_of(server).get(tool)
+        known = self.learn(server).get(tool)
         if known is None:
             return ()
         found = [
@@ -76,16 +87,6 @@ class Outputs:
             for key, why in known.mistakes
         ]
         return (*found, *_judge_output(known, reply, server.launcher))
-
-    def _tools_of(self, server: Server) -> dict[str, _Tool]:
-        spec = server.spec
-        key = (spec.name, spec.command, spec.cwd, str(spec.env))
-        if key not in self._servers:
-            tools = dict(_listed(server))
-            if not tools and not server.is_usable:
-                return tools  # it is gone; the next one is asked again
-            self._servers[key] = tools
-        return self._servers[key]
 
 
 def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:

@@ -7,7 +7,9 @@ these stand where it has a server on pipes and the keeper of one.
 from __future__ import annotations
 
 import os
+import re
 import time
+from functools import lru_cache
 
 from mcptest._coprocess import Coprocess
 from mcptest.core.errors import ServerError
@@ -30,6 +32,9 @@ __all__ = ["ChannelKeeper", "ChannelServer"]
 
 # What the binary takes for itself when it is the one to give up.
 _SLACK_S = 15.0
+
+# The ids of the binary's own requests mean nothing to anybody.
+_OWN_ID = r' \(id "mcptest-\d+"\)'
 
 # After so many deaths in a row without a passing test the server is given up.
 _MAX_DEATHS = 3
@@ -57,7 +62,7 @@ class ChannelServer:
         try:
             self._coprocess.request("mcp.initialize")
         except (UpstreamError, UpstreamGoneError) as error:
-            raise ServerError(self._fault(error)) from None
+            raise ServerError(self._fault(error).but(effect="definite")) from None
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Ask what the step asks, and wait for the answer."""
@@ -130,8 +135,13 @@ class ChannelServer:
             exit_status=str(data.get("exit_status") or ""),
             stderr_tail=str(data.get("stderr") or ""),
         )
-        hint = str(data.get("hint") or "")
-        return Fault(kind=str(kind), message=error.message, hint=hint, evidence=evidence)
+        return Fault(
+            kind=str(kind),
+            message=re.sub(_OWN_ID, "", error.message),
+            hint=str(data.get("hint") or ""),
+            effect="indefinite",
+            evidence=evidence,
+        )
 
 
 def _is_answer(data: object) -> bool:
@@ -154,7 +164,7 @@ class ChannelKeeper:
 
     def __init__(self, spec: ServerSpec, limit_s: float) -> None:
         self.spec = spec
-        self.launcher = Launcher(guardian=NoGuardian(), interrupts=_Silence())  # type: ignore[arg-type]  # nobody else is told
+        self.launcher = _launcher()
         self._limit_s = limit_s
         self._server: ChannelServer | None = None
         self._deaths = 0
@@ -202,6 +212,15 @@ class ChannelKeeper:
             told = f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
             self._given_up = fault.but(message=told + fault.message, effect="definite")
 
+    @property
+    def is_running(self) -> bool:
+        return self._server is not None
+
+    def rest(self, reason: str) -> None:
+        """Stop the server; whoever needs it again gets a fresh one, and is told the reason."""
+        self.close()
+        self._replaced = self._replaced or f"a fresh server was started: {reason}"
+
     def forgive(self) -> None:
         """Another file begins: whatever became of the server in the last one, it may try again."""
         self._deaths, self._given_up = 0, None
@@ -224,6 +243,8 @@ class _Silence:
     def __init__(self) -> None:
         self.fd, self._writer = os.pipe()
 
-    def __del__(self) -> None:
-        os.close(self.fd)
-        os.close(self._writer)
+
+@lru_cache(maxsize=1)
+def _launcher() -> Launcher:
+    """What a judge in a process of its own is watched with. One is enough."""
+    return Launcher(guardian=NoGuardian(), interrupts=_Silence())  # type: ignore[arg-type]  # they have what is asked of them

@@ -12,15 +12,15 @@ from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from concurrent.futures import Executor
+    from collections.abc import Sequence
     from types import TracebackType
-    from typing import Any, TypeVar
+    from typing import Any
+
+    from mcptest.sdk.async_client import AsyncClient
 
     Arguments = dict[str, Any] | None
-    T = TypeVar("T")
 
-__all__ = ["AsyncClient", "Client", "Connection", "connect"]
+__all__ = ["Client", "Connection", "connect"]
 
 # The binary gives up first, so that its words are heard.
 _SLACK_S = 15.0
@@ -60,7 +60,7 @@ class Connection:
         self._coprocess = coprocess
         self._cache = cache
         self._tape = ("record", record) if record else ("replay", replay)
-        self._threads: Executor | None = None
+        self._async: AsyncClient | None = None
 
     def __enter__(self) -> Client:
         client = Client(self._coprocess)
@@ -84,18 +84,12 @@ class Connection:
         self._coprocess.close()
 
     async def __aenter__(self) -> AsyncClient:
-        # Only for those who await.
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+        # An event loop takes longer to import than all the rest: only for those who have one.
+        from mcptest.sdk.async_client import AsyncClient  # noqa: PLC0415
 
-        # One thread: calls go out in the order in which they were made.
-        self._threads = ThreadPoolExecutor(1, "mcptest")
-        try:
-            return AsyncClient(await _apart(self._threads, self.__enter__), self._threads)
-        except BaseException:
-            # Whoever was cancelled does not wait for it.
-            _in_background(self._coprocess.close)
-            self._threads.shutdown(wait=False)
-            raise
+        self._async = AsyncClient()
+        await self._async.open(self.__enter__, self._coprocess.close)
+        return self._async
 
     async def __aexit__(
         self,
@@ -103,10 +97,8 @@ class Connection:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Not in the same thread: what it is still busy with is to be told that it is over.
-        await _apart(None, self._coprocess.close)
-        if self._threads:
-            self._threads.shutdown(wait=False)
+        if self._async:
+            await self._async.close(self._coprocess.close)
 
 
 class Client:
@@ -169,59 +161,6 @@ class Client:
         if not isinstance(entries, list):
             raise _drift(method, entries)
         return entries
-
-
-class AsyncClient:
-    """The same, for `await`: the calls of one connection go out one after the other."""
-
-    def __init__(self, client: Client, threads: Executor) -> None:
-        self._client = client
-        self._threads = threads
-
-    async def initialize(self) -> dict[str, Any]:
-        return await self._apart(self._client.initialize)
-
-    async def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
-        return await self._apart(self._client.call_tool, name, arguments)
-
-    async def list_tools(self) -> list[dict[str, Any]]:
-        return await self._apart(self._client.list_tools)
-
-    async def list_resources(self) -> list[dict[str, Any]]:
-        return await self._apart(self._client.list_resources)
-
-    async def read_resource(self, uri: str) -> dict[str, Any]:
-        return await self._apart(self._client.read_resource, uri)
-
-    async def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        return await self._apart(self._client.get_prompt, name, arguments)
-
-    async def set_cache(self, mode: str) -> None:
-        await self._apart(self._client.set_cache, mode)
-
-    async def set_cassette(self, mode: str, path: str = "") -> None:
-        await self._apart(self._client.set_cassette, mode, path)
-
-    async def upload_to(self, target: str) -> None:
-        await self._apart(self._client.upload_to, target)
-
-    async def flush(self) -> int:
-        return await self._apart(self._client.flush)
-
-    async def _apart(self, work: Callable[..., T], *words: object) -> T:
-        return await _apart(self._threads, work, *words)
-
-
-def _in_background(work: Callable[[], None]) -> None:
-    import asyncio  # noqa: PLC0415  # only for those who await
-
-    asyncio.get_running_loop().run_in_executor(None, work)
-
-
-async def _apart(threads: Executor | None, work: Callable[..., T], *words: object) -> T:
-    import asyncio  # noqa: PLC0415  # only for those who await
-
-    return await asyncio.get_running_loop().run_in_executor(threads, work, *words)
 
 
 def _drift(method: str, result: object) -> ContractError:

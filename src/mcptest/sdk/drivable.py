@@ -96,8 +96,9 @@ def _is_usual(request: Message) -> bool:
 
 
 def _is_address(params: object) -> bool:
-    is_alone = isinstance(params, dict) and params.keys() == {"uri"}
-    return is_alone and isinstance(params["uri"], str)
+    if not isinstance(params, dict) or params.keys() != {"uri"}:
+        return False
+    return isinstance(params["uri"], str)
 
 
 def _is_call(params: object) -> bool:

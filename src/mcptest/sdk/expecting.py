@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from contextlib import nullcontext
 from functools import lru_cache
 
@@ -90,11 +89,8 @@ class Expectations:
 
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
         __tracebackhide__ = True
-        mistakes = [found for found in complaints if found.severity == "error"]
-        if mistakes:
-            raise BadExpectationError("\n".join(map(_told, mistakes)))
-        for doubtful in complaints:
-            warnings.warn(_told(doubtful), stacklevel=3)
+        if complaints:
+            raise BadExpectationError("\n".join(map(_told, complaints)))
         # Only the main thread hears the timer.
         is_main = threading.current_thread() is threading.main_thread()
         with _PATTERN_LIMIT if has_regex and is_main else nullcontext():

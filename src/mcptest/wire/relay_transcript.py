@@ -13,7 +13,7 @@ from mcptest.core.capture import render_exchange
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.outcome import ABSENT
 from mcptest.core.recorder import SessionRecorder
-from mcptest.core.redaction import redact_all
+from mcptest.core.redaction import redact_all, redact_part
 from mcptest.wire.relay_lines import Lines
 
 TYPE_CHECKING = False
@@ -202,8 +202,12 @@ def rendered(
     exchange: Exchange, asides: Asides, redact: Callable[[str], str] | None
 ) -> dict[str, Any]:
     """An exchange as the capture holds it, without secrets."""
-    shown: dict[str, Any] = render_exchange(redact_all(exchange, redact) if redact else exchange)
+    if redact:
+        # Of lines that are no messages, the next one may have the rest of a secret.
+        noise = (each.but(value=redact_part(str(each.value), redact)) for each in exchange.noise)
+        exchange = redact_all(exchange.but(noise=tuple(noise)), redact)
+    shown: dict[str, Any] = render_exchange(exchange)
     for kind, noted in asides.items():
-        shown[kind] = [redact(text) if redact else text for text, _ in noted]
+        shown[kind] = [redact_part(text, redact) if redact else text for text, _ in noted]
         shown.setdefault("ms", {})[kind] = [ms for _, ms in noted]
     return shown

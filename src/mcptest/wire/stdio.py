@@ -20,7 +20,7 @@ import time
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
-from mcptest.core.redaction import redact_cut, redactor
+from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
 from mcptest.wire.spawning import spawn
 
@@ -115,7 +115,8 @@ class StdioServer:
 
     def cleaned(self, raw: bytes) -> bytes:
         """A part of what the server wrote, without the secrets it was given."""
-        return redact_cut(raw, self.redact) if self.redact else raw
+        redact = self.redact
+        return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
 
     @property
     def unsent_bytes(self) -> int:

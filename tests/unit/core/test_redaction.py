@@ -16,7 +16,7 @@ from mcptest.core.redaction import (
     BLANK,
     redact_all,
     redact_bytes,
-    redact_cut,
+    redact_part,
     redactor,
     why_not_blanked,
 )
@@ -171,18 +171,18 @@ def test_bytes_that_are_no_text_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("kept", "shown"),
     [
-        (b"rect horse battery and more", b"[secret] and more"),
-        (b"begins with correct hor", b"begins with [secret]"),
-        (b"correct horse battery", b"[secret]"),
-        (b"nothing of it", b"nothing of it"),
+        ("rect horse battery and more", "[secret] and more"),
+        ("begins with correct hor", "begins with [secret]"),
+        ("correct horse battery", "[secret]"),
+        ("nothing of it", "nothing of it"),
         # Too little to be of use, and to be told from anything else.
-        (b"ttery", b"ttery"),
+        ("ttery", "ttery"),
         # In the middle nothing was cut.
-        (b"a correct horse is not it", b"a correct horse is not it"),
+        ("a correct horse is not it", "a correct horse is not it"),
     ],
 )
-def test_half_a_secret_where_bytes_were_cut_is_blanked(kept: bytes, shown: bytes) -> None:
-    assert redact_cut(kept, redactor(["correct horse battery"])) == shown
+def test_half_a_secret_where_a_text_was_cut_is_blanked(kept: str, shown: str) -> None:
+    assert redact_part(kept, redactor(["correct horse battery"])) == shown
 
 
 @pytest.mark.parametrize(

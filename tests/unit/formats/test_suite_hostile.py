@@ -210,7 +210,7 @@ def kind(value: Any) -> str:
 def read(value: Any) -> bool:
     """Whether it is read without an error; whatever is told has a code and a place."""
     try:
-        load_suite(json.dumps(value), FILE, context(FILES, ENVIRONMENT))
+        suites, _ = load_suite(json.dumps(value), FILE, context(FILES, ENVIRONMENT))
     except FormatError as error:
         for each in error.diagnostics:
             assert each.code in CODES
@@ -218,6 +218,9 @@ def read(value: Any) -> bool:
             assert each.column >= 1
             assert each.message
         return False
+    # What is read is never left out: every test does something, or says why it does not.
+    for case in (case for suite in suites for case in suite.cases):
+        assert case.steps or case.check or case.not_run or case.skip is not None
     return True
 
 

@@ -422,5 +422,11 @@ def test_two_keys_with_captured_values_may_turn_out_to_be_different() -> None:
     assert sent(step)["params"]["arguments"] == {"x": 1, "y": 2}
 
 
+def test_two_keys_that_become_one_beside_a_captured_value_are_told_once() -> None:
+    steps = "{tool: a, capture: {id: result}}, {tool: b, args: {A-17: 1, '${order}': '${id}'}}"
+    [found] = refusals(entry(f"name: n, steps: [{steps}]", head=VARIABLES))
+    assert (found.code, found.message) == ("F003", 'the key "A-17" would stand there twice')
+
+
 def test_the_name_of_a_tool_may_be_a_captured_value() -> None:
     assert filled("tool: 'b_${id}'", id="x", n=0).tool == "b_x"

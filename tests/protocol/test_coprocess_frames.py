@@ -1,0 +1,473 @@
+"""The golden frames of the coprocess protocol, for our binary, for our SDK, and a fake binary."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcptest import _coprocess
+from mcptest._coprocess import Coprocess
+from mcptest.coprocess import protocol
+from mcptest.coprocess.params import METHODS
+from mcptest.coprocess.protocol import COPROCESS_PROTOCOL_VERSION, mismatch, read_request
+from mcptest.coprocess.refusals import RefusedError
+from mcptest.coprocess.targets import BadTargetError, read_target
+from mcptest.core.framing import LineDecoder, encode_line
+from mcptest.core.strict_json import parse_json
+from mcptest.sdk.verdict import read_verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    Row = dict[str, Any]
+
+ROOT = Path(__file__).parent.parent.parent
+CHANNEL = ROOT / "protocol" / "coprocess"
+FOLDER = CHANNEL / f"v{COPROCESS_PROTOCOL_VERSION}"
+THEMES = sorted(FOLDER.glob("*.jsonl"))
+FAKE = CHANNEL / "fake_binary.py"
+MIRROR = [sys.executable, "-S", "-E", str(ROOT / "tests" / "servers" / "mirror_server.py")]
+PATIENCE_S = 60.0
+
+BOTH = {"name", "direction", "frame", "frame_base64", "needs"}
+MEMBERS = {
+    "sdk": {*BOTH, "written", "reads_as", "refused_as", "dropped"},
+    "binary": {*BOTH, "answers", "waiting_for", "reads_as", "verdict", "refused_as", "message"},
+}
+NEEDS = {"big integers", "lone surrogates", "strict keys", "strict numbers", "strict UTF-8"}
+CODES = (-32700, -32600, -32601, -32602)
+
+
+def _golden() -> Iterator[Any]:
+    for theme in THEMES:
+        for line in theme.read_text(encoding="ascii").splitlines():
+            row: Any = parse_json(line)
+            yield pytest.param(row, id=f"{theme.stem}: {row['direction']}: {row['name']}")
+
+
+GOLDEN = list(_golden())
+SDKS = [row for row in GOLDEN if row.values[0]["direction"] == "sdk"]
+BINARIES = [row for row in GOLDEN if row.values[0]["direction"] == "binary"]
+
+
+def raw(row: Row) -> bytes:
+    if "frame_base64" in row:
+        return base64.b64decode(row["frame_base64"], validate=True)
+    return str(row["frame"]).encode("utf-8")
+
+
+def same(left: object, right: object) -> bool:
+    """Equal as JSON, where 1 is neither true nor 1.0, and members have no order."""
+    return json.dumps(left, sort_keys=True) == json.dumps(right, sort_keys=True)
+
+
+# The files
+
+
+def test_every_theme_has_its_file_and_every_row_its_name() -> None:
+    assert [theme.stem for theme in THEMES] == [
+        "big-numbers",
+        "errors",
+        "large-payload",
+        "mismatch",
+        "not-json",
+        "request",
+        "response",
+        "strictness",
+        "unicode",
+        "verdict",
+    ]
+    names = [row.id for row in GOLDEN]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("row", GOLDEN)
+def test_a_row_says_one_line_and_one_meaning(row: Row) -> None:
+    assert set(row) <= MEMBERS[row["direction"]]
+    assert len({"frame", "frame_base64"} & set(row)) == 1
+    assert len({"reads_as", "refused_as", "dropped"} & set(row)) == 1
+    assert row.get("needs", "big integers") in NEEDS
+    assert b"\n" not in raw(row)
+    if row["direction"] == "binary":
+        assert row["answers"] in METHODS
+        assert row.get("refused_as", "contract") in ("contract", "version")
+        assert ("message" in row) == (row.get("refused_as") == "version")
+    elif "refused_as" in row:
+        assert row["refused_as"]["code"] in CODES
+
+
+def test_every_method_meaning_and_code_is_there() -> None:
+    rows = [row.values[0] for row in SDKS]
+    assert {row["reads_as"]["method"] for row in rows if "reads_as" in row} == set(METHODS)
+    assert {row["refused_as"]["code"] for row in rows if "refused_as" in row} == set(CODES)
+    answers = [row.values[0] for row in BINARIES]
+    assert {row["answers"] for row in answers} == set(METHODS)
+    assert {row.get("refused_as") for row in answers} == {None, "contract", "version"}
+    for each in (rows, answers):
+        assert any(len(raw(row)) > 65536 for row in each), "more than a pipe holds"
+
+
+# What an SDK writes, and what the binary makes of it
+
+
+@pytest.mark.parametrize("row", SDKS)
+def test_a_line_of_an_sdk_is_read_refused_or_passed_over(row: Row) -> None:
+    items = LineDecoder().feed(raw(row) + b"\n")
+    if not items:
+        assert row["dropped"] is True
+        return
+    try:
+        request = read_request(items[0])
+    except RefusedError as error:
+        assert same({"code": error.code, "id": error.id}, row["refused_as"])
+        return
+    refused = row.get("refused_as", {})
+    if request.method == "coprocess/handshake":
+        assert mismatch(request.params) == refused.get("message", "")
+    elif refused:
+        with pytest.raises(BadTargetError):
+            read_target(request.params["target"])
+    if "reads_as" in row:
+        found = {"id": request.id, "method": request.method, "params": request.params}
+        assert same(found, row["reads_as"])
+
+
+@pytest.mark.parametrize("row", [row for row in SDKS if row.values[0].get("written", True)])
+def test_an_sdk_writes_these_very_bytes(row: Row) -> None:
+    """Ours does; others may order and escape as their language has it."""
+    request = {"jsonrpc": "2.0", **row["reads_as"]}
+    if not request["params"]:
+        del request["params"]
+    assert encode_line(request) == raw(row) + b"\n"
+
+
+# After a mismatch nothing else would be heard.
+LIFT = {
+    "jsonrpc": "2.0",
+    "id": "lift",
+    "method": "coprocess/handshake",
+    "params": {"protocol_version": COPROCESS_PROTOCOL_VERSION},
+}
+
+
+def talk(folder: Path, lines: list[bytes]) -> list[Any]:
+    """What a real binary, with a server that mirrors what it is asked, answers to all of them."""
+    words = ["exec", "--connection-server", "--server-command", shlex.join(MIRROR)]
+    done = subprocess.run(
+        [sys.executable, "-m", "mcptest", *words],
+        cwd=folder,
+        input=b"".join(line + b"\n" for line in lines),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    return [json.loads(line) for line in done.stdout.split(b"\n")[:-1]]
+
+
+def test_a_real_binary_answers_every_line_as_it_is_meant(tmp_path: Path) -> None:
+    rows = [row.values[0] for row in SDKS if not _says_goodbye(row.values[0])]
+    lines = [line for row in rows for line in (raw(row), encode_line(LIFT).rstrip())]
+    answers = iter(talk(tmp_path, lines))
+    for row in rows:
+        if "dropped" not in row:
+            _check_answer(row, next(answers))
+        assert next(answers)["id"] == "lift", row["name"]
+    assert list(answers) == []
+
+
+def _says_goodbye(row: Row) -> bool:
+    return bool(row.get("reads_as", {}).get("method") == "mcp.shutdown")
+
+
+def _check_answer(row: Row, answer: Any) -> None:
+    assert answer["jsonrpc"] == "2.0"
+    if "refused_as" in row:
+        wanted = row["refused_as"]
+        assert same([answer["id"], answer["error"]["code"]], [wanted["id"], wanted["code"]])
+        assert wanted.get("message", answer["error"]["message"]) == answer["error"]["message"]
+    else:
+        request = row["reads_as"]
+        assert same(answer["id"], request["id"]), row["name"]
+        assert same(answer["result"], _mirrored(request, answer["result"])), row["name"]
+
+
+def _mirrored(request: Row, result: Any) -> object:
+    """What a binary whose server is a mirror answers."""
+    method, params = request["method"], request["params"]
+    name = params.get("name", params.get("prompt"))
+    asked = {
+        "mcp.call": {"name": params.get("tool"), "arguments": params.get("arguments", {})},
+        "mcp.readResource": params,
+        "mcp.callPrompt": {"name": name}
+        | ({"arguments": params["arguments"]} if "arguments" in params else {}),
+    }
+    if method in asked:
+        return {"asked": asked[method]}
+    if method == "coprocess/handshake":
+        return {**result, "protocol_version": COPROCESS_PROTOCOL_VERSION}
+    if method == "mcp.initialize":
+        return {**result, "serverInfo": {"name": "mirror", "version": "1"}}
+    if method in ("mcp.listTools", "mcp.listResources"):
+        (key,) = {"mcp.listTools": ["tools"], "mcp.listResources": ["resources"]}[method]
+        return {key: [result[key][0]]}
+    if method == "mcp.reporter.flush":
+        return {"flushed": 0}
+    return {key: params[key] for key in ("mode", "enabled") if key in params}
+
+
+def test_a_real_binary_says_goodbye_as_it_is_written(tmp_path: Path) -> None:
+    goodbyes = [row.values[0] for row in SDKS if _says_goodbye(row.values[0])]
+    assert goodbyes
+    for row in goodbyes:
+        assert talk(tmp_path, [raw(row)]) == [
+            {"jsonrpc": "2.0", "id": row["reads_as"]["id"], "result": {}}
+        ]
+
+
+# What a binary writes, and what an SDK makes of it
+
+
+@pytest.fixture
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The fake binary in the place of ours; the script is to be written to this file."""
+    script = tmp_path / "script.json"
+    script.write_text("{}", encoding="utf-8")
+    monkeypatch.setenv("MCPTEST_BIN", shlex.join([sys.executable, "-S", "-E", str(FAKE)]))
+    monkeypatch.setenv("FAKE_BINARY_SCRIPT", str(script))
+    return script
+
+
+def play(script: Path, row: Row) -> Any:
+    """What our SDK makes of a frame that answers one of its requests."""
+    frame = {key: row[key] for key in ("frame", "frame_base64") if key in row}
+    script.write_text(json.dumps({"answers": {row["answers"]: frame}}), encoding="utf-8")
+    with Coprocess(["server"], timeout=PATIENCE_S) as coprocess:
+        coprocess.start()
+        for _ in range(2, row.get("waiting_for", 2)):
+            coprocess.request("mcp.reporter.flush")
+        if row["answers"] == "coprocess/handshake":
+            return {"protocol_version": 2, "binary_version": coprocess.binary_version}
+        return coprocess.request(row["answers"])
+
+
+@pytest.mark.parametrize("row", BINARIES)
+def test_a_line_of_a_binary_is_read_or_refused(row: Row, fake: Path) -> None:
+    reads_as = row.get("reads_as", {})
+    try:
+        result = play(fake, row)
+        verdict = read_verdict(result, 0.0) if row["answers"] == "mcp.call" else None
+    except _coprocess.VersionError as error:
+        assert row["refused_as"] == "version"
+        assert str(error) == row["message"].replace("{sdk}", "python")
+    except _coprocess.ContractError:
+        assert row["refused_as"] == "contract"
+    except _coprocess.RefusedError as error:
+        wanted = {"data": None, **reads_as["error"]}
+        found = {"code": error.code, "message": error.message, "data": error.data}
+        assert same(found, wanted)
+    else:
+        assert same(result, reads_as["result"])
+        wanted = row.get("verdict", {})
+        assert same({key: getattr(verdict, key) for key in wanted}, wanted)
+
+
+def test_every_result_of_a_call_in_the_theme_says_its_verdict() -> None:
+    rows = [row.values[0] for row in BINARIES if row.id and row.id.startswith("verdict: ")]
+    assert all(("verdict" in row) == ("reads_as" in row) for row in rows)
+    assert all(set(row["verdict"]) >= {"success", "data", "text", "error"} for row in rows[:1])
+
+
+# The fake binary
+
+
+def fake_session(script: Row, *lines: bytes, **files: Path) -> tuple[bytes, bytes, int]:
+    """What the fake binary says to these lines: stdout, stderr, and its status."""
+    file = files["folder"] / "script.json"
+    file.write_text(json.dumps(script), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-S", "-E", str(FAKE), "exec", "--connection-server"],
+        env={"FAKE_BINARY_SCRIPT": str(file), "FAKE_BINARY_HEARD": str(files["folder"] / "heard")},
+        input=b"".join(line + b"\n" for line in lines),
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    return done.stdout, done.stderr, done.returncode
+
+
+def line(method: str, id: object = 2) -> bytes:
+    return json.dumps({"jsonrpc": "2.0", "id": id, "method": method}).encode()
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ({"result": {"a": "ü"}}, '{"jsonrpc":"2.0","id":2,"result":{"a":"ü"}}\n'),
+        (
+            {"error": {"code": -32601, "message": "no"}},
+            '{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"no"}}\n',
+        ),
+        (
+            {"result": {}, "with": {"id": 99, "trace": 1}},
+            '{"jsonrpc":"2.0","id":99,"result":{},"trace":1}\n',
+        ),
+        ({"frame": "mcptest 1.0"}, "mcptest 1.0\n"),
+        ({"frame_base64": "YQ=="}, "a\n"),
+        ({"half": '{"jsonrpc"'}, '{"jsonrpc"'),
+        ({"golden": ["response", "goodbye"]}, '{"jsonrpc":"2.0","id":2,"result":{}}\n'),
+        ({"all": [{"half": "a"}, {"wait_ms": 1}, {"frame": "b"}, {"result": 1}]}, "ab\n{"),
+        ({"silence": True}, ""),
+    ],
+)
+def test_the_fake_binary_says_what_its_script_says(action: Row, said: str, tmp_path: Path) -> None:
+    out, err, status = fake_session(
+        {"answers": {"mcp.listTools": action}}, line("mcp.listTools"), folder=tmp_path
+    )
+    assert (err, status) == (b"", 0)
+    assert out.decode().startswith(said)
+    assert bool(out) == bool(said)
+
+
+def test_the_fake_binary_exits_when_it_is_told_to(tmp_path: Path) -> None:
+    script = {"answers": {"mcp.call": {"exit": 7, "stderr": "last words"}}}
+    assert fake_session(script, line("mcp.call"), line("mcp.call"), folder=tmp_path) == (
+        *(b"", b"last words", 7),
+    )
+
+
+def test_the_fake_binary_speaks_before_it_is_asked_and_notes_what_it_hears(
+    tmp_path: Path,
+) -> None:
+    script = {"before": [{"frame": "Welcome"}], "answers": {"*": [{"result": 1}, {"result": 2}]}}
+    lines = [line("a"), line("b"), line("c"), line("mcp.shutdown"), line("never read")]
+    out, _, status = fake_session(script, *lines, folder=tmp_path)
+    first, *answers = out.decode().splitlines()
+    assert (first, status) == ("Welcome", 0)
+    assert [json.loads(answer)["result"] for answer in answers] == [1, 2, 2, 2]
+    heard = (tmp_path / "heard").read_bytes().splitlines()
+    assert json.loads(heard[0]) == {"arguments": ["exec", "--connection-server"]}
+    assert heard[1:] == lines[:-1]
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        {"answer": {}},
+        {"answers": {"a": {}}},
+        {"answers": {"a": {"say": 1}}},
+        {"answers": {"a": {"result": 1, "error": {}}}},
+        {"answers": {"a": {"frame": "x", "with": {}}}},
+        {"answers": {"a": {"golden": ["response", "no such frame"]}}},
+    ],
+)
+def test_a_mistake_in_a_script_is_told(script: Row, tmp_path: Path) -> None:
+    out, err, status = fake_session(script, line("a"), folder=tmp_path)
+    assert (out, status) == (b"", 2)
+    assert err.startswith(b"fake_binary: ")
+
+
+def test_the_fake_binary_wants_to_be_started_like_the_real_one() -> None:
+    done = subprocess.run([FAKE, "run"], capture_output=True, timeout=PATIENCE_S, check=False)
+    assert (done.returncode, done.stdout) == (2, b"")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_without_a_script_the_fake_binary_answers_as_the_real_one(
+    method: str, tmp_path: Path
+) -> None:
+    """With the same members, and of the same types."""
+    rows = {row.values[0]["answers"]: row.values[0] for row in reversed(BINARIES[:])}
+    golden = {
+        row.values[0]["answers"]: row.values[0]["reads_as"]["result"]
+        for row in reversed(BINARIES)
+        if row.id and row.id.startswith("response: ")
+    }
+    assert method in rows
+    request = {"jsonrpc": "2.0", "id": 2, "method": method, "params": _some_params(method)}
+    out, _, _ = fake_session({}, json.dumps(request).encode(), folder=tmp_path)
+    answer = json.loads(out)
+    assert set(answer) == {"jsonrpc", "id", "result"}
+    assert set(golden[method]) <= set(answer["result"])
+    assert all(type(answer["result"][key]) is type(golden[method][key]) for key in golden[method])
+
+
+def _some_params(method: str) -> Row:
+    for row in SDKS:
+        request = row.values[0].get("reads_as", {})
+        if request.get("method") == method:
+            return dict(request["params"])
+    return {}
+
+
+# The version
+
+
+PINS = re.compile(r"(?i)\bcoprocess_?protocol_?version\b[^=\n]*=\s*(\d+)\b")
+
+
+def sdk_pins(folder: Path) -> dict[str, list[str]]:
+    """The versions that each SDK pins, by its folder: in its file named after the coprocess."""
+    found: dict[str, list[str]] = {}
+    for sdk in sorted(path for path in folder.glob("*") if path.is_dir()):
+        pins = found.setdefault(sdk.name, [])
+        for path in sorted(sdk.rglob("*")):
+            if path.is_file() and path.stem.strip("_").lower() == "coprocess":
+                pins += PINS.findall(path.read_text(encoding="utf-8"))
+    return found
+
+
+def test_the_version_is_the_same_wherever_it_stands() -> None:
+    version = str(COPROCESS_PROTOCOL_VERSION)
+    page = (ROOT / "docs" / "coprocess.md").read_text(encoding="utf-8")
+    assert re.findall(r"The protocol version is \*\*(.+?)\*\*\.", page) == [version]
+    for module in (protocol, _coprocess):
+        text = Path(str(module.__file__)).read_text(encoding="utf-8")
+        assert PINS.findall(text) == [version], module.__name__
+    assert sdk_pins(ROOT / "sdks") == dict.fromkeys(sdk_pins(ROOT / "sdks"), [version])
+    assert [path.name for path in CHANNEL.glob("v*")] == [f"v{version}"]
+    assert f"VERSION = {version}\n" in FAKE.read_text(encoding="utf-8")
+    for name in ("README.md", f"v{version}/README.md"):
+        heading = (CHANNEL / name).read_text(encoding="utf-8").splitlines()[0]
+        assert heading.endswith(f"version {version}"), name
+
+
+def test_every_sdk_of_the_repository_is_in_the_table_of_the_page() -> None:
+    page = (ROOT / "docs" / "coprocess.md").read_text(encoding="utf-8")
+    table = page.partition("## Versions")[2]
+    rows = re.findall(r"(?m)^\| (\w+)[^|]* \| v(\d+) \| `([^`]+)` \|$", table)
+    assert {name for name, _, _ in rows} == {"python", *sdk_pins(ROOT / "sdks")}
+    assert {version for _, version, _ in rows} == {str(COPROCESS_PROTOCOL_VERSION)}
+    assert all((ROOT / path).is_file() for _, _, path in rows)
+
+
+def test_a_pin_that_differs_or_is_missing_would_be_seen(tmp_path: Path) -> None:
+    sources = {
+        "go/coprocess.go": "const coprocessProtocolVersion = 3\n",
+        "rust/src/coprocess.rs": "pub const COPROCESS_PROTOCOL_VERSION: u32 = 2;\n",
+        "typescript/src/coprocess.ts": "export const COPROCESS_PROTOCOL_VERSION = 2;\n",
+        "jvm/src/Coprocess.java": "static final int COPROCESS_PROTOCOL_VERSION = 2;\n",
+        "dotnet/src/Coprocess.cs": "public const int CoprocessProtocolVersion = 2;\n",
+        "elixir/mix.exs": "nothing\n",
+    }
+    for name, text in sources.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    pins = {name: ["2"] for name in ("rust", "typescript", "jvm", "dotnet")}
+    assert sdk_pins(tmp_path) == {"go": ["3"], "elixir": [], **pins}
+
+
+@pytest.mark.parametrize("name", ["README.md", f"v{COPROCESS_PROTOCOL_VERSION}/README.md"])
+def test_every_link_of_a_readme_leads_somewhere(name: str) -> None:
+    readme = CHANNEL / name
+    targets = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", readme.read_text(encoding="utf-8"))
+    assert targets
+    assert [target for target in targets if not (readme.parent / target).exists()] == []

@@ -1,0 +1,283 @@
+"""The two pipes to an SDK: one request at a time, in order, and nobody waits for the wrong side."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import select
+import signal
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+import pytest
+
+from mcptest.coprocess import channel as channel_module
+from mcptest.coprocess.channel import Channel
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.framing import Frame
+from mcptest.wire.interrupts import Interrupts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PATIENCE_S = 20.0
+# More than a pipe holds.
+LARGE = b"x" * 300_000 + b"\n"
+
+
+class Sdk:
+    """The SDK's ends: what it writes to, and what it reads from."""
+
+    def __init__(self, writer: int, reader: int) -> None:
+        self.writer, self.reader = writer, reader
+
+    def write(self, text: bytes) -> None:
+        view = memoryview(text)
+        while view:
+            view = view[os.write(self.writer, view) :]
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, or less at the end; a failure when nothing comes at all."""
+        found = b""
+        while len(found) < size:
+            assert select.select([self.reader], [], [], PATIENCE_S)[0], "nothing comes"
+            chunk = os.read(self.reader, size - len(found))
+            if not chunk:
+                break
+            found += chunk
+        return found
+
+    def hang_up(self) -> None:
+        writer, self.writer = self.writer, -1
+        if writer >= 0:
+            os.close(writer)
+
+    def stop_reading(self) -> None:
+        reader, self.reader = self.reader, -1
+        if reader >= 0:
+            os.close(reader)
+
+
+@contextlib.contextmanager
+def connected(kind: str = "pipe") -> Iterator[tuple[Channel, Sdk]]:
+    if kind == "pipe":
+        (source, writer), (reader, sink) = os.pipe(), os.pipe()
+    else:
+        source, writer, sink, reader = (
+            end.detach() for _ in range(2) for end in socket.socketpair()
+        )
+    sdk = Sdk(writer, reader)
+    with Interrupts() as interrupts:
+        try:
+            yield Channel(source, sink, interrupts), sdk
+        finally:
+            sdk.hang_up()
+            sdk.stop_reading()
+            os.close(source)
+            os.close(sink)
+
+
+def value(item: object) -> object:
+    assert isinstance(item, Frame)
+    return item.value
+
+
+@pytest.fixture(params=["pipe", "socket"])
+def ends(request: pytest.FixtureRequest) -> Iterator[tuple[Channel, Sdk]]:
+    with connected(request.param) as both:
+        yield both
+
+
+# Order
+
+
+def test_requests_come_one_by_one_and_answers_go_out_before_the_next(
+    ends: tuple[Channel, Sdk],
+) -> None:
+    channel, sdk = ends
+    sdk.write(b"1\n2\n3\n")
+    for number, item in enumerate(channel.requests(), 1):
+        assert value(item) == number
+        if number > 1:
+            # The answer before is there although more was asked in the same breath.
+            assert sdk.read(2) == b"%d\n" % (number - 1)
+        channel.say(b"%d\n" % number)
+        if number == 3:
+            break
+    channel.finish()
+    assert sdk.read(2) == b"3\n"
+
+
+def test_the_end_of_input_ends_the_requests_after_the_last_line(
+    ends: tuple[Channel, Sdk],
+) -> None:
+    channel, sdk = ends
+    sdk.write(b"1\n2")
+    sdk.hang_up()
+    assert [value(item) for item in channel.requests()] == [1, 2]
+
+
+def test_empty_lines_are_no_requests(ends: tuple[Channel, Sdk]) -> None:
+    channel, sdk = ends
+    sdk.write(b"\n \r\n1\n\n")
+    sdk.hang_up()
+    assert [value(item) for item in channel.requests()] == [1]
+
+
+def test_all_answers_come_to_an_sdk_that_closes_its_input_and_reads_late(
+    ends: tuple[Channel, Sdk],
+) -> None:
+    channel, sdk = ends
+    sdk.write(b"1\n2\n3\n")
+    sdk.hang_up()
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(sdk.read(3 * len(LARGE))))
+    for item in channel.requests():
+        channel.say(LARGE)
+        if value(item) == 1:
+            reader.start()
+    reader.join(PATIENCE_S)
+    assert read == [LARGE * 3]
+
+
+def test_an_sdk_that_sends_on_before_it_reads_is_not_stuck(ends: tuple[Channel, Sdk]) -> None:
+    """Both directions are larger than their pipes: whoever waits for one of them waits for ever."""
+    channel, sdk = ends
+    request = b'"%s"\n' % (b"x" * 200_000)
+    read: list[bytes] = []
+
+    def ask_and_read() -> None:
+        sdk.write(request * 5)
+        sdk.hang_up()
+        read.append(sdk.read(5 * len(LARGE)))
+
+    other_side = threading.Thread(target=ask_and_read)
+    other_side.start()
+    for _ in channel.requests():
+        channel.say(LARGE)
+    other_side.join(PATIENCE_S)
+    assert read == [LARGE * 5]
+
+
+def test_an_sdk_that_never_reads_is_not_listened_to_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channel_module, "_MAX_HELD_BYTES", 1000)
+    with connected() as (channel, sdk):
+        os.set_blocking(sdk.writer, False)
+        sdk.write(b"1\n")
+        requests = channel.requests()
+        assert value(next(requests)) == 1
+        channel.say(LARGE)
+        waiting = threading.Thread(target=lambda: next(requests))
+        waiting.start()
+        # Its pipe fills up, since nobody takes more than a thousand bytes out of it.
+        poll = select.poll()
+        poll.register(sdk.writer, select.POLLOUT)
+        sent = 0
+        with contextlib.suppress(BlockingIOError):
+            while sent < 10_000_000 and poll.poll(1000):
+                sent += os.write(sdk.writer, b"2\n" * 1000)
+        assert sent < 1_000_000
+        assert sdk.read(len(LARGE)) == LARGE
+        waiting.join(PATIENCE_S)
+        assert not waiting.is_alive()
+
+
+# Leaving
+
+
+def test_an_sdk_that_has_left_is_noticed_while_a_server_is_busy(ends: tuple[Channel, Sdk]) -> None:
+    channel, sdk = ends
+    channel.heed_leaving()
+    sdk.hang_up()
+    channel.heed_leaving()
+    sdk.stop_reading()
+    with pytest.raises(InterruptedRunError, match="the SDK has left"):
+        channel.heed_leaving()
+
+
+def test_an_answer_for_nobody_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
+    channel, sdk = ends
+    sdk.write(b"1\n2\n")
+    requests = channel.requests()
+    next(requests)
+    sdk.stop_reading()
+    channel.say(b"1\n")
+    with pytest.raises(InterruptedRunError, match="the SDK has left"):
+        next(requests)
+
+
+def test_an_sdk_whose_input_somebody_else_holds_open_has_left_all_the_same(
+    ends: tuple[Channel, Sdk],
+) -> None:
+    channel, sdk = ends
+    sdk.stop_reading()
+    with pytest.raises(InterruptedRunError, match="the SDK has left"):
+        next(channel.requests())
+
+
+def test_an_sdk_that_ended_its_input_and_does_not_read_is_given_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channel_module, "_LAST_PATIENCE_S", 0.05)
+    with connected() as (channel, sdk):
+        sdk.write(b"1\n")
+        sdk.hang_up()
+        requests = channel.requests()
+        next(requests)
+        channel.say(LARGE)
+        with pytest.raises(InterruptedRunError, match="does not read any more"):
+            next(requests)
+
+
+def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) -> None:
+    path = tmp_path_factory.mktemp("out") / "answers"
+    source, writer = os.pipe()
+    sink = os.open(path, os.O_WRONLY | os.O_CREAT)
+    os.write(writer, b"1\n2\n")
+    os.close(writer)
+    try:
+        with Interrupts() as interrupts:
+            channel = Channel(source, sink, interrupts)
+            for _ in channel.requests():
+                channel.heed_leaving()
+                channel.say(LARGE)
+    finally:
+        os.close(source)
+        os.close(sink)
+    assert path.read_bytes() == LARGE * 2
+
+
+# Signals
+
+
+def test_a_signal_ends_the_wait_for_a_request(ends: tuple[Channel, Sdk]) -> None:
+    channel, _ = ends
+    signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(InterruptedRunError):
+        next(channel.requests())
+
+
+def test_a_signal_ends_the_wait_for_an_sdk_that_does_not_read() -> None:
+    with connected() as (channel, sdk):
+        sdk.write(b"1\n")
+        requests = channel.requests()
+        next(requests)
+        channel.say(LARGE)
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(InterruptedRunError):
+            next(requests)
+
+
+def test_the_pipes_are_left_as_they_were(ends: tuple[Channel, Sdk]) -> None:
+    """They may be shared with whoever started us, who does not expect them to be non-blocking."""
+    channel, sdk = ends
+    sdk.write(b"1\n")
+    sdk.hang_up()
+    for _ in channel.requests():
+        channel.say(b"1\n")
+    for fd in (channel._source, channel._sink):
+        assert not fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_NONBLOCK

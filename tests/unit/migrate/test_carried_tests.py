@@ -1,0 +1,278 @@
+"""Tests of Conductor files as entries of a suite: what is asserted, and what is left behind."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from migrating import calling, carried, conductor, left, suite_from
+
+CALL: dict[str, Any] = {"name": "t", "arguments": {"a": 1}}
+RAW: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CALL}
+
+
+def asserted(expect: dict[str, Any]) -> list[tuple[str, Any]]:
+    """The targets and matchers that come of an expectation."""
+    found = carried(calling(expect))["tools"][0]["expect"]
+    return [(each["target"], each["matcher"]) for each in found]
+
+
+def partly(value: object) -> dict[str, Any]:
+    return {"response": {"match:partial": {"result": value}}}
+
+
+def raw(request: dict[str, Any], response: Any = None) -> dict[str, Any]:
+    answer = response or {"jsonrpc": "2.0", "id": 1, "result": {}}
+    return {"request": request, "expect": {"response": answer}}
+
+
+def test_a_plain_result_is_compared_as_a_whole() -> None:
+    assert asserted({"response": {"result": {"a": [1, {}]}}}) == [
+        ("result", {"exact": {"a": [1, {}]}})
+    ]
+
+
+def test_around_a_pattern_nothing_may_be_left_over() -> None:
+    wish = {"content": [{"type": "text", "text": "match:contains:x"}], "isError": False}
+    assert asserted({"response": {"result": wish}}) == [
+        ("result", {"pattern": "count:2"}),
+        ("result.content", {"length": 1}),
+        ("result.content[0]", {"pattern": "count:2"}),
+        ("result.content[0].type", {"exact": "text"}),
+        ("result.content[0].text", {"contains": "x"}),
+        ("result.isError", {"exact": False}),
+    ]
+
+
+def test_of_a_part_only_what_is_written_is_asserted() -> None:
+    assert asserted(partly({"a": {"b": 1}, "c": [{"d": "match:uuid"}], "e": [], "f": {}})) == [
+        ("result.a", {"partial": {"b": 1}}),
+        ("result.c[0].d", {"pattern": "uuid"}),
+        ("result.e", {"type": "array"}),
+        ("result.f", {"type": "object"}),
+    ]
+
+
+def test_a_key_of_any_name_can_be_a_target() -> None:
+    assert asserted(partly({'a "b".c': "match:uuid", "*": "match:uuid"})) == [
+        ('result["a \\"b\\".c"]', {"pattern": "uuid"}),
+        ('result["*"]', {"pattern": "uuid"}),
+    ]
+
+
+def test_what_must_not_be_there_leaves_its_object_to_be_asserted() -> None:
+    assert asserted(partly({"a": {"b": "match:not:exists"}})) == [
+        ("result.a", {"type": "object"}),
+        ("result.a.b", {"exists": False}),
+    ]
+
+
+def test_what_must_not_be_so_may_be_absent_below_a_part() -> None:
+    either = {"any": [{"exists": False}, {"not": {"contains": "x"}}]}
+    assert asserted(partly({"a": 1, "b": "match:not:contains:x"})) == [
+        ("result.a", {"exact": 1}),
+        ("result.b", either),
+    ]
+
+
+def test_directives_become_words_paths_and_schemas() -> None:
+    assert asserted({"response": {"result": {"match:any": [1, "a"]}}}) == [
+        ("result", {"one-of": [1, "a"]})
+    ]
+    assert asserted({"response": {"result": {"match:any": [1, "match:uuid"]}}}) == [
+        ("result", {"any": [{"exact": 1}, {"pattern": "uuid"}]})
+    ]
+    pulled = {"match:extractField": "a.*.b", "value": ["x"]}
+    assert asserted({"response": {"result": pulled}}) == [("result.a[*].b", {"exact": ["x"]})]
+    assert asserted({"response": {"match:extractField": "result.a", "value": 1}}) == [
+        ("result.a", {"exact": 1})
+    ]
+    assert asserted(partly({"match:arrayElements": "match:type:string"})) == [
+        ("result", {"schema": {"type": "array", "items": {"type": "string"}}})
+    ]
+    assert asserted(partly({"match:not:crossField": "a < b"})) == [
+        ("result", {"pattern": "not:crossField:a < b"})
+    ]
+
+
+def test_directives_about_the_whole_answer_are_taken_apart() -> None:
+    both = [
+        {"match:partial": {"result": {"a": 1}}},
+        {"match:partial": {"error": "match:not:exists"}},
+    ]
+    assert asserted({"response": {"match:all": both}}) == [
+        ("result", {"partial": {"a": 1}}),
+        ("error", {"exists": False}),
+    ]
+    beside = {"match:partial": {"result": {"a": 1}}, "result": {"b": [2]}}
+    assert asserted({"response": beside}) == [
+        ("result", {"partial": {"a": 1}}),
+        ("result", {"partial": {"b": [2]}}),
+    ]
+
+
+def test_what_is_pulled_out_of_many_is_compared_as_one_array() -> None:
+    pulled = {"match:extractField": "a.*", "value": ["match:type:string"]}
+    items = {"type": "array", "minItems": 1, "prefixItems": [{"type": "string"}], "maxItems": 1}
+    assert asserted({"response": {"result": pulled}}) == [("result.a[*]", {"schema": items})]
+    part = {"match:extractField": "a.*", "value": {"match:partial": [{"b": "match:exists"}]}}
+    ((target, matcher),) = asserted({"response": {"result": part}})
+    assert (target, list(matcher)) == ("result.a[*]", ["schema"])
+
+
+def test_null_in_the_place_of_nothing_is_null() -> None:
+    assert asserted(partly(["match:not:exists", "match:not:contains:a"])) == [
+        ("result[0]", {"exact": None}),
+        ("result[1]", {"not": {"contains": "a"}}),
+    ]
+    either = {"match:any": ["match:not:exists", "a", {"match:partial": {"b": 1}}]}
+    assert asserted({"response": {"result": [either]}}) == [
+        ("result", {"length": 1}),
+        ("result[0]", {"any": [{"exact": None}, {"exact": "a"}, {"partial": {"b": 1}}]}),
+    ]
+
+
+def test_times_are_a_budget_and_an_assertion() -> None:
+    times = {"minResponseTime": "10ms", "maxResponseTime": "2.5s"}
+    entry = carried(calling({**partly({"a": 1}), "performance": times}))["tools"][0]
+    assert entry["expect"] == {
+        "assertions": [
+            {"target": "result", "matcher": {"partial": {"a": 1}}},
+            {"target": "duration_ms", "matcher": {"gte": 10}},
+        ],
+        "max_duration_ms": 2500,
+    }
+
+
+def test_a_test_that_only_takes_the_time_does_not_ask_for_success() -> None:
+    entry = carried(calling({"performance": {"maxResponseTime": 500}}))["tools"][0]
+    assert entry["expect"] == [{"target": "duration_ms", "matcher": {"lte": 500}}]
+
+
+def test_marks_are_kept() -> None:
+    marks = {"tags": ["a"], "skip": "later", "only": True, "timeout": "2s", "retries": 0}
+    entry = carried(calling(partly({"a": 1}), **marks))["tools"][0]
+    assert {key: entry[key] for key in marks} == marks
+    assert "skip" not in carried(calling(partly({"a": 1}), skip=False))["tools"][0]
+
+
+def test_short_forms_and_raw_requests_become_calls() -> None:
+    answered: dict[str, Any] = {"response": {"result": {}}}
+    resource = {"jsonrpc": "2.0", "id": "r", "method": "resources/read", "params": {"uri": "a:b"}}
+    prompt = {"jsonrpc": "2.0", "id": 2, "method": "prompts/get", "params": {"name": "p"}}
+    suite = carried(
+        raw(RAW),
+        {"resource": "c:d", "expect": answered},
+        raw(resource, {"jsonrpc": "2.0", "id": "r", "result": {}}),
+        {"prompt": "q", "arguments": {"a": "b"}, "expect": answered},
+        raw(prompt, {"jsonrpc": "match:exists", "id": "match:type:number", "result": {}}),
+    )
+    calls = [
+        [{key: entry[key] for key in ("tool", "uri", "prompt", "args") if key in entry}]
+        for lane in ("tools", "resources", "prompts")
+        for entry in suite[lane]
+    ]
+    assert calls == [
+        [{"tool": "t", "args": {"a": 1}}],
+        [{"uri": "c:d"}],
+        [{"uri": "a:b"}],
+        [{"prompt": "q", "args": {"a": "b"}}],
+        [{"prompt": "p"}],
+    ]
+
+
+def test_arguments_that_are_sent_all_the_same_are_noted() -> None:
+    found = suite_from(conductor(raw({**RAW, "params": {"name": "t"}})))
+    assert [(each.reason, each.is_loss) for each in found.remarks] == [
+        ('it is sent with "arguments": {}, which its request left out', False)
+    ]
+    assert found.carried == 1
+
+
+ENVELOPE = "its request has an envelope of its own"
+
+
+@pytest.mark.parametrize(
+    ("request_", "reason"),
+    [
+        ({**RAW, "method": "tools/list"}, "it sends tools/list, and a suite only calls tools"),
+        ({**RAW, "method": 5}, "it sends something else, and a suite only calls tools"),
+        ({**RAW, "trace": 1}, f'{ENVELOPE}, with "trace"'),
+        ({**RAW, "jsonrpc": "1.0"}, f'{ENVELOPE}, without jsonrpc "2.0"'),
+        ({**RAW, "id": 1.5}, "its request has an id that is neither text nor a whole number"),
+        ({**RAW, "params": {}}, 'its params have no "name"'),
+        ({**RAW, "params": [1]}, 'its params have no "name"'),
+        ({**RAW, "params": {"name": 5}}, 'the "name" in its params is no text'),
+        ({**RAW, "params": {**CALL, "_meta": {}}}, 'its params hold "_meta", which a suite never'),
+        ({**RAW, "params": {"name": "t", "arguments": 5}}, 'the "arguments" in its params are no'),
+        (
+            {**RAW, "method": "prompts/get"},
+            "what a prompt is given is text in a suite",
+        ),
+    ],
+)
+def test_a_request_that_no_suite_makes_is_left_behind(
+    request_: dict[str, Any], reason: str
+) -> None:
+    answer = {"jsonrpc": "2.0", "id": request_["id"], "result": {}}
+    (found,) = left(raw(request_, answer))
+    assert found.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("expect", "reason"),
+    [
+        ({"exitCode": 0}, "it expects an exit code, and a suite keeps its servers running"),
+        ({"response": "match:type:object"}, "a pattern stands for the whole answer"),
+        ({"response": {"match:any": [{"result": 1}]}}, "match:any is about the whole answer"),
+        ({"response": {"match:partial": {"id": "match:exists"}}}, "the answer will have"),
+        ({"response": {"match:partial": {"jsonrpc": "2.0"}}}, "it looks at the envelope of the"),
+        ({"response": {"match:partial": {"more": 1}}}, '"more" stands in the envelope'),
+        ({"response": {"jsonrpc": "2.0"}}, "no answer is without a result or an error"),
+        (partly({"a": {"match:any": [{"b": "match:uuid"}]}}), '"uuid" must hold of elements'),
+        (partly({"a": "match:not:type:null"}), "result.a: it may be absent but not null"),
+        (
+            partly({"match:extractField": "a.*", "value": {"match:extractField": "b", "value": 1}}),
+            "match:extractField looks into what another one has pulled out",
+        ),
+        ({"response": {"match:extractField": "id", "value": 1}}, "id stands in the envelope"),
+        ({"notifications": ["match:log"]}, "a method that is a pattern cannot be looked for"),
+        ({"stderr": "match:length:3"}, "stderr is looked at with the white space around it"),
+    ],
+)
+def test_an_expectation_that_no_suite_has_is_left_behind(
+    expect: dict[str, Any], reason: str
+) -> None:
+    (found,) = left(calling(expect))
+    assert found.startswith(reason)
+
+
+@pytest.mark.parametrize(
+    ("response", "reason"),
+    [
+        ({"jsonrpc": "2.0", "result": {}}, 'without "id" in what is expected, no answer is met'),
+        ({"jsonrpc": "2.0", "id": "match:type:string", "result": {}}, "the answer will have id 1"),
+        (
+            {"jsonrpc": "match:not:exists", "id": 1, "result": {}},
+            'the answer will have jsonrpc "2.0"',
+        ),
+    ],
+)
+def test_an_envelope_that_no_answer_has_is_left_behind(response: Any, reason: str) -> None:
+    (found,) = left(raw(RAW, response))
+    assert found.startswith(reason)
+
+
+def test_a_list_and_a_notification_are_left_behind() -> None:
+    listing = {"list": "tools", "expect": {"response": {"result": {}}}}
+    told = {"jsonrpc": "2.0", "method": "notifications/x"}
+    notice = {"request": told, "expect": {"stderr": "toBeEmpty"}}
+    assert left(listing, notice) == [
+        "it lists tools, and a suite only makes calls",
+        "it sends a notification, and a suite only makes calls",
+    ]
+
+
+def test_a_file_without_anything_to_carry_has_no_text() -> None:
+    found = suite_from(conductor({"list": "tools", "expect": {"response": {"result": {}}}}))
+    assert (found.text, found.carried, len(found.remarks)) == ("", 0, 1)

@@ -1,0 +1,213 @@
+"""What is found in a file, and the words for what stays with the command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcptest._collect import UNSUPPORTED_LANES, Collection, collect, lane_cli_hint, may_hold
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.formats.suite_lanes import COMMANDS
+
+SERVER = {"name": "notes", "command": "python3", "args": ["server.py"]}
+
+
+def conductor(folder: Path, *tests: dict[str, Any], **keys: Any) -> Collection:
+    """What is found in a Conductor file with these tests; JSON is YAML."""
+    file = folder / "a.test.mcp.yml"
+    suite = {"description": "a", "server": SERVER | keys, "tests": tests}
+    file.write_text(json.dumps(suite), encoding="utf-8")
+    return collect(str(file))
+
+
+def suite(folder: Path, **keys: Any) -> Collection:
+    file = folder / "mcptest.yaml"
+    servers = {"shop": {"command": ["python3", "server.py"]}}
+    file.write_text(json.dumps({"servers": servers, **keys}), encoding="utf-8")
+    return collect(str(file))
+
+
+def call(name: str, tool: str = "echo", **keys: Any) -> dict[str, Any]:
+    expect = keys.pop("expect", {"response": {"result": "match:type:object"}})
+    return {"it": name, "tool": tool, "expect": expect, **keys}
+
+
+def skips(found: Collection) -> dict[str, str]:
+    return {one.name: one.skip for one in found.tests}
+
+
+# Lanes
+
+
+@pytest.mark.parametrize(
+    ("lane", "command"),
+    [
+        ("agents", "mcptest run <suite>"),
+        ("compliance", "mcptest compliance run --from-suite <suite>"),
+        ("security", "mcptest run <suite>"),
+        ("evals", "mcptest eval <suite>"),
+    ],
+)
+def test_a_lane_is_left_to_its_command_in_the_words_of_every_sdk(lane: str, command: str) -> None:
+    hint = f'lane "{lane}" is not drivable over the SDK channel; run: {command}'
+    assert lane_cli_hint(lane) == hint
+    assert lane_cli_hint(lane, "a/mcptest.yaml") == hint.replace("<suite>", "a/mcptest.yaml")
+
+
+def test_these_are_the_lanes() -> None:
+    assert UNSUPPORTED_LANES == ("agents", "compliance", "security", "evals")
+
+
+LANES: dict[str, Any] = {
+    "agents": [{"name": "refunds", "prompt": "Refund A-17"}, {"name": "two", "prompt": "b"}],
+    "compliance": {"tests": ["ping", "initialize"]},
+    "security": {"scan": True},
+    "evals": [{"name": "tone", "prompt": "Say hi", "rubric": "friendly"}],
+}
+
+
+def test_each_lane_of_a_suite_is_one_entry_behind_the_tests(tmp_path: Path) -> None:
+    tools = [{"name": "echoes", "tool": "echo", "args": {"text": "hi"}}]
+    found = suite(tmp_path, **LANES, tools=tools)
+    names = [(one.server, one.name) for one in found.tests]
+    assert names[0] == ("shop", "echoes")
+    assert sorted(names[1:]) == sorted(("lanes", lane) for lane in UNSUPPORTED_LANES)
+    path = str(tmp_path / "mcptest.yaml")
+    hints = {lane: lane_cli_hint(lane, path) for lane in UNSUPPORTED_LANES}
+    assert skips(found) == {"echoes": "", **hints}
+
+
+def test_what_is_asked_of_a_whole_run_is_an_entry_as_well(tmp_path: Path) -> None:
+    found = suite(
+        tmp_path,
+        tools=[{"name": "echoes", "tool": "echo", "args": {"text": "hi"}}],
+        coverage={"tools": 100},
+    )
+    path = tmp_path / "mcptest.yaml"
+    why = f"gates are judged of a whole run; run: mcptest run {path}"
+    assert skips(found) == {"echoes": "", "gates": why}
+    found = conductor(tmp_path, call("a"), strictInvariants=True)
+    file = tmp_path / "a.test.mcp.yml"
+    why = f"strict invariants are judged of a whole run; run: mcptest run {file}"
+    assert skips(found) == {"a": "", "strict invariants": why}
+
+
+# Tests
+
+
+def test_tests_come_in_the_order_of_the_file_with_their_lines_and_tags(tmp_path: Path) -> None:
+    file = tmp_path / "a.test.mcp.yml"
+    file.write_text(
+        "description: a\nserver: {name: notes, command: python3, args: []}\ntests:\n"
+        "  - it: first\n    tool: echo\n    tags: [slow, net]\n"
+        "    expect: {response: {result: 'match:type:object'}}\n"
+        "  - it: second\n    tool: echo\n    expect: {response: {result: 'match:type:object'}}\n",
+        encoding="utf-8",
+    )
+    found = collect(str(file)).tests
+    assert [(one.server, one.name, one.line, one.tags) for one in found] == [
+        ("notes", "first", 4, ("slow", "net")),
+        ("notes", "second", 8, ()),
+    ]
+    assert all(one.spoken for one in found)
+
+
+def test_what_cannot_be_driven_names_the_reason_and_the_command(tmp_path: Path) -> None:
+    quiet = {"response": {"result": "match:type:object"}, "stderr": "toBeEmpty"}
+    found = conductor(tmp_path, call("fine"), call("quiet", expect=quiet))
+    file = tmp_path / "a.test.mcp.yml"
+    why = f"stderr is not visible over the SDK channel; run: mcptest run {file}"
+    assert skips(found) == {"fine": "", "quiet": why}
+
+
+def test_a_path_that_a_shell_would_split_is_quoted_in_the_command(tmp_path: Path) -> None:
+    folder = tmp_path / "my tests"
+    folder.mkdir()
+    quiet = {"response": {"result": "match:type:object"}, "stderr": "toBeEmpty"}
+    (skip,) = skips(conductor(folder, call("quiet", expect=quiet))).values()
+    assert skip.endswith(f"run: mcptest run '{folder / 'a.test.mcp.yml'}'")
+
+
+def test_what_needs_a_value_that_nobody_captures_here_is_left_to_the_command(
+    tmp_path: Path,
+) -> None:
+    loud = {"response": {"result": "match:type:object"}, "stderr": "toBeEmpty"}
+    found = conductor(
+        tmp_path,
+        call("keeps", expect=loud, capture={"id": "result.structuredContent.id"}),
+        call("keeps too", capture={"other": "result.structuredContent.id"}),
+        call("uses", arguments={"id": "${id}"}),
+        call("uses other", arguments={"id": "${other}"}),
+    )
+    seen = skips(found)
+    words = "it needs ${id}, and the test that captures it is not drivable over the SDK channel"
+    assert seen["uses"].startswith(f"{words}; run: mcptest run ")
+    assert seen["keeps too"] == seen["uses other"] == ""
+
+
+def test_a_test_that_the_file_skips_says_why(tmp_path: Path) -> None:
+    found = conductor(tmp_path, call("a", skip="not today"), call("b", skip=True), call("c"))
+    assert skips(found) == {"a": "not today", "b": "skipped in the file", "c": ""}
+
+
+def test_what_only_leaves_out_is_there_as_skipped(tmp_path: Path) -> None:
+    found = conductor(tmp_path, call("a", only=True), call("b"))
+    assert skips(found) == {"a": "", "b": "another test of this file says only"}
+    assert [each.code for each in found.warnings] == ["W002"]
+
+
+def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
+    bad = {"response": {"result": "match:containz:a"}}
+    with pytest.raises(FormatError) as caught:
+        conductor(tmp_path, call("a", expect=bad), call("b", typo=1))
+    assert [each.code for each in caught.value.diagnostics] == ["F012", "F006"]
+
+
+def test_a_file_without_a_server_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.test.mcp.yml"
+    file.write_text(json.dumps({"description": "a", "tests": [call("a")]}), encoding="utf-8")
+    with pytest.raises(UsageError, match="no server to test"):
+        collect(str(file))
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_ours"),
+    [
+        ("a.test.mcp.yml", "", True),
+        ("a.test.mcp.yaml", "", True),
+        ("a.cases.yaml", "", True),
+        ("a.cases.yml", "", True),
+        ("mcptest.yaml", "", True),
+        ("weather.mcptest.yml", "", True),
+        ("notmcptest.yml", "", False),
+        ("a.mcp.yml", "", False),
+        ("a_test.yaml", "# a contract\ncase: one\n", True),
+        ("a_test.yml", '"in_1": {}\n', True),
+        ("a_test.yml", "_server: {command: a}\n", True),
+        ("molecule_test.yml", "- hosts: all\n  in: 5\n", False),
+        ("b_test.yaml", "\xff", False),
+    ],
+)
+def test_a_file_is_ours_by_its_name_or_by_its_text(
+    tmp_path: Path, name: str, text: str, is_ours: bool
+) -> None:
+    (tmp_path / name).write_text(text, encoding="latin-1")
+    assert may_hold(str(tmp_path / name)) is is_ours
+
+
+def test_a_file_that_cannot_be_looked_into_is_nobodys(tmp_path: Path) -> None:
+    assert may_hold(str(tmp_path / "gone_test.yaml")) is False
+
+
+def test_no_lane_of_suites_is_missing_here() -> None:
+    """Another lane would be dropped without a word."""
+    assert set(COMMANDS) == set(UNSUPPORTED_LANES)
+    for lane, command in COMMANDS.items():
+        assert lane_cli_hint(lane).endswith(f"; run: {command} <suite>")
