@@ -110,7 +110,7 @@ class McptestFile(pytest.File):
         drivers = _drivers(self.config)
         for suite, spec in collection.suites:
             drivers.expect(suite, spec)
-        yield Group.of(self, "mcptest", collection.tests)
+        yield McptestGroup.of(self, "mcptest", collection.tests)
 
     def _read(self) -> Collection:
         from mcptest._collect import collect  # noqa: PLC0415  # as above
@@ -137,14 +137,14 @@ class McptestFile(pytest.File):
             _drivers(self.config).finish_file(file)
 
 
-class Group(pytest.Collector):
+class McptestGroup(pytest.Collector):
     """The tests of a file, or of one server in it: so `FILE::mcptest::SERVER::TEST` finds one."""
 
     tests: Sequence[Collected] = ()
 
     @classmethod
-    def of(cls, parent: pytest.Collector, name: str, tests: Sequence[Collected]) -> Group:
-        group: Group = cls.from_parent(parent, name=name)
+    def of(cls, parent: pytest.Collector, name: str, tests: Sequence[Collected]) -> McptestGroup:
+        group: McptestGroup = cls.from_parent(parent, name=name)
         group.tests = tests
         return group
 
@@ -156,7 +156,7 @@ class Group(pytest.Collector):
             for one in self.tests:
                 servers.setdefault(one.server, []).append(one)
             for server, tests in servers.items():
-                yield Group.of(self, visible(server), tests)
+                yield McptestGroup.of(self, visible(server), tests)
             return
         seen: dict[str, int] = {}
         for one in self.tests:
@@ -172,7 +172,7 @@ class McptestItem(pytest.Item):
     following: pytest.Item | None = None
 
     @classmethod
-    def of(cls, parent: Group, name: str, collected: Collected) -> McptestItem:
+    def of(cls, parent: McptestGroup, name: str, collected: Collected) -> McptestItem:
         item: McptestItem = cls.from_parent(parent, name=name)
         item.collected = collected
         item.add_marker("mcptest")
@@ -240,7 +240,7 @@ class McptestItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        return self.path, max(0, self.collected.line - 1), self.name
+        return self.path, max(0, self.collected.line - 1), self.nodeid.partition("::")[2]
 
     def teardown(self) -> None:
         _drivers(self.config).finish_case(self.collected.suite, self.collected.spec)

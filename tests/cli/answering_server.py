@@ -1,8 +1,8 @@
 """A server that answers with what a file says: its first argument, a JSON object by name of call.
 
 Each call has a list of answers, and the second argument says which of them is given; where there
-is none of that number, it is the first one. An answer has a `result` or an `error`, and beside it may
-have `stderr` to write, `notify` to send and `wait_s` to wait before.
+is none of that number, it is the first one. An answer has a `result` or an `error`, and it may
+have `stderr` to write, `notify` to send and `wait_s` to wait before that.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def answer(method: str, params: dict[str, Any]) -> dict[str, Any]:
     if method not in KEYS:
         return {"result": {}}
     known = ANSWERS[params[KEYS[method]]]
-    found = known[WHICH if WHICH < len(known) else 0]
+    found = known[WHICH if len(known) > WHICH else 0]
     time.sleep(found.get("wait_s", 0))
     sys.stderr.write(found.get("stderr", ""))
     sys.stderr.flush()

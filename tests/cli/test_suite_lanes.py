@@ -110,7 +110,7 @@ def test_an_invariant_that_the_calls_of_a_suite_show_broken_fails_the_check(tmp_
     assert mismatch["path"] == "INV-005"
     assert "neither a content array nor a structuredContent object" in mismatch["message"]
     assert mismatch["expected"].startswith("a successful tools/call result carries")
-    assert mismatch["actual"] == {"times": 1, "first_in_exchange": 2}
+    assert mismatch["actual"] == {"times": 1, "first_in_exchange": 3}
     assert ended.code == 1
 
 

@@ -41,27 +41,28 @@ ALL_PROMPTS = [{"name": "p", "prompt": "greet", "tags": ["most"]}]
 
 
 @pytest.mark.parametrize(
-    ("coverage", "words", "code", "gates"),
+    ("coverage", "resources", "code", "gates"),
     [
-        ({"resources": 100, "prompts": 100}, (), 0, []),
+        ({"resources": 100, "prompts": 100}, 2, 0, []),
         (
             {"resources": 51, "prompts": 100},
-            ("--tag", "most"),
+            1,
             6,
             [
                 "coverage of resources is 50.0 %, and the suite asks for 51 %; unused: memo://b",
             ],
         ),
-        ({"resources": 50}, ("--tag", "most"), 0, []),
-        ({"total": 16}, (), 6, None),
-        ({"total": 15}, (), 0, []),
+        ({"resources": 50}, 1, 0, []),
+        ({"total": 16}, 2, 6, None),
+        ({"total": 15}, 2, 0, []),
     ],
 )
 def test_coverage_of_each_kind_is_a_gate(
-    coverage: Keys, words: tuple[str, ...], code: int, gates: list[str] | None, tmp_path: Path
+    coverage: Keys, resources: int, code: int, gates: list[str] | None, tmp_path: Path
 ) -> None:
-    suite = {"coverage": coverage, "resources": ALL_RESOURCES, "prompts": ALL_PROMPTS}
-    ended = run_suite(tmp_path, suite, *words)
+    read = ALL_RESOURCES[:resources]
+    suite = {"coverage": coverage, "resources": read, "prompts": ALL_PROMPTS}
+    ended = run_suite(tmp_path, suite)
     report = ended.report()
     assert (ended.code, report["summary"]["failed"]) == (code, 0)
     if gates is None:
@@ -69,6 +70,12 @@ def test_coverage_of_each_kind_is_a_gate(
         assert gate.startswith("coverage of all offers is 15.7 %, and the suite asks for 16 %; ")
     else:
         assert report["gates"] == gates
+
+
+def test_part_of_the_tests_misses_no_gate(tmp_path: Path) -> None:
+    suite = {"coverage": {"resources": 100}, "resources": ALL_RESOURCES, "prompts": ALL_PROMPTS}
+    ended = run_suite(tmp_path, suite, "--tag", "most")
+    assert (ended.code, ended.report()["gates"]) == (0, [])
 
 
 def test_coverage_is_of_all_servers_of_the_suite(tmp_path: Path) -> None:

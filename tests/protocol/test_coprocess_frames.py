@@ -120,24 +120,30 @@ def test_every_method_meaning_and_code_is_there() -> None:
 
 @pytest.mark.parametrize("row", SDKS)
 def test_a_line_of_an_sdk_is_read_refused_or_passed_over(row: Row) -> None:
-    items = LineDecoder().feed(raw(row) + b"\n")
+    assert same(heard_by_binary(raw(row)), meaning_of(row))
+
+
+def meaning_of(row: Row) -> Row:
+    return {key: row[key] for key in ("reads_as", "refused_as", "dropped") if key in row}
+
+
+def heard_by_binary(line: bytes) -> Row:
+    """What a line means to our side of the protocol, as a row has it."""
+    items = LineDecoder().feed(line + b"\n")
     if not items:
-        assert row["dropped"] is True
-        return
+        return {"dropped": True}
     try:
         request = read_request(items[0])
     except RefusedError as error:
-        assert same({"code": error.code, "id": error.id}, row["refused_as"])
-        return
-    refused = row.get("refused_as", {})
-    if request.method == "coprocess/handshake":
-        assert mismatch(request.params) == refused.get("message", "")
-    elif refused:
-        with pytest.raises(BadTargetError):
-            read_target(request.params["target"])
-    if "reads_as" in row:
-        found = {"id": request.id, "method": request.method, "params": request.params}
-        assert same(found, row["reads_as"])
+        return {"refused_as": {"code": error.code, "id": error.id}}
+    params = request.params
+    if request.method == "coprocess/handshake" and (words := mismatch(params)):
+        return {"refused_as": {"code": -32602, "id": request.id, "message": words}}
+    try:
+        read_target(params.get("target", "file:none"))
+    except BadTargetError:
+        return {"refused_as": {"code": -32602, "id": request.id}}
+    return {"reads_as": {"id": request.id, "method": request.method, "params": params}}
 
 
 @pytest.mark.parametrize("row", [row for row in SDKS if row.values[0].get("written", True)])
@@ -261,29 +267,38 @@ def play(script: Path, row: Row) -> Any:
 
 @pytest.mark.parametrize("row", BINARIES)
 def test_a_line_of_a_binary_is_read_or_refused(row: Row, fake: Path) -> None:
-    reads_as = row.get("reads_as", {})
+    wanted = {
+        key: row[key] for key in ("reads_as", "verdict", "refused_as", "message") if key in row
+    }
+    if "message" in wanted:
+        wanted["message"] = row["message"].replace("{sdk}", "python")
+    found = heard_by_sdk(fake, row)
+    assert same({key: found.get(key) for key in wanted}, wanted)
+
+
+def heard_by_sdk(script: Path, row: Row) -> Row:
+    """What a line means to our SDK, as a row has it."""
+    id = row.get("waiting_for", 2)
     try:
-        result = play(fake, row)
+        result = play(script, row)
         verdict = read_verdict(result, 0.0) if row["answers"] == "mcp.call" else None
     except _coprocess.VersionError as error:
-        assert row["refused_as"] == "version"
-        assert str(error) == row["message"].replace("{sdk}", "python")
+        return {"refused_as": "version", "message": str(error)}
     except _coprocess.ContractError:
-        assert row["refused_as"] == "contract"
+        return {"refused_as": "contract"}
     except _coprocess.RefusedError as error:
-        wanted = {"data": None, **reads_as["error"]}
-        found = {"code": error.code, "message": error.message, "data": error.data}
-        assert same(found, wanted)
-    else:
-        assert same(result, reads_as["result"])
-        wanted = row.get("verdict", {})
-        assert same({key: getattr(verdict, key) for key in wanted}, wanted)
+        said: Row = {"code": error.code, "message": error.message}
+        has_data = "data" in row["reads_as"]["error"]
+        return {"reads_as": {"id": id, "error": said | ({"data": error.data} if has_data else {})}}
+    fields = {key: getattr(verdict, key) for key in row.get("verdict", {})}
+    return {"reads_as": {"id": id, "result": result}, "verdict": fields}
 
 
-def test_every_result_of_a_call_in_the_theme_says_its_verdict() -> None:
-    rows = [row.values[0] for row in BINARIES if row.id and row.id.startswith("verdict: ")]
+def test_every_result_in_the_theme_of_verdicts_says_its_verdict() -> None:
+    rows = [row.values[0] for row in BINARIES if str(row.id).startswith("verdict: ")]
     assert all(("verdict" in row) == ("reads_as" in row) for row in rows)
-    assert all(set(row["verdict"]) >= {"success", "data", "text", "error"} for row in rows[:1])
+    verdicts = [row["verdict"] for row in rows if "verdict" in row]
+    assert all(set(each) >= {"success", "data", "text", "error"} for each in verdicts)
 
 
 # The fake binary
@@ -385,27 +400,19 @@ def test_without_a_script_the_fake_binary_answers_as_the_real_one(
     method: str, tmp_path: Path
 ) -> None:
     """With the same members, and of the same types."""
-    rows = {row.values[0]["answers"]: row.values[0] for row in reversed(BINARIES[:])}
-    golden = {
-        row.values[0]["answers"]: row.values[0]["reads_as"]["result"]
-        for row in reversed(BINARIES)
-        if row.id and row.id.startswith("response: ")
-    }
-    assert method in rows
+    responses = [row.values[0] for row in BINARIES if str(row.id).startswith("response: ")]
+    golden = next(row["reads_as"]["result"] for row in responses if row["answers"] == method)
     request = {"jsonrpc": "2.0", "id": 2, "method": method, "params": _some_params(method)}
     out, _, _ = fake_session({}, json.dumps(request).encode(), folder=tmp_path)
     answer = json.loads(out)
     assert set(answer) == {"jsonrpc", "id", "result"}
-    assert set(golden[method]) <= set(answer["result"])
-    assert all(type(answer["result"][key]) is type(golden[method][key]) for key in golden[method])
+    assert golden.keys() <= answer["result"].keys()
+    assert all(type(answer["result"][key]) is type(golden[key]) for key in golden)
 
 
 def _some_params(method: str) -> Row:
-    for row in SDKS:
-        request = row.values[0].get("reads_as", {})
-        if request.get("method") == method:
-            return dict(request["params"])
-    return {}
+    requests = [row.values[0]["reads_as"] for row in SDKS if "reads_as" in row.values[0]]
+    return next(dict(each["params"]) for each in requests if each["method"] == method)
 
 
 # The version
@@ -432,7 +439,8 @@ def test_the_version_is_the_same_wherever_it_stands() -> None:
     for module in (protocol, _coprocess):
         text = Path(str(module.__file__)).read_text(encoding="utf-8")
         assert PINS.findall(text) == [version], module.__name__
-    assert sdk_pins(ROOT / "sdks") == dict.fromkeys(sdk_pins(ROOT / "sdks"), [version])
+    pins = sdk_pins(ROOT / "sdks")
+    assert pins == {name: [version] for name in pins}
     assert [path.name for path in CHANNEL.glob("v*")] == [f"v{version}"]
     assert f"VERSION = {version}\n" in FAKE.read_text(encoding="utf-8")
     for name in ("README.md", f"v{version}/README.md"):

@@ -157,7 +157,7 @@ COMMAND = Command(
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="how the server is started, for files that do not say so",
+            help="how the server is started; default: as the files say, or a config beside them",
         ),
         Option(
             names=("--server-command",),

@@ -39,7 +39,7 @@ _SELECTION = (
     Option(
         names=("--format",),
         value="NAME",
-        help="read all files as conductor, cases or suite; default: by their names, else by their text",
+        help="read all files as conductor, cases or suite; default: by name, else by their text",
     ),
     Option(
         names=("--shard",),

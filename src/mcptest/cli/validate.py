@@ -76,7 +76,7 @@ COMMAND = Command(
         Option(
             names=("--format",),
             value="NAME",
-            help="read all files as conductor, cases or suite; default: by their names, else their text",
+            help="read all files as conductor, cases or suite; default: by name, else text",
         ),
     ),
     examples=("mcptest validate tests/", "mcptest validate tests/ --json"),

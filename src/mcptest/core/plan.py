@@ -138,6 +138,13 @@ class Expectation(Record):
     max_tokens: int | None = None
 
     @property
+    def is_timed(self) -> bool:
+        """Whether it matters how long the answer takes."""
+        return self.performance is not None or any(
+            assertion.steps[0] == "duration_ms" for assertion in self.assertions
+        )
+
+    @property
     def wants_notifications(self) -> bool:
         """Whether what the server says on its own is looked at."""
         return bool(self.notifications) or any(
@@ -216,7 +223,8 @@ class Gates(Record):
 class Suite(Record):
     """One file of cases, or those of it that need one server.
 
-    `server` is set when the file brings its own. `gates` and `parallel` are of the whole file.
+    `server` is set when the file brings its own. `gates` and `parallel` are of the whole file;
+    `home` is the file that imports it, or itself.
     """
 
     name: str
@@ -226,3 +234,4 @@ class Suite(Record):
     server: ServerSpec | None = None
     gates: Gates | None = None
     parallel: int | None = None
+    home: str = ""

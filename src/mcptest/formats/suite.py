@@ -183,6 +183,7 @@ class _Loader:
                 server=self._servers[server].but(secrets=secrets),
                 gates=self._gates,
                 parallel=parallel if isinstance(parallel, int) else None,
+                home=self._parts[0].file,
             )
             for server, cases in by_server.items()
             if server in self._servers

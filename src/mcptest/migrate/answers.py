@@ -183,6 +183,9 @@ class AnswerReader:
             self._assert(steps, {"exact": value})
         elif not value:
             self._assert(steps, {"type": "object" if isinstance(value, dict) else "array"})
+        elif isinstance(value, dict) and _is_only_a_way(value) and EVERY not in steps:
+            ((key, inner),) = value.items()
+            self._plain(inner, (*steps, key), leniency)
         else:
             self._assert(steps, {"partial": value})
             if leniency == "objects":
@@ -293,6 +296,11 @@ def _no_other_keys(value: dict[str, object]) -> Matcher:
     if any(may_be_absent(inner, "") for inner in value.values()):
         return {"schema": {"propertyNames": {"enum": list(value)}}}
     return {"pattern": f"count:{len(value)}"}
+
+
+def _is_only_a_way(value: dict[str, object]) -> bool:
+    """Whether an object has one key, which is a longer path as well."""
+    return len(value) == 1 and not next(iter(value)).isdecimal()
 
 
 def _has_objects(value: object) -> bool:

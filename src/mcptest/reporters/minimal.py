@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.kinds import FATAL
 from mcptest.core.visible import shorten, visible
 from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import Collected
@@ -40,6 +41,9 @@ class MinimalReporter(Collected):
         for suite, result in self.not_run():
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
             yield f"NOT RUN {place_of(suite, result)} {name_of(result)}: {reason}"
+        for finding in self.finished.findings:
+            if finding.kind in FATAL:
+                yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
         for gate in self.finished.missed_gates:
             yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
         if self.finished.fault is not None:

@@ -87,6 +87,10 @@ class SavedPart:
                 raise _wrong(f"{self._at(name)}[{number}]", "a text", item)
         return tuple(map(str, items))
 
+    def lists(self) -> dict[str, tuple[str, ...]]:
+        """All members, each a list of texts."""
+        return {name: self.texts(name) for name in self.members}
+
     def part(self, name: str) -> SavedPart:
         return SavedPart(self._value(name, None), self._at(name))
 

@@ -29,6 +29,7 @@ from mcptest.core.outcome import (
     LogLine,
     Mismatch,
 )
+from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.shown import counted, shown
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
@@ -97,8 +98,14 @@ def _run(report: SavedPart) -> Collected:
         broken_rules=report.texts("broken_rules"),
         not_run=_not_run(report, run),
         may_leave_out=report.flag("not_run_allowed", default=False),
+        snapshots=_snapshots(report.part("snapshots")) if report.has("snapshots") else None,
     )
     return run
+
+
+def _snapshots(part: SavedPart) -> SnapshotReport:
+    names = [name for name, _ in SnapshotReport().fields() if part.has(name)]
+    return SnapshotReport(**{name: part.part(name).lists() for name in names})
 
 
 def _not_run(report: SavedPart, run: Collected) -> int:

@@ -50,7 +50,8 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
     if expectation.exit_code is not None:
         yield from _judge_exit(expectation.exit_code, reply.exit_code)
     if expectation.performance:
-        yield from _judge_performance(expectation.performance, reply.elapsed_s)
+        key = "max_duration_ms" if expectation.assertions else "performance.maxResponseTime"
+        yield from _judge_performance(expectation.performance, reply.elapsed_s, key)
     if expectation.notifications:
         yield from judge_notifications(expectation.notifications, reply.notifications)
     if expectation.assertions or expectation.max_tokens:
@@ -111,11 +112,11 @@ def _judge_exit(wanted: int, code: int | None) -> Iterator[Mismatch]:
         yield Mismatch(path="exitCode", expected=wanted, actual=code, message="differs")
 
 
-def _judge_performance(wanted: Performance, elapsed_s: float) -> Iterator[Mismatch]:
+def _judge_performance(wanted: Performance, elapsed_s: float, key: str) -> Iterator[Mismatch]:
     took_ms = round(elapsed_s * 1000, 3)
     if wanted.max_response_s is not None and elapsed_s > wanted.max_response_s:
         yield Mismatch(
-            path="performance.maxResponseTime",
+            path=key,
             expected=round(wanted.max_response_s * 1000, 3),
             actual=took_ms,
             message=f"the answer took {took_ms:g} ms; at most "

@@ -76,6 +76,7 @@ class Plan(Record):
     plugins: PluginDesk | None = None
     snapshots: Snapshots | None = None
     is_whole: bool = True
+    is_partial: bool = False
 
     @property
     def total(self) -> int:
@@ -100,7 +101,10 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     # Where the command line names the server, what files say of theirs need not be complete.
     is_named = bool(wanted.server_command or wanted.config)
     known = Unneeded(environment) if is_named else environment
-    suites = _load_all(find_suites(wanted.paths), known, mistakes, warnings, wanted.format, shelf)
+    files = find_suites(wanted.paths)
+    # A suite says more of the environment than how its servers are started.
+    shelf.environment = environment
+    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf)
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
@@ -112,6 +116,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         plugins=shelf.desk,
         snapshots=shelf.snapshots,
         is_whole=wanted.is_whole,
+        is_partial=wanted.selection != Selection(),
     )
     if shelf.snapshots and plan.secrets:
         shelf.snapshots.redact = redactor(plan.secrets)
@@ -184,7 +189,7 @@ def _load(
     from mcptest.formats.suite import SuiteContext, load_suite  # noqa: PLC0415
 
     context = SuiteContext(
-        environment=environment,
+        environment=environment if shelf.environment is None else shelf.environment,
         folder=os.path.abspath(os.path.dirname(file)),
         read_beside=read_beside,
         registry_with=lambda plugins: shelf.registry_with(file, plugins),

@@ -40,6 +40,7 @@ class Performer:
         self._outputs: Outputs | None = None
         self._folder = ""
         self._keeps_times = False
+        self._is_suite = False
         self._times: list[float] = []
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
@@ -52,6 +53,7 @@ class Performer:
         self._folder = os.path.dirname(suite.file)
         # Only those who are measured by them want to know.
         self._keeps_times = bool(suite.gates and suite.gates.performance)
+        self._is_suite = suite.format == "suite"
 
     def prepare(self, case: Case, spec: ServerSpec) -> None:
         """Have the server ready that the case needs; ServerError when there is none."""
@@ -86,6 +88,9 @@ class Performer:
 
     def _whole(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """One try, and whatever must follow it."""
+        if self._is_suite:
+            # There, what was captured belongs to the test it was captured in.
+            self._values = {}
         result = self._attempt(case, spec, following)
         if not case.teardown:
             return result
@@ -107,6 +112,8 @@ class Performer:
                 step = self._filled(written_step)
                 server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
+                if self._is_suite and not server.has_begun:
+                    self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
                 reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
                 reply, mismatches = weighed(server, step.expectation, reply)
@@ -130,7 +137,7 @@ class Performer:
         self._keeper.passed()
         # A log is taken, here as where something broke, before anything else is said.
         log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
-        if following and following.steps:
+        if following and following.steps and not self._keeps_times:
             self._keeper.send_ahead(following.steps[0])
         return CaseResult(
             name=case.name,
@@ -169,11 +176,14 @@ class Performer:
 
     def _output_of(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with the structured output of a tool, by its own schema."""
+        return self._known_outputs().judge(server, tool, reply)
+
+    def _known_outputs(self) -> Outputs:
         if self._outputs is None:
             from mcptest.runner.outputs import Outputs  # noqa: PLC0415  # as above
 
             self._outputs = Outputs()
-        return self._outputs.judge(server, tool, reply)
+        return self._outputs
 
     def _talks(self) -> Conversations:
         if self._conversations is None:

@@ -52,7 +52,8 @@ def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
             f"shard {shard.number} of {shard.count} has no file: there are {count} in all"
         )
     chosen = [_chosen(suite, selection) for suite in mine]
-    selected = [_narrowed(suite) for suite in chosen if suite.cases]
+    alone = {suite.file for suite in chosen if any(case.only for case in suite.cases)}
+    selected = [_narrowed(suite, alone) for suite in chosen if suite.cases]
     if not selected:
         raise NothingSelectedError(_nothing(mine, selection))
     return selected
@@ -82,12 +83,10 @@ def _is_wanted(case: Case, suite: Suite, selection: Selection) -> bool:
     return not set(selection.skip_tags) & set(case.tags)
 
 
-def _narrowed(suite: Suite) -> Suite:
-    if not any(case.only for case in suite.cases):
+def _narrowed(suite: Suite, alone: set[str]) -> Suite:
+    if suite.file not in alone:
         return suite
-    cases = [
-        case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases
-    ]
+    cases = [case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases]
     return suite.but(cases=tuple(cases))
 
 

@@ -156,7 +156,7 @@ class Server:
         A server needs some time to wake up and answer: it is spent on telling what the step
         before brought. Nothing is sent that could turn out differently for it.
         """
-        if _awaits_answer(step) and not (step.expectation.performance or self._inbox.is_broken):
+        if _awaits_answer(step) and not (step.expectation.is_timed or self._inbox.is_broken):
             self._begun = self._begin(step)
 
     @property

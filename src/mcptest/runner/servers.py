@@ -69,7 +69,7 @@ class Servers:
         """
         if not (self._told and self._wanted.server_command) or suite.server is None:
             return None
-        names = {each.server.name for each in suites if each.file == suite.file and each.server}
+        names = {each.server.name for each in suites if each.home == suite.home and each.server}
         if len(names) > 1:
             message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
             raise UsageError(f"--server-command names one server, and {message}")

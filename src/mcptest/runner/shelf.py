@@ -9,7 +9,7 @@ from mcptest.matching.builtins import builtin_registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from mcptest.core.plan import PluginSpec
     from mcptest.core.snapshots import SnapshotMode
@@ -35,6 +35,8 @@ class Shelf:
         self._found: list[Matcher] | None = None
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
+        # What suites know of the environment, where that is more than others do.
+        self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
         self.snapshots: Snapshots | None = None
 

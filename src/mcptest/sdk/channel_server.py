@@ -33,7 +33,9 @@ __all__ = ["ChannelKeeper", "ChannelServer"]
 # What the binary takes for itself when it is the one to give up.
 _SLACK_S = 15.0
 
-# The ids of the binary's own requests mean nothing to anybody.
+# How the ids of requests begin that no test has written.
+_OWN = "mcptest-"
+# Those of the binary mean nothing to anybody.
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 # After so many deaths in a row without a passing test the server is given up.
@@ -53,6 +55,9 @@ class ChannelServer:
         self.launcher = launcher
         self.findings = _Findings()
         self.is_usable = True
+        # What the server said it can do.
+        self.capabilities: object = {}
+        self._begun: Step | None = None
         self._limit_s = limit_s
         timeout_s = limit_s + spec.startup_timeout_s + _SLACK_S
         self._coprocess = Coprocess(spec=spec, timeout=timeout_s, call_timeout=limit_s)
@@ -60,9 +65,10 @@ class ChannelServer:
     def open(self) -> None:
         """Start it, and have it shake hands."""
         try:
-            self._coprocess.request("mcp.initialize")
+            hello = self._coprocess.request("mcp.initialize")
         except (UpstreamError, UpstreamGoneError) as error:
             raise ServerError(self._fault(error).but(effect="definite")) from None
+        self.capabilities = hello.get("capabilities") if isinstance(hello, dict) else {}
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Ask what the step asks, and wait for the answer."""
@@ -82,32 +88,31 @@ class ChannelServer:
         return Reply(message=message, elapsed_s=time.monotonic() - began, stderr="", size=size)
 
     def _asked(self, step: Step, timeout_s: float) -> object:
-        # Who is to wait longer than it may take here waits here, else the binary tells more.
-        limit_s = timeout_s if timeout_s < self._limit_s else self._limit_s + _SLACK_S
-        try:
+        # The binary tells more when it gives up, and the server lives on; it has one limit for
+        # all. What nobody wrote, such as asking for the tools, may take as long.
+        is_own = isinstance(step.id, str) and step.id.startswith(_OWN)
+        is_short = timeout_s < self._limit_s and not is_own
+        limit_s = timeout_s if is_short else self._limit_s + _SLACK_S
+        begun, self._begun = self._begun, None
+        if begun is step:
             return self._coprocess.finish(step, limit_s)
-        except LookupError:
-            word, params = asked_by(step)
-            return self._coprocess.request(word, params, timeout=limit_s)
+        word, params = asked_by(step)
+        return self._coprocess.request(word, params, timeout=limit_s)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the next step is under way already."""
+        return self._begun is not None
 
     def send_ahead(self, step: Step) -> None:
         """Have the next request under way while there is something else to do."""
         try:
             word, params = asked_by(step)
             self._coprocess.begin(word, params, step)
+            self._begun = step
         except (NotDrivableError, CoprocessError):
             # Whoever performs the step is told.
             return
-
-    def ask(self, method: str, params: Message, limit_s: float) -> Message:
-        """What the server lists, for those who hold answers against its own schemas."""
-        assert method == "tools/list", "nothing else is asked"
-        try:
-            return {"result": self._coprocess.request("mcp.listTools", timeout=limit_s + _SLACK_S)}
-        except UpstreamError as error:
-            return {"error": error.data}
-        except UpstreamGoneError as error:
-            raise ServerError(self._fault(error)) from None
 
     def close(self) -> None:
         self.is_usable = False

@@ -32,12 +32,15 @@ def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
 
     def serve() -> None:
         caller, _ = listener.accept()
-        with caller:
-            caller.recv(1 << 16)
-            with contextlib.suppress(OSError):
-                caller.sendall(said)
+        caller.settimeout(PATIENCE_S)
+        with caller, contextlib.suppress(OSError):
+            caller.sendall(said)
             if then_silent:
                 is_over.wait(PATIENCE_S)
+            # Whoever closes with something unread in hand breaks the connection off.
+            caller.shutdown(socket.SHUT_WR)
+            while caller.recv(1 << 16):
+                pass
 
     thread = threading.Thread(target=serve)
     thread.start()

@@ -45,11 +45,13 @@ def test_around_a_pattern_nothing_may_be_left_over() -> None:
 
 
 def test_of_a_part_only_what_is_written_is_asserted() -> None:
-    assert asserted(partly({"a": {"b": 1}, "c": [{"d": "match:uuid"}], "e": [], "f": {}})) == [
-        ("result.a", {"partial": {"b": 1}}),
+    wish = {"a": {"b": 1, "0": 2}, "c": [{"d": "match:uuid"}], "e": [], "f": {}, "g": {"0": 1}}
+    assert asserted(partly(wish)) == [
+        ("result.a", {"partial": {"b": 1, "0": 2}}),
         ("result.c[0].d", {"pattern": "uuid"}),
         ("result.e", {"type": "array"}),
         ("result.f", {"type": "object"}),
+        ("result.g", {"partial": {"0": 1}}),
     ]
 
 
@@ -101,13 +103,13 @@ def test_directives_about_the_whole_answer_are_taken_apart() -> None:
         {"match:partial": {"error": "match:not:exists"}},
     ]
     assert asserted({"response": {"match:all": both}}) == [
-        ("result", {"partial": {"a": 1}}),
+        ("result.a", {"exact": 1}),
         ("error", {"exists": False}),
     ]
     beside = {"match:partial": {"result": {"a": 1}}, "result": {"b": [2]}}
     assert asserted({"response": beside}) == [
-        ("result", {"partial": {"a": 1}}),
-        ("result", {"partial": {"b": [2]}}),
+        ("result.a", {"exact": 1}),
+        ("result.b", {"partial": [2]}),
     ]
 
 
@@ -137,7 +139,7 @@ def test_times_are_a_budget_and_an_assertion() -> None:
     entry = carried(calling({**partly({"a": 1}), "performance": times}))["tools"][0]
     assert entry["expect"] == {
         "assertions": [
-            {"target": "result", "matcher": {"partial": {"a": 1}}},
+            {"target": "result.a", "matcher": {"exact": 1}},
             {"target": "duration_ms", "matcher": {"gte": 10}},
         ],
         "max_duration_ms": 2500,

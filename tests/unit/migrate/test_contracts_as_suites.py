@@ -42,10 +42,11 @@ def reasons(text: str) -> list[str]:
 
 
 def test_objects_may_have_more_and_arrays_may_not() -> None:
-    assert asserted('{"a": {"b": 1}}') == [("result", {"partial": {"a": {"b": 1}}})]
+    assert asserted('{"a": {"b": 1, "c": 2}}') == [("result.a", {"partial": {"b": 1, "c": 2}})]
+    assert asserted('{"a": {"b": 1}}') == [("result.a.b", {"exact": 1})]
     assert asserted("[1, [2]]") == [("result", {"exact": [1, [2]]})]
     assert asserted('{"a": [{"b": []}]}') == [
-        ("result", {"partial": {"a": [{"b": []}]}}),
+        ("result.a", {"partial": [{"b": []}]}),
         ("result.a", {"length": 1}),
         ("result.a[0].b", {"length": 0}),
     ]
