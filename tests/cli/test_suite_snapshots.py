@@ -130,7 +130,8 @@ def test_a_terminal_is_told_what_became_of_them(tmp_path: Path) -> None:
     first = mcptest(tmp_path, "run", CI="")
     assert "2 snapshots written" in first.out
     write(tmp_path, "greets")
-    assert "1 stale snapshot of mcptest.yaml: leaves > result" in mcptest(tmp_path, "run", CI="").out
+    second = mcptest(tmp_path, "run", CI="")
+    assert "1 stale snapshot of mcptest.yaml: leaves > result" in second.out
 
 
 def test_a_snapshot_file_that_is_no_good_is_a_mistake_before_anything_runs(tmp_path: Path) -> None:

@@ -81,6 +81,8 @@ def _gather(value: Any, texts: list[str]) -> None:
     kind = type(value)
     if kind is str:
         texts.append(value)
+    elif isinstance(value, Record):
+        _gather_fields(value, texts)
     elif kind is dict:
         texts += value
         for inner in value.values():
@@ -92,14 +94,13 @@ def _gather(value: Any, texts: list[str]) -> None:
         texts.append(str(value))
     elif kind is bytes:
         texts.append(value.decode("utf-8", "surrogateescape"))
-    elif isinstance(value, Record):
-        _gather_fields(value, texts)
 
 
 def _gather_fields(record: Record, texts: list[str]) -> None:
     for name, value in vars(record).items():
-        if type(value) is str and name not in _OUR_WORDS:
-            texts.append(value)
+        if type(value) is str:
+            if name not in _OUR_WORDS:
+                texts.append(value)
         elif value and _is_from_outside(name, value):
             _gather(value, texts)
 

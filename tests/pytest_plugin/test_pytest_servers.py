@@ -1,0 +1,320 @@
+"""The servers behind the tests of files: how they are started, shared, replaced and told of."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sessions import (
+    SERVER,
+    SERVERS,
+    call,
+    pytest_in,
+    statuses,
+    text,
+    write_conductor,
+    write_suite,
+)
+
+SECRET = "s3cr3t-of-the-house"
+
+
+def counts(name: str, number: int) -> dict[str, Any]:
+    """A test that wants to be the so manieth call of its server."""
+    return call(name, "count", text(str(number)))
+
+
+# Sharing
+
+
+def test_one_server_is_shared_by_all_files_that_name_it(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 2))
+    write_conductor(tmp_path / "b.test.mcp.yml", counts("c", 3))
+    assert pytest_in(tmp_path).summary == "3 passed"
+
+
+def test_a_file_can_have_a_server_of_its_own(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        file = tmp_path / f"{name}.test.mcp.yml"
+        write_conductor(file, counts(f"{name}1", 1), counts(f"{name}2", 2), isolation="file")
+    assert pytest_in(tmp_path).summary == "4 passed"
+
+
+def test_a_test_can_have_a_server_of_its_own(tmp_path: Path) -> None:
+    flaky = call("c", "flaky", text("ok"), arguments={"until": 2}, retries=1)
+    file = tmp_path / "a.test.mcp.yml"
+    write_conductor(file, counts("a", 1), counts("b", 1), flaky, counts("d", 1), isolation="test")
+    assert pytest_in(tmp_path).summary == "4 passed"
+
+
+def test_a_case_file_has_a_server_of_its_own(tmp_path: Path) -> None:
+    params = {"name": "count", "arguments": {}}
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    answer = {"jsonrpc": "2.0", "id": 1, "result": text("1")}
+    head = {"_server": {"command": SERVER[0], "args": SERVER[1:]}}
+    for name in ("a", "b"):
+        case = head | {"case": name, "in": asked, "out": answer}
+        (tmp_path / f"{name}.cases.yaml").write_text(json.dumps(case), encoding="utf-8")
+    assert pytest_in(tmp_path).summary == "2 passed"
+
+
+def test_each_server_of_a_suite_gets_its_own_tests(tmp_path: Path) -> None:
+    servers = {name: {"command": [*SERVER, name]} for name in ("one", "two")}
+    matcher = {"exact": "1"}
+    expect = [{"target": "result.content[0].text", "matcher": matcher}]
+    tools = [
+        {"name": f"counts {name}", "tool": "count", "server": name, "expect": expect}
+        for name in servers
+    ]
+    write_suite(tmp_path / "mcptest.yaml", servers=servers, tools=tools)
+    ended = pytest_in(tmp_path, "-v")
+    assert ended.summary == "2 passed"
+    assert "mcptest.yaml::mcptest::two::counts two PASSED" in ended.out
+
+
+def test_of_many_servers_only_some_are_kept_and_one_that_comes_back_is_fresh(
+    tmp_path: Path,
+) -> None:
+    for number in range(6):
+        file = tmp_path / f"{number}.test.mcp.yml"
+        write_conductor(file, counts(f"of {number}", 1), name=f"server {number}")
+    write_conductor(tmp_path / "7.test.mcp.yml", counts("again", 1), name="server 0")
+    write_conductor(tmp_path / "8.test.mcp.yml", counts("kept", 2), name="server 5")
+    ended = pytest_in(tmp_path)
+    assert ended.summary == "8 passed"
+    assert "again: a fresh server was started: others were needed meanwhile" in ended.out
+
+
+# Starting
+
+
+def test_a_server_is_started_as_its_config_says(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        call("folder", "cwd", text(str(tmp_path / "place"))),
+        call("variable", "env", text("Ærø ${X}"), arguments={"name": "TOWN"}),
+        call("ours", "env", text("unset"), arguments={"name": "OURS"}),
+        call("revision", "hello", text("2024-11-05"), arguments={"key": "protocolVersion"}),
+        cwd="place",
+        env={"TOWN": "Ærø ${DOLLAR}"},
+        inheritEnv=False,
+        readyPattern="^ready$",
+        protocolVersion="2024-11-05",
+    )
+    ended = pytest_in(tmp_path, OURS="seen", DOLLAR="${X}")
+    assert ended.summary == "4 passed", ended.out
+
+
+def test_the_clients_script_is_played(tmp_path: Path) -> None:
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        call(
+            "roots", "ask", text("match:contains:file:///here"), arguments={"method": "roots/list"}
+        ),
+        call(
+            "first",
+            "ask",
+            text("match:contains:decline"),
+            arguments={"method": "elicitation/create"},
+        ),
+        call(
+            "second",
+            "ask",
+            text("match:contains:accept"),
+            arguments={"method": "elicitation/create"},
+        ),
+        client={"roots": ["file:///here"], "elicitation": ["decline", {"action": "accept"}]},
+    )
+    assert pytest_in(tmp_path).summary == "3 passed"
+
+
+def test_a_server_that_never_says_that_it_is_ready_is_told(tmp_path: Path) -> None:
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        counts("a", 1),
+        counts("b", 1),
+        readyPattern="^ready$",
+        startupTimeout=300,
+        env={"SDK_MODE": "unready"},
+    )
+    ended = pytest_in(tmp_path)
+    assert ended.summary == "2 failed"
+    assert "handshake_timeout: the server did not write '^ready$' to stderr" in ended.out
+
+
+def test_a_server_that_does_not_start_fails_every_test_with_what_it_said(tmp_path: Path) -> None:
+    broken = {"SDK_MODE": "exit"}
+    write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 1), env=broken)
+    write_conductor(tmp_path / "b.test.mcp.yml", counts("c", 1))
+    ended = pytest_in(tmp_path)
+    assert ended.summary == "2 failed, 1 passed"
+    assert ended.out.count("| this server does not want to start") == 2
+    assert "effect" not in ended.out
+
+
+def test_a_program_that_is_not_there_is_named(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), command="no-such-program", args=[])
+    ended = pytest_in(tmp_path)
+    assert "spawn_failed: cannot start 'no-such-program'" in ended.out
+
+
+def test_a_binary_of_another_version_fails_every_test_with_the_side_to_upgrade(
+    tmp_path: Path,
+) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 2))
+    odd = f"{sys.executable} -S -E {SERVERS / 'odd_binary.py'} '[{{\"hello\": 3}}]'"
+    ended = pytest_in(tmp_path, MCPTEST_BIN=odd)
+    assert ended.summary == "2 failed"
+    words = "mcptest binary speaks coprocess v3; this SDK needs v2. Upgrade the python SDK"
+    assert ended.out.count(f"VersionError: {words}") >= 2
+    assert "Traceback" not in ended.out
+
+
+# Dying
+
+
+def test_a_server_that_dies_fails_its_test_and_the_next_one_gets_a_fresh_one(
+    tmp_path: Path,
+) -> None:
+    dies = call("dies", "die", arguments={"words": "out of luck"})
+    write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), dies, counts("b", 1))
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"a": "passed", "dies": "failed", "b": "passed"}
+    assert "exited_during_call: the server ended (exit status 3)" in ended.out
+    assert "| last words: out of luck" in ended.out
+    assert "effect    unknown: the call may have done its work all the same" in ended.out
+    fresh = "a fresh server was started: the test before ended in exited_during_call"
+    assert f"::b: {fresh}" in ended.out
+
+
+def test_a_server_that_always_dies_is_given_up_until_the_next_file(tmp_path: Path) -> None:
+    dies = [call(f"d{number}", "die") for number in range(5)]
+    write_conductor(tmp_path / "a.test.mcp.yml", *dies)
+    write_conductor(tmp_path / "b.test.mcp.yml", counts("fresh", 1))
+    ended = pytest_in(tmp_path, "-v")
+    assert ended.summary == "5 failed, 1 passed"
+    assert ended.out.count("not run: the server failed 3 times in a row") >= 2
+    assert statuses(ended)["fresh"] == "passed"
+
+
+# Time
+
+
+def test_a_call_that_takes_too_long_is_an_error_and_the_server_is_kept(tmp_path: Path) -> None:
+    hangs = call("slow", "slow", arguments={"ms": 1600})
+    write_conductor(tmp_path / "a.test.mcp.yml", hangs, counts("after", 2), timeout=1500)
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"slow": "failed", "after": "passed"}
+    assert "timeout: no answer to tools/call" in ended.out
+    assert "within 1.5 s" in ended.out
+
+
+@pytest.mark.parametrize("config_ms", [60_000, 200])
+def test_a_test_can_have_a_limit_of_its_own(tmp_path: Path, config_ms: int) -> None:
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        call("short", "hang", timeout=300),
+        call("long", "slow", arguments={"ms": 500}, timeout=30_000),
+        timeout=config_ms,
+    )
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"short": "failed", "long": "passed"}
+    assert "timeout: no answer to tools/call within 0.3 s" in ended.out
+
+
+def test_how_long_an_answer_took_is_looked_at(tmp_path: Path) -> None:
+    def timed(name: str, limit: str) -> dict[str, Any]:
+        test = call(name, "slow", arguments={"ms": 300})
+        test["expect"]["performance"] = {"maxResponseTime": limit}
+        return test
+
+    write_conductor(
+        tmp_path / "a.test.mcp.yml", counts("a", 1), timed("b", "100ms"), timed("c", "30s")
+    )
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"a": "passed", "b": "failed", "c": "passed"}
+    assert "performance.maxResponseTime: the answer took" in ended.out
+
+
+def test_a_pattern_that_never_ends_is_an_error_of_its_test(tmp_path: Path) -> None:
+    words = {"text": "a" * 40 + "b"}
+    slow = call("endless", "echo", text("match:regex:^(a+)+$"), arguments=words)
+    write_conductor(tmp_path / "a.test.mcp.yml", slow, counts("after", 2))
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"endless": "failed", "after": "passed"}
+    assert "pattern_too_slow" in ended.out
+
+
+def test_a_schema_is_looked_at_in_good_time(tmp_path: Path) -> None:
+    """In a process of its own, which needs what a run has."""
+    wanted = {"content": {"match:jsonSchema": {"type": "array", "minItems": 1}}}
+    wrong = {"content": {"match:jsonSchema": {"type": "array", "minItems": 2}}}
+    write_conductor(
+        tmp_path / "a.test.mcp.yml", call("right", "count", wanted), call("wrong", "count", wrong)
+    )
+    ended = pytest_in(tmp_path, "-v", "-W", "error")
+    assert statuses(ended) == {"right": "passed", "wrong": "failed"}
+
+
+# Secrets
+
+
+def test_a_secret_reaches_the_server_and_nothing_that_is_shown(tmp_path: Path) -> None:
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        call("has it", "env", text(f"match:contains:{SECRET[:6]}"), arguments={"name": "TOKEN"}),
+        call("shows it", "env", text("nothing"), arguments={"name": "TOKEN"}),
+        call("says it", "die", arguments={"words": SECRET}),
+        call("takes it", "slow", arguments={"ms": 0}),
+        env={"TOKEN": "Bearer ${HOUSE_TOKEN}"},
+    )
+    ended = pytest_in(tmp_path, "-vv", "--junitxml", "report.xml", HOUSE_TOKEN=SECRET)
+    assert ended.summary == "2 failed, 2 passed"
+    report = (tmp_path / "report.xml").read_text(encoding="utf-8")
+    for shown in (ended.out, ended.err, report):
+        # What the file itself says is the file's own affair.
+        assert SECRET not in shown.replace(f'"words":"{SECRET}"', "").replace(
+            f'\\"words\\":\\"{SECRET}\\"', ""
+        )
+    assert "***" in ended.out
+
+
+# Between two tests
+
+
+HOOKS = """
+def pytest_runtest_setup(item):
+    with open("order.txt", "a") as file:
+        file.write(f"setup {item.name}\\n")
+"""
+
+
+def test_nothing_is_sent_ahead_where_somebody_prepares_tests(tmp_path: Path) -> None:
+    """The next request must not overtake what a conftest does before its test."""
+    (tmp_path / "conftest.py").write_text(HOOKS, encoding="utf-8")
+    order = tmp_path / "order.txt"
+    program = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    message = json.loads(line)\n"
+        "    if 'id' not in message: continue\n"
+        "    params = message.get('params', {})\n"
+        f"    if params.get('name'): open({str(order)!r}, 'a').write(params['name'] + '\\n')\n"
+        "    result = {'protocolVersion': '2025-11-25', 'capabilities': {},\n"
+        "              'serverInfo': {'name': 'a', 'version': '1'}, 'content': []}\n"
+        "    print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)\n"
+    )
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        *(call(name, name) for name in ("one", "two", "three")),
+        command=sys.executable,
+        args=["-c", program],
+    )
+    assert pytest_in(tmp_path).summary == "3 passed"
+    assert order.read_text(encoding="utf-8").split() == (
+        "setup one one setup two two setup three three".split()
+    )
