@@ -172,7 +172,8 @@ class Coprocess:
             if peer.is_running and not self._broken:
                 goodbye = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
                 peer.send(encode_line(goodbye))
-            peer.close(_FAREWELL_S)
+            # Whoever is busy with something that nobody waits for any more is not waited for.
+            peer.close(_FAREWELL_S if self._ahead is None else _SLICE_S)
 
     def __enter__(self) -> Coprocess:
         return self

@@ -31,6 +31,7 @@ _IS_ALONE = pytest.StashKey[bool]()
 _SCOPES = ("session", "package", "module", "class", "function")
 _COLUMNS = 100
 _NOTE = "mcptest_note"
+_APART = "--dist loadfile of pytest-xdist keeps the tests of a file in one process"
 
 # Marks that do something; a tag of that name only names.
 _RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"])
@@ -225,6 +226,9 @@ class McptestItem(pytest.Item):
     def _told(self, result: CaseResult) -> str:
         from mcptest.reporters.failure_text import render_result  # noqa: PLC0415  # failures only
 
+        is_worker = hasattr(self.config, "workerinput")
+        if is_worker and result.fault and result.fault.kind == "missing_capture":
+            result = result.but(notes=(*result.notes, _APART))
         lines = render_result(
             result,
             columns=_COLUMNS,

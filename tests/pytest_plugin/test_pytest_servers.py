@@ -251,10 +251,13 @@ def test_a_pattern_that_never_ends_is_an_error_of_its_test(tmp_path: Path) -> No
 
 def test_a_schema_is_looked_at_in_good_time(tmp_path: Path) -> None:
     """In a process of its own, which needs what a run has."""
-    wanted = {"content": {"match:jsonSchema": {"type": "array", "minItems": 1}}}
-    wrong = {"content": {"match:jsonSchema": {"type": "array", "minItems": 2}}}
+    for name, least in (("right", 1), ("wrong", 2)):
+        schema = {"type": "array", "minItems": least}
+        (tmp_path / f"{name}.json").write_text(json.dumps(schema), encoding="utf-8")
     write_conductor(
-        tmp_path / "a.test.mcp.yml", call("right", "count", wanted), call("wrong", "count", wrong)
+        tmp_path / "a.test.mcp.yml",
+        call("right", "count", {"content": "match:jsonSchema:right.json"}),
+        call("wrong", "count", {"content": "match:jsonSchema:wrong.json"}),
     )
     ended = pytest_in(tmp_path, "-v", "-W", "error")
     assert statuses(ended) == {"right": "passed", "wrong": "failed"}
@@ -280,7 +283,7 @@ def test_a_secret_reaches_the_server_and_nothing_that_is_shown(tmp_path: Path) -
         assert SECRET not in shown.replace(f'"words":"{SECRET}"', "").replace(
             f'\\"words\\":\\"{SECRET}\\"', ""
         )
-    assert "***" in ended.out
+    assert "[secret]" in ended.out
 
 
 # Between two tests
@@ -293,21 +296,25 @@ def pytest_runtest_setup(item):
 """
 
 
+PROGRAM = """
+import json, sys
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    name = message.get("params", {{}}).get("name")
+    if name: open({path!r}, "a").write(name + "\\n")
+    info = {{"name": "a", "version": "1"}}
+    hello = {{"protocolVersion": "2025-11-25", "capabilities": {{}}, "serverInfo": info}}
+    answer = {{"jsonrpc": "2.0", "id": message["id"], "result": hello | {{"content": []}}}}
+    print(json.dumps(answer), flush=True)
+"""
+
+
 def test_nothing_is_sent_ahead_where_somebody_prepares_tests(tmp_path: Path) -> None:
     """The next request must not overtake what a conftest does before its test."""
     (tmp_path / "conftest.py").write_text(HOOKS, encoding="utf-8")
     order = tmp_path / "order.txt"
-    program = (
-        "import json, sys\n"
-        "for line in sys.stdin:\n"
-        "    message = json.loads(line)\n"
-        "    if 'id' not in message: continue\n"
-        "    params = message.get('params', {})\n"
-        f"    if params.get('name'): open({str(order)!r}, 'a').write(params['name'] + '\\n')\n"
-        "    result = {'protocolVersion': '2025-11-25', 'capabilities': {},\n"
-        "              'serverInfo': {'name': 'a', 'version': '1'}, 'content': []}\n"
-        "    print(json.dumps({'jsonrpc': '2.0', 'id': message['id'], 'result': result}), flush=True)\n"
-    )
+    program = PROGRAM.format(path=str(order))
     write_conductor(
         tmp_path / "a.test.mcp.yml",
         *(call(name, name) for name in ("one", "two", "three")),
@@ -315,6 +322,5 @@ def test_nothing_is_sent_ahead_where_somebody_prepares_tests(tmp_path: Path) -> 
         args=["-c", program],
     )
     assert pytest_in(tmp_path).summary == "3 passed"
-    assert order.read_text(encoding="utf-8").split() == (
-        "setup one one setup two two setup three three".split()
-    )
+    words = order.read_text(encoding="utf-8").splitlines()
+    assert words == ["setup one", "one", "setup two", "two", "setup three", "three"]

@@ -15,7 +15,7 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any, TextIO
 
 __all__ = [
@@ -99,7 +99,7 @@ def complain(text: str) -> None:
 class _Blanked:
     """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker."""
 
-    def __init__(self, stream: TextIO, secrets: Iterable[str]) -> None:
+    def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
         self._stream = stream
         self._redact = redactor(secrets)
 
@@ -110,9 +110,10 @@ class _Blanked:
         return getattr(self._stream, name)
 
 
-def hide_secrets(secrets: Iterable[str]) -> None:
+def hide_secrets(secrets: Sequence[str]) -> None:
     """From here on nothing that is said on standard error holds any of these."""
-    sys.stderr = _Blanked(sys.stderr, secrets)
+    if secrets:
+        sys.stderr = _Blanked(sys.stderr, secrets)
 
 
 def _open_closed_streams() -> None:

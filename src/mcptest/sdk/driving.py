@@ -102,15 +102,14 @@ class Drivers:
         return keeper
 
     def _make_room(self, wanted: ChannelKeeper) -> None:
-        """Stop whoever was not used for longest, when too many run."""
-        if self._keepers[-1][1] is wanted:
-            return
-        mine = next(pair for pair in self._keepers if pair[1] is wanted)
-        self._keepers.remove(mine)
-        self._keepers.append(mine)
-        running = [keeper for _, keeper in self._keepers if keeper.is_running]
-        for keeper in running[: len(running) - _MOST_RUNNING + (not wanted.is_running)]:
-            if keeper is not wanted:
+        """Stop whoever was not used for longest, when too many would run."""
+        if self._keepers[-1][1] is not wanted:
+            mine = next(pair for pair in self._keepers if pair[1] is wanted)
+            self._keepers.remove(mine)
+            self._keepers.append(mine)
+        if not wanted.is_running:
+            running = [keeper for _, keeper in self._keepers if keeper.is_running]
+            for keeper in running[: max(0, len(running) + 1 - _MOST_RUNNING)]:
                 keeper.rest("others were needed meanwhile")
 
 
