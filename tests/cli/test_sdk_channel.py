@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
 import sys
 import time
 from collections.abc import Callable
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scripted_binary import ENOUGH, SILENCE, hello, scripted
 
 import mcptest
 from mcptest import _coprocess
@@ -31,8 +30,7 @@ from mcptest.core.errors import UsageError
 
 SERVERS = Path(__file__).parent.parent / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
-ODD = [sys.executable, "-S", "-E", str(SERVERS / "odd_binary.py")]
-HELLO = {"hello": 2}
+HELLO = hello(2)
 
 # What fails at the handshake must not take long; this leaves room for a busy machine.
 SOON_S = 10.0
@@ -41,11 +39,12 @@ Speak = Callable[..., Coprocess]
 
 
 @pytest.fixture
-def odd(monkeypatch: pytest.MonkeyPatch) -> Speak:
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Speak:
     """A coprocess whose binary answers what a script says."""
 
     def speak(*script: object, timeout: float = 30.0) -> Coprocess:
-        monkeypatch.setenv("MCPTEST_BIN", shlex.join([*ODD, json.dumps(script)]))
+        for name, value in scripted(tmp_path, *script).items():
+            monkeypatch.setenv(name, value)
         return Coprocess(SERVER, timeout=timeout)
 
     return speak
@@ -172,7 +171,7 @@ def test_a_binary_that_reports_another_version_is_not_used(
     odd: Speak, theirs: int, advice: str
 ) -> None:
     words = f"mcptest binary speaks coprocess v{theirs}; this SDK needs v2. {advice}"
-    assert failure(odd({"hello": theirs}), VersionError) == words
+    assert failure(odd(hello(theirs)), VersionError) == words
 
 
 def test_a_binary_that_does_not_know_the_handshake_is_version_one(odd: Speak) -> None:
@@ -188,7 +187,7 @@ def test_the_version_is_the_one_of_the_contract() -> None:
 # Binaries that are none
 
 
-@pytest.mark.parametrize("banner", ["mcptest 9.9, welcome!\n", "\x1b[1mhi\n", "[]\n", "5\n", "é\n"])
+@pytest.mark.parametrize("banner", ["mcptest 9.9, welcome!", "\x1b[1mhi", "[]", "5", "é"])
 def test_a_banner_is_no_answer(odd: Speak, banner: str) -> None:
     text = failure(odd(banner), ContractError)
     assert text.startswith(
@@ -201,21 +200,21 @@ def test_a_banner_is_no_answer(odd: Speak, banner: str) -> None:
 
 
 def test_a_binary_that_ends_is_told_with_its_last_words(odd: Speak) -> None:
-    assert failure(odd(["exit"]), BinaryError) == (
+    assert failure(odd(ENOUGH), BinaryError) == (
         "the mcptest binary ended before it answered coprocess/handshake: exit status 7; "
-        "its last words: odd: I have had enough"
+        "its last words: fake: I have had enough"
     )
 
 
 def test_a_binary_that_says_half_a_line_and_closes_is_told(odd: Speak) -> None:
-    coprocess = odd(['{"jsonrpc": "2.0"', "close"])
+    coprocess = odd({"all": [{"half": '{"jsonrpc": "2.0"'}, {"exit": 0}]})
     with coprocess, pytest.raises(BinaryError, match="in the middle of a line"):
         coprocess.request("mcp.initialize")
 
 
 def test_a_silent_binary_is_given_up(odd: Speak) -> None:
     words = "the mcptest binary did not answer coprocess/handshake within 0.3 s"
-    assert failure(odd(["silent"], timeout=0.3), OverdueError) == words
+    assert failure(odd(SILENCE, timeout=0.3), OverdueError) == words
 
 
 def test_another_program_is_no_binary(odd: Speak, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,12 +291,12 @@ def test_after_drift_nothing_more_is_asked(odd: Speak) -> None:
 
 
 def test_a_key_that_stands_twice_is_no_answer(odd: Speak) -> None:
-    twice = '{"jsonrpc":"2.0","id":2,"id":2,"result":{}}\n'
+    twice = '{"jsonrpc":"2.0","id":2,"id":2,"result":{}}'
     assert "a line that is no response" in failure(odd(HELLO, twice), ContractError)
 
 
 def test_text_and_numbers_come_as_they_are(odd: Speak) -> None:
-    result = {"a": "Ærø 🙂 \u2028", "n": 12345678901234567890, "x": 1e300, "long": "é" * 20_000}
+    result = {"a": "Ærø 🙂 \u2028", "n": 12345678901234567890, "x": 1e300, "long": "é" * 300_000}
     with odd(HELLO, {"result": result}) as coprocess:
         assert coprocess.request("mcp.call", {"tool": "a"}) == result
 

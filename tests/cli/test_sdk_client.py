@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from connect_back import PORT_VARIABLE, Listener
+from scripted_binary import hello, scripted
 
 import mcptest
 from mcptest.core.errors import UsageError
@@ -209,9 +210,6 @@ def test_calls_are_delivered_when_they_are_asked_for(tmp_path: Path) -> None:
 
 # A binary of another release
 
-ODD = f"{sys.executable} -S -E {SERVERS / 'odd_binary.py'}"
-HELLO = {"hello": 2}
-
 
 @pytest.mark.parametrize(
     ("result", "ask"),
@@ -227,10 +225,14 @@ HELLO = {"hello": 2}
     ],
 )
 def test_a_result_of_another_shape_is_contract_drift(
-    monkeypatch: pytest.MonkeyPatch, result: object, ask: Callable[[Any], object]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    result: object,
+    ask: Callable[[Any], object],
 ) -> None:
-    script = json.dumps([HELLO, {"result": {}}, {"result": result}])
-    monkeypatch.setenv("MCPTEST_BIN", f"{ODD} '{script}'")
+    script = (hello(2), {"result": {}}, {"result": result})
+    for name, value in scripted(tmp_path, *script).items():
+        monkeypatch.setenv(name, value)
     with (
         mcptest.connect(SERVER) as server,
         pytest.raises(ContractError, match="contract drift: the result of mcp"),

@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 from connect_back import PORT_VARIABLE, Caller, Listener
+from scripted_binary import SILENCE, hello, scripted
 
 from mcptest._coprocess import BinaryError, Coprocess, CoprocessError, OverdueError
 from mcptest.wire.orphans import list_strangers
 
 SERVERS = Path(__file__).parent.parent / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
-ODD = [sys.executable, "-S", "-E", str(SERVERS / "odd_binary.py")]
 PATIENCE_S = 30.0
 
 
@@ -311,13 +311,13 @@ def test_a_program_that_just_ends_leaves_nobody_behind(home: Listener) -> None:
 
 
 def test_a_binary_that_stays_is_ended_by_force(
-    home: Listener, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("MCPTEST_BIN", shlex.join([*ODD, '[{"hello": 2}, ["silent"]]']))
+    for name, value in scripted(tmp_path, hello(2), SILENCE).items():
+        monkeypatch.setenv(name, value)
     coprocess = Coprocess(SERVER)
     coprocess.start()
-    binary = home.next_caller()
     with pytest.raises(OverdueError):
         coprocess.request("mcp.initialize", timeout=0.2)
     coprocess.close()
-    assert binary.is_dead_within(PATIENCE_S)
+    assert list_strangers(set()) == []

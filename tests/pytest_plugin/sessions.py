@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    Plugins = tuple[str, ...]
+
 __all__ = [
     "PATIENCE_S",
     "SERVER",
@@ -60,7 +62,7 @@ class Ended(NamedTuple):
         return re.sub(r" in [\d.]+s.*", "", last).strip("= ")
 
 
-def pytest_command(*words: str, plugins: tuple[str, ...] = ()) -> list[str]:
+def pytest_command(*words: str, plugins: Plugins = ()) -> list[str]:
     """pytest with our plugin and those of these names; no others, which take their time."""
     names = ("mcptest.pytest_plugin", *(plugins or ("no:cacheprovider",)))
     loaded = [word for name in names for word in ("-p", name)]
@@ -73,7 +75,7 @@ def environment_with(folder: Path, more: dict[str, str]) -> dict[str, str]:
     return ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | more
 
 
-def pytest_in(folder: Path, *words: str, plugins: tuple[str, ...] = (), **more: str) -> Ended:
+def pytest_in(folder: Path, *words: str, plugins: Plugins = (), **more: Any) -> Ended:
     """A session in a folder, run to its end."""
     return run(pytest_command(*words, plugins=plugins), folder, more)
 
@@ -97,7 +99,7 @@ def run(command: list[str], folder: Path, more: dict[str, str]) -> Ended:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, *words: str, plugins: tuple[str, ...] = (), **more: str
+    folder: Path, *words: str, plugins: Plugins = (), **more: Any
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A session that goes on, until it ends or the test does."""
     process = subprocess.Popen(

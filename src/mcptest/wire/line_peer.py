@@ -152,8 +152,10 @@ class LinePeer:
 
 
 def _last_lines(process: StdioServer) -> str:
-    raw = process.cleaned(process.stderr.tail())[-_STDERR_SHOWN_BYTES:]
-    return raw.decode("utf-8", "backslashreplace")
+    raw = process.cleaned(process.stderr.tail())
+    text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
+    # A cut is marked, so that half a secret beside it is known for what it is.
+    return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
 def _end(process: StdioServer, owner: int, is_alone: bool) -> None:
