@@ -230,8 +230,8 @@ def test_a_result_of_another_shape_is_contract_drift(
     result: object,
     ask: Callable[[Any], object],
 ) -> None:
-    script = (hello(2), {"result": {}}, {"result": result})
-    for name, value in scripted(tmp_path, *script).items():
+    answers = ({"result": {}}, {"result": result})
+    for name, value in scripted(tmp_path, hello(2), *answers).items():
         monkeypatch.setenv(name, value)
     with (
         mcptest.connect(SERVER) as server,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     Plugins = tuple[str, ...]
+    Environment = dict[str, str] | None
 
 __all__ = [
     "PATIENCE_S",
@@ -69,26 +70,26 @@ def pytest_command(*words: str, plugins: Plugins = ()) -> list[str]:
     return [sys.executable, "-m", "pytest", *loaded, *words]
 
 
-def environment_with(folder: Path, more: dict[str, str]) -> dict[str, str]:
+def environment_with(folder: Path, more: Environment) -> dict[str, str]:
     if not (folder / "pytest.ini").exists():
         (folder / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
-    return ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | more
+    return ENVIRONMENT | {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"} | (more or {})
 
 
-def pytest_in(folder: Path, *words: str, plugins: Plugins = (), **more: Any) -> Ended:
+def pytest_in(folder: Path, *words: str, plugins: Plugins = (), env: Environment = None) -> Ended:
     """A session in a folder, run to its end."""
-    return run(pytest_command(*words, plugins=plugins), folder, more)
+    return run(pytest_command(*words, plugins=plugins), folder, env)
 
 
-def mcptest(folder: Path, *words: str, **more: str) -> Ended:
-    return run([sys.executable, "-m", "mcptest", *words], folder, more)
+def mcptest(folder: Path, *words: str, env: Environment = None) -> Ended:
+    return run([sys.executable, "-m", "mcptest", *words], folder, env)
 
 
-def run(command: list[str], folder: Path, more: dict[str, str]) -> Ended:
+def run(command: list[str], folder: Path, env: Environment) -> Ended:
     done = subprocess.run(
         command,
         cwd=folder,
-        env=environment_with(folder, more),
+        env=environment_with(folder, env),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=PATIENCE_S,
@@ -99,13 +100,13 @@ def run(command: list[str], folder: Path, more: dict[str, str]) -> Ended:
 
 @contextlib.contextmanager
 def running(
-    folder: Path, *words: str, plugins: Plugins = (), **more: Any
+    folder: Path, *words: str, plugins: Plugins = (), env: Environment = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """A session that goes on, until it ends or the test does."""
     process = subprocess.Popen(
         pytest_command(*words, plugins=plugins),
         cwd=folder,
-        env=environment_with(folder, more),
+        env=environment_with(folder, env),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

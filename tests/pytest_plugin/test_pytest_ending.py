@@ -51,7 +51,7 @@ def words_of(process: subprocess.Popen[bytes]) -> str:
 
 def test_a_session_that_ends_takes_everybody_with_it(tmp_path: Path, listener: Listener) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"))
-    with running(tmp_path, **listener.environment) as session:
+    with running(tmp_path, env=listener.environment) as session:
         server = listener.next_caller()
         coprocess = coprocess_of(server)
         assert "1 passed" in words_of(session)
@@ -64,7 +64,7 @@ def test_a_session_that_is_killed_in_the_middle_leaves_nobody_behind(
     tmp_path: Path, listener: Listener, number: signal.Signals
 ) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"), HANG)
-    with running(tmp_path, **listener.environment) as session:
+    with running(tmp_path, env=listener.environment) as session:
         server = listener.next_caller()
         coprocess = coprocess_of(server)
         assert server.next_word() == "hangs"
@@ -76,7 +76,7 @@ def test_a_session_that_is_killed_in_the_middle_leaves_nobody_behind(
 
 def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("counts", "count"), HANG, call("c", "count"))
-    with running(tmp_path, **listener.environment) as session:
+    with running(tmp_path, env=listener.environment) as session:
         server = listener.next_caller()
         coprocess = coprocess_of(server)
         assert server.next_word() == "hangs"
@@ -94,7 +94,7 @@ def test_a_fixtures_server_is_not_left_behind_either(tmp_path: Path, listener: L
         "def test_a(mcp_server):\n    mcp_server.call_tool('hang')\n", encoding="utf-8"
     )
     words = ("--mcp-server-command", " ".join(SERVER))
-    with running(tmp_path, *words, **listener.environment) as session:
+    with running(tmp_path, *words, env=listener.environment) as session:
         server = listener.next_caller()
         coprocess = coprocess_of(server)
         assert server.next_word() == "hangs"
@@ -175,7 +175,7 @@ def test_two_workers_that_are_killed_leave_nobody_behind(
     for name in ("a", "b"):
         write_conductor(tmp_path / f"{name}.test.mcp.yml", HANG)
     words = ("-n", "2", "--dist", "loadfile")
-    with running(tmp_path, *words, plugins=XDIST, **listener.environment) as session:
+    with running(tmp_path, *words, plugins=XDIST, env=listener.environment) as session:
         servers = [listener.next_caller(), listener.next_caller()]
         coprocesses = [coprocess_of(server) for server in servers]
         assert [server.next_word() for server in servers] == ["hangs", "hangs"]

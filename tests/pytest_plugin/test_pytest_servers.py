@@ -105,7 +105,7 @@ def test_a_server_is_started_as_its_config_says(tmp_path: Path) -> None:
         readyPattern="^ready$",
         protocolVersion="2024-11-05",
     )
-    ended = pytest_in(tmp_path, OURS="seen", DOLLAR="${X}")
+    ended = pytest_in(tmp_path, env={"OURS": "seen", "DOLLAR": "${X}"})
     assert ended.summary == "4 passed", ended.out
 
 
@@ -166,7 +166,7 @@ def test_a_binary_of_another_version_fails_every_test_with_the_side_to_upgrade(
     tmp_path: Path,
 ) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 2))
-    ended = pytest_in(tmp_path, **scripted(tmp_path, hello(3)))
+    ended = pytest_in(tmp_path, env=scripted(tmp_path, hello(3)))
     assert ended.summary == "2 failed"
     words = "mcptest binary speaks coprocess v3; this SDK needs v2. Upgrade the python SDK"
     assert ended.out.count(f"VersionError: {words}") >= 2
@@ -274,7 +274,7 @@ def test_a_secret_reaches_the_server_and_nothing_that_is_shown(tmp_path: Path) -
         call("takes it", "slow", arguments={"ms": 0}),
         env={"TOKEN": "Bearer ${HOUSE_TOKEN}"},
     )
-    ended = pytest_in(tmp_path, "-vv", "--junitxml", "report.xml", HOUSE_TOKEN=SECRET)
+    ended = pytest_in(tmp_path, "-vv", "--junitxml", "report.xml", env={"HOUSE_TOKEN": SECRET})
     assert ended.summary == "2 failed, 2 passed"
     report = (tmp_path / "report.xml").read_text(encoding="utf-8")
     for shown in (ended.out, ended.err, report):
