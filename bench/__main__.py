@@ -21,6 +21,14 @@ from pathlib import Path
 
 from bench.captures import write_capture
 from bench.plugins import report_plugins, write_plugin_suites
+from bench.pytest_suite import (
+    NOTHING,
+    PYTEST,
+    RUN,
+    pytest_command,
+    report_pytest,
+    write_places,
+)
 from bench.suites import (
     build_server,
     python_environment,
@@ -251,6 +259,22 @@ def ask_plugins(folder: Path, count: int) -> None:
     print(verdict("the same, against what we would like", added_us, 200))
 
 
+def run_pytest(folder: Path, count: int) -> None:
+    """1,000 tests under pytest and under `mcptest run`, with servers of different speed."""
+    places = write_places(folder, build_server(folder))
+    servers = [name for name in places if name != NOTHING]
+    contestants = {NOTHING: partial(timed, pytest_command(), places[NOTHING])}
+    for name in servers:
+        command = [PYTHON, "-m", "mcptest", "run"]
+        contestants[f"{RUN}, {name}"] = partial(timed, command, places[name])
+        contestants[f"{PYTEST}, {name}"] = partial(timed, pytest_command(), places[name])
+    rounds(dict(contestants), 1)
+    found = {name: took_ms for name, (took_ms, _) in rounds(dict(contestants), count).items()}
+    print(f"  {NOTHING:<58} {found[NOTHING]:7.0f} ms")
+    for name in servers:
+        print(verdict("pytest over mcptest run", report_pytest(found, name), 2))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=9, help="how often each is measured")
@@ -265,10 +289,16 @@ def main() -> None:
     parser.add_argument(
         "--plugins", action="store_true", help="measure only what asking a plugin costs"
     )
+    parser.add_argument(
+        "--pytest", action="store_true", help="measure only what pytest costs over a run"
+    )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         if options.plugins:
             ask_plugins(Path(name), options.rounds)
+            return
+        if options.pytest:
+            run_pytest(Path(name), options.rounds)
             return
         if options.captures:
             judge_captures(Path(name), options.rounds)

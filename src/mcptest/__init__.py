@@ -10,28 +10,73 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest._coprocess import Coprocess, CoprocessError
-    from mcptest.sdk.client import connect
-    from mcptest.sdk.expecting import expect
+    from mcptest._coprocess import Coprocess
+    from mcptest.sdk.async_client import AsyncClient
+    from mcptest.sdk.client import Client, connect
+    from mcptest.sdk.errors import (
+        BinaryError,
+        ContractError,
+        CoprocessError,
+        OverdueError,
+        RefusedError,
+        UpstreamError,
+        UpstreamGoneError,
+        VersionError,
+    )
+    from mcptest.sdk.expecting import BadExpectationError, expect
     from mcptest.sdk.verdict import Verdict
 
-__all__ = ["Coprocess", "CoprocessError", "Verdict", "__version__", "connect", "expect"]
+__all__ = [
+    "AsyncClient",
+    "BadExpectationError",
+    "BinaryError",
+    "Client",
+    "ContractError",
+    "Coprocess",
+    "CoprocessError",
+    "OverdueError",
+    "RefusedError",
+    "UpstreamError",
+    "UpstreamGoneError",
+    "Verdict",
+    "VersionError",
+    "__version__",
+    "connect",
+    "expect",
+]
 
 __version__ = "0.1.0"
 
 # Where each name comes from. Nobody pays for what they do not use: most import us to start a
 # command, or because pytest does.
 _HOMES = {
+    "AsyncClient": "mcptest.sdk.async_client",
+    "BadExpectationError": "mcptest.sdk.expecting",
+    "BinaryError": "mcptest.sdk.errors",
+    "Client": "mcptest.sdk.client",
+    "ContractError": "mcptest.sdk.errors",
     "Coprocess": "mcptest._coprocess",
-    "CoprocessError": "mcptest._coprocess",
+    "CoprocessError": "mcptest.sdk.errors",
+    "OverdueError": "mcptest.sdk.errors",
+    "RefusedError": "mcptest.sdk.errors",
+    "UpstreamError": "mcptest.sdk.errors",
+    "UpstreamGoneError": "mcptest.sdk.errors",
     "Verdict": "mcptest.sdk.verdict",
+    "VersionError": "mcptest.sdk.errors",
     "connect": "mcptest.sdk.client",
     "expect": "mcptest.sdk.expecting",
 }
 
 
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'mcptest' has no attribute {name!r}")
-    module = __import__(_HOMES[name], fromlist=[name])
-    return getattr(module, name)
+# Type checkers have seen the imports above; a name that is not there is a mistake to them.
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        if name not in _HOMES:
+            raise AttributeError(f"module 'mcptest' has no attribute {name!r}")
+        module = __import__(_HOMES[name], fromlist=[name])
+        return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_HOMES]

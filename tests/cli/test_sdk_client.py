@@ -230,7 +230,7 @@ def test_a_result_of_another_shape_is_contract_drift(
     result: object,
     ask: Callable[[Any], object],
 ) -> None:
-    answers = ({"result": {}}, {"result": result})
+    answers: list[object] = [{"result": {}}, {"result": result}]
     for name, value in scripted(tmp_path, hello(2), *answers).items():
         monkeypatch.setenv(name, value)
     with (

@@ -450,3 +450,39 @@ def test_a_gate_of_a_suite_is_reported_as_one_of_the_command_line(tmp_path: Path
     both = mcptest(tmp_path, "run", "--json", "--min-coverage", "90")
     assert len(both.report()["gates"]) == 2
     assert f"gate missed: {missed}" in mcptest(tmp_path, "run").out
+
+
+# Over several files
+
+
+def test_checks_come_after_the_calls_of_what_is_imported(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {"tools/call": {"result": {"text": "hi"}}},
+        imports=["more.yaml"],
+        compliance=[{"name": "it", "check": "invariants"}],
+        prompts=[{"name": "first", "prompt": "p", "expect": [FINE_OR_NOT]}],
+    )
+    call = {**CALLS[0], "expect": [{"target": "result", "matcher": {"exists": True}}]}
+    (tmp_path / "more.yaml").write_text(json.dumps({"tools": [call]}), encoding="utf-8")
+    tests, ended = ran(tmp_path)
+    assert list(tests)[-1] == "it"
+    assert (tests["it"]["status"], ended.code) == ("failed", 1)
+
+
+FINE_OR_NOT = {"target": "duration_ms", "matcher": {"gte": 0}}
+
+
+# What fails a run without failing a test
+
+
+def test_a_schema_that_is_none_is_told_by_every_report_that_fails(tmp_path: Path) -> None:
+    tool = {"name": "odd", "inputSchema": {"type": "objct"}}
+    listed = {"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}, tool]}}
+    write(tmp_path, {"tools/list": listed}, tools=CALLS)
+    words = ("--junit", "out.xml", "--reporter", "markdown=out.md", "--reporter", "minimal=out.txt")
+    tests, ended = ran(tmp_path, *words)
+    assert (tests["echoes"]["status"], ended.code) == ("passed", 1)
+    assert ended.report()["broken_rules"] == ["bad_schema"]
+    for name in ("out.xml", "out.md", "out.txt"):
+        assert "bad_schema" in (tmp_path / name).read_text(encoding="utf-8")

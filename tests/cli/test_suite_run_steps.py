@@ -264,7 +264,7 @@ def test_a_threshold_lets_some_assertions_fail_and_says_which(tmp_path: Path) ->
     ended = run_suite(tmp_path, {"tools": [test("enough", 0.75), test("too little", 0.76)]})
     assert outcomes(ended) == {"enough": "passed", "too little": "failed"}
     first, second = results_of(ended)
-    said = "below the threshold, and allowed: result.content[0].text: echoed: differs"
+    said = "allowed by the threshold: result.content[0].text: echoed: differs"
     assert first["notes"] == [said]
     assert second["mismatches"][0]["message"] == "echoed: differs"
 

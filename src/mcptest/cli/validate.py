@@ -25,8 +25,6 @@ __all__ = ["COMMAND", "validate"]
 
 def validate(arguments: Arguments) -> int:
     """Report every mistake in the files; the exit status."""
-    if not arguments.paths:
-        raise UsageError("mcptest validate needs a file, a folder or a glob")
     config = arguments.last("--config")
     if config and not os.path.exists(config):
         raise UsageError(f"there is no config file {visible(config)!r}")
@@ -42,7 +40,7 @@ def validate(arguments: Arguments) -> int:
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
-    files = len(suites)
+    files = len({suite.file for suite in suites})
     if arguments.has("--json"):
         _write_json(files, tests, warnings)
         return ExitCode.PASSED
@@ -63,8 +61,8 @@ def _write_json(files: int, tests: int, warnings: list[Diagnostic]) -> None:
 COMMAND = Command(
     name="mcptest validate",
     summary="Load test files and report every mistake, without starting anything.",
-    usage="mcptest validate PATH…",
-    details="PATH is a file, a folder or a quoted glob.",
+    usage="mcptest validate [PATH…]",
+    details="PATH is a file, a folder or a quoted glob; without one, as mcptest run finds files.",
     options=(
         Option(
             names=("-c", "--config"),

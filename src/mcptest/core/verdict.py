@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.kinds import FATAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,8 +17,6 @@ def exit_code_of(finished: RunFinished) -> ExitCode:
     if finished.fault:
         return ExitCode.NO_SERVER
     if finished.summary.failed or finished.summary.errors or finished.broken_rules:
-        return ExitCode.FAILED
-    if any(finding.kind in FATAL for finding in finished.findings):
         return ExitCode.FAILED
     if finished.not_run and not finished.may_leave_out:
         return ExitCode.FAILED

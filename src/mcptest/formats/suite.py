@@ -133,7 +133,8 @@ class _Loader:
         turns: dict[str, int] = {}
         for suite in found:
             turns.setdefault(_server_name(suite), len(turns))
-        return sorted(found, key=lambda suite: turns[_server_name(suite)])
+        found.sort(key=lambda suite: turns[_server_name(suite)])
+        return [suite for name in turns for suite in _checks_last(found, name)]
 
     def _read_head(self, part: Part) -> None:
         """What a file says of itself, and for all of its tests."""
@@ -244,6 +245,18 @@ class _Loader:
         question = f"; did you mean {meant!r}?" if meant else ""
         message = f"there is no server {name!r}{question}"
         place.complain("", "F009", message, f"there are: {', '.join(names)}", on_key=False)
+
+
+def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
+    """The suites of a server; what is said of its whole session is asked after all calls."""
+    mine = [suite for suite in suites if _server_name(suite) == server]
+    if len(mine) == 1:
+        return mine
+    calls = [
+        suite.but(cases=tuple(case for case in suite.cases if not case.check)) for suite in mine
+    ]
+    checks = [suite.but(cases=tuple(case for case in suite.cases if case.check)) for suite in mine]
+    return [suite for suite in (*calls, *checks) if suite.cases]
 
 
 def _server_name(suite: Suite) -> str:

@@ -85,8 +85,8 @@ def _unknown(name: str, names: Sequence[str]) -> UnknownPluginError:
     there = f"; there are: {', '.join(names)}" if names and not meant else ""
     return UnknownPluginError(
         f"finds no plugin {visible(name)!r}{question or there}",
-        f"declare it with --plugin {visible(name)}=COMMAND, or in the config under "
-        "imports.subprocess_matchers",
+        f"declare it with --plugin {visible(name)}=COMMAND, or under "
+        "imports.subprocess_matchers in the config or the suite",
     )
 
 

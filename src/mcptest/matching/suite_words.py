@@ -364,6 +364,6 @@ EXAMPLES = {
     "any": "[{contains: sun}, {contains: rain}]",
     "snapshot": "true",
     "partial": "{city: Oslo}",
-    "plugin": "{name: geo, method: near, params: {lat: 48.85, lon: 2.35, km: 10}}",
+    "plugin": '{name: geo, method: near, params: "48.85,2.35,10"}',
     "pattern": '"dateValid"',
 }

@@ -83,6 +83,11 @@ class JunitReporter:
         for gate in finished.missed_gates if finished else ():
             missed = CaseResult(name="the gate is reached", status="failed", line=0, reason=gate)
             results.append(missed)
+        if finished and finished.broken_rules:
+            listed = f"rules broken: {', '.join(finished.broken_rules)}"
+            results.append(
+                CaseResult(name="no rule is broken", status="failed", line=0, reason=listed)
+            )
         if finished and finished.not_run and not finished.may_leave_out:
             results.append(_left_out(not_run_line(finished)))
         suite = _Suite("mcptest", "")

@@ -66,6 +66,7 @@ class MarkdownReporter(Collected):
                 finished.not_run and not finished.may_leave_out,
                 f"{passed}, but {counted(finished.not_run, 'declared test')} cannot be run",
             ),
+            (finished.broken_rules, f"{passed}, but a rule was broken"),
             (finished.missed_gates, f"{passed}, but a gate was missed"),
             (not summary.passed, "no test ran"),
         )
@@ -83,6 +84,8 @@ class MarkdownReporter(Collected):
         ending = ending_line(self.started, finished)
         if ending:
             yield f"**{ending[:1].upper()}{ending[1:]}.**"
+        if finished.broken_rules:
+            yield f"**Rules broken:** {code_span(', '.join(finished.broken_rules))}"
         for gate in finished.missed_gates:
             yield f"**Gate missed:** {code_span(gate)}"
         if finished.not_run:

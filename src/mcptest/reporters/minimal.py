@@ -44,6 +44,9 @@ class MinimalReporter(Collected):
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+        if self.finished.broken_rules:
+            listed = ", ".join(self.finished.broken_rules)
+            yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"
         for gate in self.finished.missed_gates:
             yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
         if self.finished.fault is not None:

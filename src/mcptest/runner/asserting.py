@@ -31,17 +31,29 @@ def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatc
     if not _is_enough(expectation, found):
         for mismatches in found.values():
             yield from mismatches
+        if expectation.threshold < 1.0:
+            yield _too_little(expectation, found)
     most = expectation.max_tokens
     if most is not None and (count := tokens_in(reply.message)) > most:
         message = f"the answer has about {count:,} tokens; at most {most:,} are allowed"
         yield Mismatch(path="max_response_tokens", expected=most, actual=count, message=message)
 
 
+def _too_little(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> Mismatch:
+    held = round(_share_held(expectation, missed), 4)
+    return Mismatch(
+        path="threshold",
+        expected=expectation.threshold,
+        actual=held,
+        message=f"{held:g} of the weight holds; {expectation.threshold:g} is needed",
+    )
+
+
 def missed_but_allowed(expectation: Expectation, reply: Reply) -> Iterator[str]:
     """What does not hold of an answer that is good enough all the same, in words."""
     for mismatches in _missed(expectation, reply).values():
         first = mismatches[0]
-        yield f"below the threshold, and allowed: {first.path}: {first.message}"
+        yield f"allowed by the threshold: {first.path}: {first.message}"
 
 
 def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
@@ -71,11 +83,16 @@ def _missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]
 def _is_enough(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> bool:
     if not missed or expectation.threshold >= 1.0:
         return not missed
-    weights = [assertion.weight for assertion in expectation.assertions]
-    held = math.fsum(weight for index, weight in enumerate(weights) if index not in missed)
-    wanted = expectation.threshold * math.fsum(weights)
+    held, wanted = _share_held(expectation, missed), expectation.threshold
     # Decimals are not exact: 11 of 20 is 0.55 of them, whatever 0.55 times 20 comes to.
     return held >= wanted or math.isclose(held, wanted, rel_tol=1e-9)
+
+
+def _share_held(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> float:
+    """Which part of all the weight the assertions have that hold."""
+    weights = [assertion.weight for assertion in expectation.assertions]
+    held = math.fsum(weight for index, weight in enumerate(weights) if index not in missed)
+    return held / math.fsum(weights)
 
 
 def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:

@@ -18,6 +18,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
+from mcptest.core.kinds import FATAL
 from mcptest.core.outcome import STATUSES, CaseResult, Summary
 from mcptest.core.record import Record
 from mcptest.runner.conforming import conformance_of, told_findings
@@ -258,14 +259,19 @@ def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
     if finished.fault or finished.interrupted:
         return finished
     missed = tuple(_missed_coverage(finished, options))
-    missed += tuple(options.gates.missed(finished)) if options.gates else ()
+    # A run that stopped early says nothing about what all of it would have reached.
+    if options.gates and not finished.bailed:
+        missed += tuple(options.gates.missed(finished))
     if options.snapshots:
         finished = finished.but(snapshots=options.snapshots.settle(finished))
     if options.allow_not_run:
         finished = finished.but(may_leave_out=True)
+    fatal = tuple(dict.fromkeys(each.kind for each in finished.findings if each.kind in FATAL))
+    if fatal:
+        finished = finished.but(broken_rules=fatal)
     finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished
     return (
-        finished.but(broken_rules=_broken_rules(finished.conformance))
+        finished.but(broken_rules=(*finished.broken_rules, *_broken_rules(finished.conformance)))
         if (options.strict_invariants)
         else finished
     )

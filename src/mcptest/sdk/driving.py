@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+import warnings
+from contextlib import contextmanager
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
@@ -13,7 +15,7 @@ from mcptest.sdk.channel_server import ChannelKeeper
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from mcptest.core.outcome import CaseResult, Mismatch
     from mcptest.core.plan import Case, ServerSpec, Step, Suite, Template
@@ -23,6 +25,7 @@ __all__ = ["Drivers"]
 
 # How many servers are kept for later tests that may need them.
 _MOST_RUNNING = 4
+_FORK_WARNING = r"This process .* is multi-threaded"
 
 
 class _Turn(Record):
@@ -60,7 +63,8 @@ class Drivers:
         if threading.current_thread() is not threading.main_thread():
             case, following = _unbounded(case), None
         may_follow = following if spec.isolation != "test" else None
-        result = turn.performer.perform(case, spec, case.retries or 0, may_follow)
+        with _quiet_forks():
+            result = turn.performer.perform(case, spec, case.retries or 0, may_follow)
         if spoken.key and result.mismatches:
             result = _in_dialogue(result, spoken)
         return redact_all(result, redactor(spec.secrets)) if spec.secrets else result
@@ -111,6 +115,21 @@ class Drivers:
             running = [keeper for _, keeper in self._keepers if keeper.is_running]
             for keeper in running[: max(0, len(running) + 1 - _MOST_RUNNING)]:
                 keeper.rest("others were needed meanwhile")
+
+
+@contextmanager
+def _quiet_forks() -> Iterator[None]:
+    """What takes long is judged in a fork, which ends in time and touches nothing of ours.
+
+    Newer Pythons warn of forks beside threads, and whoever runs tests may turn warnings into
+    errors; a worker of pytest-xdist always has threads.
+    """
+    if threading.active_count() == 1:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
+        yield
 
 
 def _in_dialogue(result: CaseResult, spoken: Spoken) -> CaseResult:

@@ -208,8 +208,9 @@ def test_so_much_must_hold_by_weight_and_no_less(
     ]
     found = judged(*assertions, threshold=threshold)
     assert (found == []) == is_enough
-    # When it is not enough, everything that does not hold is told.
-    assert len(found) in (0, len(weights) - held)
+    # When it is not enough, everything that does not hold is told, and how much does.
+    assert len(found) in (0, len(weights) - held + 1)
+    assert not found or found[-1].path == "threshold"
 
 
 def test_what_is_allowed_to_fail_is_told_all_the_same() -> None:
@@ -222,7 +223,7 @@ def test_what_is_allowed_to_fail_is_told_all_the_same() -> None:
     )
     assert list(judge_assertions(expectation, reply())) == []
     assert list(missed_but_allowed(expectation, reply())) == [
-        "below the threshold, and allowed: result.n: six: differs"
+        "allowed by the threshold: result.n: six: differs"
     ]
     all_right = expectation.but(assertions=expectation.assertions[:1])
     assert list(missed_but_allowed(all_right, reply())) == []

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
+import warnings
 from pathlib import Path
 
+import pytest
+
+import mcptest
 from mcptest.core.plan import ServerSpec
 from mcptest.sdk.channel_server import ChannelKeeper, ChannelServer
+from mcptest.sdk.driving import _quiet_forks
 
 RUNNER = Path(__file__).parents[3] / "src" / "mcptest" / "runner"
 SPEC = ServerSpec(name="a", command=("a",))
@@ -43,3 +49,30 @@ def test_what_is_told_as_a_finding_is_taken() -> None:
     server.findings.add("bad_schema", "it is none")
     assert not server.has_begun
     assert keeper.log() == ()
+
+
+def test_the_package_has_every_name_it_promises_and_no_other() -> None:
+    for name in mcptest.__all__:
+        assert getattr(mcptest, name) is not None
+        assert name in dir(mcptest)
+    with pytest.raises(AttributeError, match="has no attribute 'conect'"):
+        _ = mcptest.conect  # type: ignore[attr-defined]  # that is the point
+
+
+WARNING = (
+    "This process (pid=1) is multi-threaded, use of fork() may lead to deadlocks in the child."
+)
+
+
+def test_a_fork_beside_threads_is_no_warning_and_others_are() -> None:
+    done = threading.Event()
+    thread = threading.Thread(target=done.wait)
+    thread.start()
+    try:
+        with warnings.catch_warnings(), _quiet_forks():
+            warnings.warn(WARNING, DeprecationWarning, stacklevel=1)
+            with pytest.raises(DeprecationWarning):
+                warnings.warn("another", DeprecationWarning, stacklevel=1)
+    finally:
+        done.set()
+        thread.join()
