@@ -109,28 +109,33 @@ def _tests(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
     for case in suite.cases:
         if _lane_of(case):
             continue
-        one = Collected(
+        skip, words = "", None
+        if case.skip is not None:
+            skip = case.skip or "skipped in the file"
+        else:
+            try:
+                _refuse_dependent(case, missing)
+                words = spoken(case)
+            except NotDrivableError as error:
+                missing |= {capture.name for step in case.steps for capture in step.captures}
+                skip = f"{error}; run: {_COMMAND.format(suite=file)}"
+        yield Collected(
             name=case.name,
             server=spec.name,
             line=case.line,
             suite=suite,
             spec=spec,
             tags=case.tags,
+            spoken=words,
+            skip=skip,
         )
-        if case.skip is not None:
-            yield one.but(skip=case.skip or "skipped in the file")
-            continue
-        try:
-            _refuse_dependent(case, missing)
-            yield one.but(spoken=spoken(case))
-        except NotDrivableError as error:
-            missing |= {capture.name for step in case.steps for capture in step.captures}
-            yield one.but(skip=f"{error}; run: {_COMMAND.format(suite=file)}")
 
 
 def _refuse_dependent(case: Case, missing: set[str]) -> None:
     from mcptest.sdk.drivable import NotDrivableError  # noqa: PLC0415  # as above
 
+    if not missing:
+        return
     needs = {name for step in case.steps if step.template for name in step.template.needs}
     # A case of several steps may capture what it needs itself.
     own = {capture.name for step in case.steps for capture in step.captures}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import sys
 import threading
 import time
 
@@ -20,6 +19,7 @@ from mcptest.core.jsonrpc import id_key
 from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
+from mcptest.sdk.binary import binary_command, words_of, write_privately
 from mcptest.sdk.errors import (
     BinaryError,
     ContractError,
@@ -74,21 +74,6 @@ _MAX_QUOTED = 200
 _ENVELOPE_BYTES = 64 * 1024
 
 
-def binary_command() -> tuple[str, ...]:
-    """The mcptest binary: what MCPTEST_BIN names, else the one of this very interpreter."""
-    named = os.environ.get("MCPTEST_BIN", "").strip()
-    if not named:
-        # Not what happens to be called so in the folder where this is started.
-        return (sys.executable, "-P", "-m", "mcptest")
-    if os.path.exists(named):
-        # One path may hold spaces; a command of several words is split.
-        return (os.path.abspath(named) if os.sep in named else named,)
-    try:
-        return tuple(shlex.split(named))
-    except ValueError as error:
-        raise BinaryError(f"MCPTEST_BIN cannot be split into words: {error}") from None
-
-
 class Coprocess:
     """One mcptest binary and the server behind it. Nothing is started before the first request.
 
@@ -107,7 +92,7 @@ class Coprocess:
         timeout: float = 60.0,
         call_timeout: float | None = None,
     ) -> None:
-        words = _words(server_command) if spec is None else spec.command
+        words = words_of(server_command) if spec is None else spec.command
         if not words or not words[0]:
             raise UsageError("the server's command is empty")
         self._words = words
@@ -200,7 +185,7 @@ class Coprocess:
             self._start()
 
     def _start(self) -> None:
-        path = _write_beside(dump_json(self._config)) if self._config else ""
+        path = write_privately(dump_json(self._config)) if self._config else ""
         way = ("--config", path) if path else ("--server-command", shlex.join(self._words))
         limit_s = self._call_timeout
         more = ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s and not path else ()
@@ -339,28 +324,6 @@ def _is_error(error: object) -> bool:
         return False
     code = error.get("code")
     return type(code) is int and isinstance(error.get("message"), str)
-
-
-def _words(command: str | Sequence[str]) -> tuple[str, ...]:
-    try:
-        return tuple(shlex.split(command) if isinstance(command, str) else command)
-    except ValueError as error:
-        message = f"the server's command cannot be split into words: {error}"
-        raise UsageError(message, "give it as a list of words") from None
-
-
-def _write_beside(text: str) -> str:
-    """A file for the binary, which reads it before it says anything. Only we can read it."""
-    folder = os.environ.get("TMPDIR") or "/tmp"
-    path = os.path.join(folder, f"mcptest-{os.urandom(12).hex()}.json")
-    try:
-        fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with open(fd, "w", encoding="utf-8", errors="surrogateescape") as file:
-            file.write(text)
-    except OSError as error:
-        message = f"what the server is started with cannot be written to {visible(folder)}"
-        raise BinaryError(f"{message}: {error.strerror}; set TMPDIR to another folder") from None
-    return path
 
 
 def _upgrade(theirs: int) -> str:

@@ -39,7 +39,12 @@ _RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefi
 # Whoever else acts between two tests may be preparing something for the second one. These do
 # nothing that a server could notice.
 _BETWEEN = ("protocol", "logstart", "setup", "call", "teardown", "logfinish")
-_HARMLESS = ("_pytest", "xdist", "mcptest", "_hypothesis_pytestplugin", "hypothesis", "anyio")
+_HARMLESS = frozenset(
+    ["_hypothesis_pytestplugin", "_pytest", "anyio", "hypothesis", "mcptest", "pytest_cov", "xdist"]
+)
+_HARMLESS |= {"__channelexec__"}  # so is called what xdist sends to its workers
+# Marks that may keep a test from being run.
+_STOPPERS = frozenset(["skip", "skipif", "xfail"])
 
 
 class McptestWarning(UserWarning):
@@ -111,7 +116,9 @@ class McptestFile(pytest.File):
         drivers = _drivers(self.config)
         for suite, spec in collection.suites:
             drivers.expect(suite, spec)
-        yield McptestGroup.of(self, "mcptest", collection.tests)
+        group = McptestGroup.of(self, "mcptest", collection.tests)
+        group.add_marker("mcptest")
+        yield group
 
     def _read(self) -> Collection:
         from mcptest._collect import collect  # noqa: PLC0415  # as above
@@ -176,7 +183,6 @@ class McptestItem(pytest.Item):
     def of(cls, parent: McptestGroup, name: str, collected: Collected) -> McptestItem:
         item: McptestItem = cls.from_parent(parent, name=name)
         item.collected = collected
-        item.add_marker("mcptest")
         for tag in collected.tags:
             item.extra_keyword_matches.add(tag)
             if _is_mark(tag):
@@ -213,8 +219,10 @@ class McptestItem(pytest.Item):
         after = self.following
         if not isinstance(after, McptestItem) or not after.collected.spoken:
             return None
-        is_near = after.collected.suite is self.collected.suite
-        return after.collected.spoken.case if is_near and _is_alone(self.config) else None
+        if after.collected.suite is not self.collected.suite or not _is_alone(self.config):
+            return None
+        is_stopped = any(mark.name in _STOPPERS for mark in after.iter_markers())
+        return None if is_stopped else after.collected.spoken.case
 
     def _note(self, result: CaseResult) -> None:
         """Keep what there is to say of a test that passed all the same."""

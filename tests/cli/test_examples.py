@@ -19,6 +19,7 @@ RUNS = {
     "failing": ((), 1),
     "notes": ((), 0),
     "plugins": (() if shutil.which("node") else ("--skip-tag", "node"), 0),
+    "pytest": ((), 0),
 }
 # Its servers are by others: tests/real knows where they are installed, and runs it.
 ELSEWHERE = {"suite"}

@@ -200,6 +200,57 @@ def test_a_server_that_always_dies_is_given_up_until_the_next_file(tmp_path: Pat
     assert statuses(ended)["fresh"] == "passed"
 
 
+def test_a_binary_that_is_killed_fails_its_test_and_the_next_one_gets_another(
+    tmp_path: Path,
+) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", call("kills", "orphan"), counts("after", 1))
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"kills": "failed", "after": "passed"}
+    words = "BinaryError: the mcptest binary ended before it answered mcp.call: killed by SIGKILL"
+    assert words in ended.out
+    assert "after: a fresh server was started: the test before was broken off" in ended.out
+
+
+ALARM = """
+import pytest, signal
+
+def too_long(number, frame):
+    raise RuntimeError("that takes too long")
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    signal.signal(signal.SIGALRM, too_long)
+    signal.setitimer(signal.ITIMER_REAL, 0.5 if item.name == "hangs" else 0)
+    return (yield)
+"""
+
+
+def test_a_test_that_is_broken_off_from_outside_costs_only_itself(tmp_path: Path) -> None:
+    """As plugins do that watch the time."""
+    (tmp_path / "conftest.py").write_text(ALARM, encoding="utf-8")
+    tests = (counts("before", 1), call("hangs", "hang"), counts("after", 1))
+    write_conductor(tmp_path / "a.test.mcp.yml", *tests)
+    ended = pytest_in(tmp_path, "-v", "--tb=line")
+    assert statuses(ended) == {"before": "passed", "hangs": "failed", "after": "passed"}
+    assert "RuntimeError: that takes too long" in ended.out
+
+
+def test_a_binary_that_never_answers_is_waited_for_once(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", *(counts(f"c{n}", 1) for n in range(30)))
+    ended = pytest_in(tmp_path, env=scripted(tmp_path, {"wait_ms": 600_000}))
+    assert ended.summary == "30 failed"
+    words = "OverdueError: the mcptest binary did not answer coprocess/handshake within 10 s"
+    assert words in ended.out
+
+
+def test_a_line_that_is_too_long_is_told(tmp_path: Path) -> None:
+    long = call("long", "echo", arguments={"text": "x" * 3000})
+    write_conductor(tmp_path / "a.test.mcp.yml", long, counts("after", 1), maxLineBytes=2000)
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"long": "failed", "after": "passed"}
+    assert "line_too_long: the server wrote more than 2,000 bytes without a newline" in ended.out
+
+
 # Time
 
 
@@ -290,33 +341,42 @@ def pytest_runtest_setup(item):
     with open("order.txt", "a") as file:
         file.write(f"setup {item.name}\\n")
 """
+SKIPS = """
+import pytest
 
-
+def pytest_collection_modifyitems(items):
+    items[1].add_marker(pytest.mark.skip(reason="not here"))
+"""
 PROGRAM = """
 import json, sys
 for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message: continue
-    name = message.get("params", {{}}).get("name")
-    if name: open({path!r}, "a").write(name + "\\n")
-    info = {{"name": "a", "version": "1"}}
-    hello = {{"protocolVersion": "2025-11-25", "capabilities": {{}}, "serverInfo": info}}
-    answer = {{"jsonrpc": "2.0", "id": message["id"], "result": hello | {{"content": []}}}}
+    name = message.get("params", {}).get("name")
+    if name: open("order.txt", "a").write(name + "\\n")
+    info = {"name": "a", "version": "1"}
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "serverInfo": info}
+    answer = {"jsonrpc": "2.0", "id": message["id"], "result": hello | {"content": []}}
     print(json.dumps(answer), flush=True)
 """
+NAMES = ("one", "two", "three")
 
 
-def test_nothing_is_sent_ahead_where_somebody_prepares_tests(tmp_path: Path) -> None:
-    """The next request must not overtake what a conftest does before its test."""
-    (tmp_path / "conftest.py").write_text(HOOKS, encoding="utf-8")
-    order = tmp_path / "order.txt"
-    program = PROGRAM.format(path=str(order))
-    write_conductor(
-        tmp_path / "a.test.mcp.yml",
-        *(call(name, name) for name in ("one", "two", "three")),
-        command=sys.executable,
-        args=["-c", program],
-    )
-    assert pytest_in(tmp_path).summary == "3 passed"
-    words = order.read_text(encoding="utf-8").splitlines()
-    assert words == ["setup one", "one", "setup two", "two", "setup three", "three"]
+@pytest.mark.parametrize(
+    ("conftest", "order"),
+    [
+        ("", ["one", "two", "three"]),
+        # The next request must not overtake what is done before its test.
+        (HOOKS, ["setup one", "one", "setup two", "two", "setup three", "three"]),
+        (SKIPS, ["one", "three"]),
+    ],
+)
+def test_a_request_is_sent_for_a_test_that_is_run_and_not_before_it_is_prepared(
+    tmp_path: Path, conftest: str, order: list[str]
+) -> None:
+    (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+    tests = [call(name, name) for name in NAMES]
+    command = {"command": sys.executable, "args": ["-c", PROGRAM]}
+    write_conductor(tmp_path / "a.test.mcp.yml", *tests, **command)
+    assert pytest_in(tmp_path).code == 0
+    assert (tmp_path / "order.txt").read_text(encoding="utf-8").splitlines() == order

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -78,6 +79,8 @@ def trouble(name: str, given: Message) -> Message:
         if HOME:
             HOME.sendall(b"hangs\n")
         time.sleep(given.get("ms", 600_000) / 1000)
+    if name == "orphan":
+        os.kill(os.getppid(), signal.SIGKILL)
     if name == "flaky":
         return text("ok" if CALLS.count("flaky") >= given["until"] else "not yet")
     if name == "shout":

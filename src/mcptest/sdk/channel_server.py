@@ -84,6 +84,10 @@ class ChannelServer:
             raise ServerError(self._fault(error)) from None
         except OverdueError:
             raise ServerError(self._overdue(step.method, timeout_s)) from None
+        except BaseException:
+            # The binary is gone, or somebody could not wait: what is asked next is not answered.
+            self.is_usable = False
+            raise
         size = self._coprocess.last_size
         return Reply(message=message, elapsed_s=time.monotonic() - began, stderr="", size=size)
 
@@ -162,24 +166,34 @@ class _Findings:
 
 
 class ChannelKeeper:
-    """Keeps one server behind the channel ready, and replaces it when it is spent."""
+    """Keeps one server behind the channel ready, and replaces it when it is spent.
+
+    `owner` is the file that has it for itself, "" when others share it.
+    """
 
     keeps_log = ""
     has_started_one = True
 
-    def __init__(self, spec: ServerSpec, limit_s: float) -> None:
+    def __init__(self, spec: ServerSpec, limit_s: float, owner: str = "") -> None:
         self.spec = spec
+        self.owner = owner
         self.launcher = _launcher()
         self._limit_s = limit_s
         self._server: ChannelServer | None = None
         self._deaths = 0
         self._given_up: Fault | None = None
+        # That there is no binary to ask, or one of another version.
+        self._unusable: CoprocessError | None = None
         self._replaced = ""
 
     def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[ChannelServer, str]:
         """A ready server, and a note when it is not the one from before."""
         if self._given_up:
             raise ServerError(self._given_up)
+        if self._unusable:
+            raise self._unusable.with_traceback(None)
+        if self._server and not self._server.is_usable:
+            self.rest("the test before was broken off")
         if self._server:
             return self._server, ""
         self._server = server = ChannelServer(spec, self.launcher, self._limit_s)
@@ -187,6 +201,10 @@ class ChannelKeeper:
             server.open()
         except ServerError as error:
             self._given_up = error.fault
+            self.close()
+            raise
+        except CoprocessError as error:
+            self._unusable = error
             self.close()
             raise
         note, self._replaced = self._replaced, ""
@@ -228,7 +246,7 @@ class ChannelKeeper:
 
     def forgive(self) -> None:
         """Another file begins: whatever became of the server in the last one, it may try again."""
-        self._deaths, self._given_up = 0, None
+        self._deaths, self._given_up, self._unusable = 0, None, None
 
     def log(self) -> tuple[()]:
         return ()

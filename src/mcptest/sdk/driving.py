@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, ServerSpec, Step, Suite, Template
     from mcptest.sdk.drivable import Spoken
 
+    # The file that has it for itself, or ""; its name, its command and its folder.
+    _Key = tuple[str, str, tuple[str, ...], str]
+
 __all__ = ["Drivers"]
 
 # How many servers are kept for later tests that may need them.
@@ -39,16 +42,18 @@ class Drivers:
     """The servers of a session, each as long as its isolation says, and the cases they get."""
 
     def __init__(self) -> None:
-        self._limits: list[tuple[ServerSpec, float]] = []
+        # How long answers may take, and who keeps the server, by what tells servers apart at once.
+        self._limits: dict[_Key, list[tuple[ServerSpec, float]]] = {}
+        self._keepers: dict[_Key, list[ChannelKeeper]] = {}
         self._turns: dict[int, _Turn] = {}
-        # Those that may run, the last used at the end; with the file they belong to, or "".
-        self._keepers: list[tuple[str, ChannelKeeper]] = []
+        # Those whose servers may be running, the last used at the end.
+        self._used: list[ChannelKeeper] = []
         self._file = ""
 
     def expect(self, suite: Suite, spec: ServerSpec) -> None:
         """Learn how long the cases of a suite may take: a server is started once for all."""
         longest_s = max((case.timeout_s or spec.timeout_s for case in suite.cases), default=0.0)
-        self._limits.append((spec, longest_s))
+        self._limits.setdefault(_key(suite, spec), []).append((spec, longest_s))
 
     def perform(
         self, suite: Suite, spec: ServerSpec, spoken: Spoken, following: Case | None
@@ -76,13 +81,13 @@ class Drivers:
 
     def finish_file(self, file: str) -> None:
         """The next case is of another file: the servers of this one are not needed."""
-        for owner, keeper in self._keepers:
-            if owner == file:
+        for keeper in self._used:
+            if keeper.owner == file:
                 keeper.close()
 
     def close(self) -> None:
         """Stop every server."""
-        for _, keeper in self._keepers:
+        for keeper in self._used:
             keeper.close()
 
     def _turn(self, suite: Suite, spec: ServerSpec) -> _Turn:
@@ -96,25 +101,28 @@ class Drivers:
         return turn
 
     def _keeper(self, suite: Suite, spec: ServerSpec) -> ChannelKeeper:
-        owner = "" if spec.isolation == "run" else suite.file
-        for known, keeper in self._keepers:
-            if known == owner and keeper.spec == spec:
+        key = _key(suite, spec)
+        keepers = self._keepers.setdefault(key, [])
+        for keeper in keepers:
+            if keeper.spec == spec:
                 return keeper
-        limits = [limit_s for other, limit_s in self._limits if other == spec]
-        keeper = ChannelKeeper(spec, max([spec.timeout_s, *limits]))
-        self._keepers.append((owner, keeper))
-        return keeper
+        limits = [limit_s for other, limit_s in self._limits.get(key, ()) if other == spec]
+        keepers.append(ChannelKeeper(spec, max([spec.timeout_s, *limits]), owner=key[0]))
+        return keepers[-1]
 
     def _make_room(self, wanted: ChannelKeeper) -> None:
         """Stop whoever was not used for longest, when too many would run."""
-        if self._keepers[-1][1] is not wanted:
-            mine = next(pair for pair in self._keepers if pair[1] is wanted)
-            self._keepers.remove(mine)
-            self._keepers.append(mine)
-        if not wanted.is_running:
-            running = [keeper for _, keeper in self._keepers if keeper.is_running]
+        if not self._used or self._used[-1] is not wanted:
+            running = [each for each in self._used if each is not wanted and each.is_running]
             for keeper in running[: max(0, len(running) + 1 - _MOST_RUNNING)]:
                 keeper.rest("others were needed meanwhile")
+            self._used = [*(each for each in running if each.is_running), wanted]
+
+
+def _key(suite: Suite, spec: ServerSpec) -> _Key:
+    """What two cases with one server have in common, whatever else there is to it."""
+    owner = "" if spec.isolation == "run" else suite.file
+    return owner, spec.name, spec.command, spec.cwd
 
 
 @contextmanager
