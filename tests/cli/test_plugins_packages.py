@@ -183,6 +183,23 @@ def test_a_check_that_breaks_or_returns_nonsense_is_an_error_of_its_test(
     assert ended.report()["findings"] == []
 
 
+def test_whatever_a_check_raises_the_run_goes_on(tmp_path: Path) -> None:
+    body = "    raise type('Odd', (BaseException,), {})"
+    ended = run(tmp_path, install(tmp_path, with_check(body)), saying("a", "match:words:3"))
+    assert (ended.code, statuses(ended)) == (1, ["error"])
+    assert results(ended)[0]["error"]["kind"] == "plugin_failed"
+
+
+def test_a_package_whose_facts_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
+    environment = install(tmp_path)
+    broken = tmp_path / "site" / "broken-1.0.dist-info"
+    broken.mkdir()
+    (broken / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\n", encoding="utf-8")
+    (broken / "entry_points.txt").write_bytes(b"[console_scripts]\ngarbage\n\xff\xfe")
+    ended = run(tmp_path, environment, saying("a b", "match:words:3"))
+    assert (ended.code, statuses(ended)) == (0, ["passed"])
+
+
 def test_a_negated_check_that_breaks_is_no_pass(tmp_path: Path) -> None:
     environment = install(tmp_path, with_check("    raise KeyError"))
     ended = run(tmp_path, environment, saying("a", "match:not:words:3"))

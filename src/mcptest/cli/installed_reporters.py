@@ -112,7 +112,7 @@ def _guarded(name: str, doing: str, work: Callable[[], Any]) -> Any:
     except PatternTimeoutError:
         why = f"took more than {_LIMIT_S:g} s of computing"
     # Leaving is for us to do.
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # whatever somebody else's code raises
+    except BaseException as error:  # noqa: BLE001  # whatever somebody else's code raises
         why = f"raised {type(error).__name__}: {error}"
     raise UsageError(f"{name} {doing} {_cut(why)}", "update it, or uninstall it") from None
 

@@ -101,9 +101,10 @@ def _replacement(found: re.Match[str], values: Mapping[str, object]) -> str:
     return value if isinstance(value, str) else dump_json(value)
 
 
-# A reference where the name of a matcher or of a file is wanted.
+# A reference where the name of a matcher, of a file or of a plugin and its method is wanted.
 _MISPLACED = re.compile(
-    PREFIX + r"(?:not:)?(?:[^:]*(?<!\$)\$\{|jsonSchema:.*(?<!\$)\$\{)", re.DOTALL
+    PREFIX + r"(?:not:)?(?:[^:]*(?<!\$)\$\{|jsonSchema:.*(?<!\$)\$\{|plugin:[^:]*(?<!\$)\$\{)",
+    re.DOTALL,
 )
 
 

@@ -97,7 +97,9 @@ def _wants(use: PluginUse) -> str:
 
 def _verdict(use: PluginUse, answer: object) -> Miss | None:
     passes = answer.get("pass") if isinstance(answer, dict) else None
-    message = answer.get("message", "") if isinstance(answer, dict) else ""
+    # Where there is nothing to say, some languages say null.
+    message = answer.get("message") if isinstance(answer, dict) else None
+    message = "" if message is None else message
     if not isinstance(passes, bool) or not isinstance(message, str):
         raise CheckError(_no_verdict(use, answer))
     if passes:

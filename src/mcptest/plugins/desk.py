@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from mcptest.core.errors import CheckError, UsageError
 from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.visible import visible
@@ -62,8 +64,12 @@ class PluginDesk:
         """End all of them; whoever was told to stop has no time for goodbyes."""
         at_once = bool(self._interrupts and self._interrupts.count)
         hosts, self._hosts = self._hosts, {}
+        # All of them wait at the same time.
         for host in hosts.values():
-            host.close(at_once=at_once)
+            host.hang_up()
+        began = time.monotonic()
+        for host in hosts.values():
+            host.close(at_once=at_once, waited_s=time.monotonic() - began)
 
 
 class Declared:

@@ -92,6 +92,7 @@ class PluginHost:
             self._start()
             self._last_id = id
             try:
+                self._drop_late_answers()
                 self._peer.send(line)
                 return self._answer(id, method)
             except BaseException:
@@ -106,11 +107,20 @@ class PluginHost:
                 return self._crash.stderr
             return self._peer.stderr
 
-    def close(self, *, at_once: bool = False) -> None:
-        """End the plugin: end of input, a wait of up to `call_timeout`, then its end by force."""
+    def hang_up(self) -> None:
+        """End its input; `close` waits for what it makes of that."""
         with self._lock:
             self._is_closed = True
-            self._peer.close(self.call_timeout, at_once=at_once)
+            self._peer.hang_up()
+
+    def close(self, *, at_once: bool = False, waited_s: float = 0.0) -> None:
+        """End the plugin: end of input, a wait of up to `call_timeout`, then its end by force.
+
+        So much of the wait is over when its input was ended before.
+        """
+        with self._lock:
+            self._is_closed = True
+            self._peer.close(max(0.0, self.call_timeout - waited_s), at_once=at_once)
 
     def __enter__(self) -> PluginHost:
         return self
@@ -130,6 +140,14 @@ class PluginHost:
             self._peer.start()
         except ServerError as error:
             raise SpawnFailed(error.fault.message, error.fault.hint) from None
+
+    def _drop_late_answers(self) -> None:
+        """What is there before anything is asked can only be late, and else is no answer."""
+        for item in self._peer.waiting_items():
+            found = id_key(_read(item).id)
+            if found not in self._given_up:
+                raise InvalidResponse("it was said before anything was asked", _text(item))
+            self._given_up.discard(found)
 
     def _answer(self, id: int, method: str) -> PluginResponse:
         deadline = time.monotonic() + self.call_timeout

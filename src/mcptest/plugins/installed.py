@@ -11,7 +11,7 @@ import re
 import sys
 from contextlib import redirect_stdout
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import distributions
 
 from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
 from mcptest.core.outcome import Fault
@@ -20,6 +20,7 @@ from mcptest.matching.registry import Matcher, Miss, ParameterError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.metadata import EntryPoint
     from typing import Any
 
@@ -32,13 +33,13 @@ _NAME = r"(?!not$)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 _MAX_QUOTED = 200
 
 # Whatever somebody else's code raises. One that leaves must not take the run with it.
-_ANYTHING = (Exception, SystemExit)
+_ANYTHING = BaseException
 
 
 def installed_matchers() -> list[Matcher]:
     """Every matcher that an installed package registers, made safe to use."""
     found: list[Matcher] = []
-    for point in entry_points(group=MATCHERS):
+    for point in _points(MATCHERS):
         owner = owner_of(point)
         try:
             # Standard output is the report's, whatever is printed while this is loaded.
@@ -51,10 +52,24 @@ def installed_matchers() -> list[Matcher]:
     return found
 
 
+def _points(group: str) -> Iterator[EntryPoint]:
+    """The entry points of a group; a package whose own facts cannot be read has none."""
+    seen = set()
+    for package in distributions():
+        try:
+            name, points = package.name, package.entry_points
+        except _ANYTHING:
+            continue
+        # The first of a name is the one that Python would import.
+        if name not in seen:
+            seen.add(name)
+            yield from points.select(group=group)
+
+
 def installed_reporters() -> dict[str, EntryPoint]:
     """The reporters that installed packages bring, by name; one owner each."""
     found: dict[str, EntryPoint] = {}
-    for point in entry_points(group=REPORTERS):
+    for point in _points(REPORTERS):
         other = found.setdefault(point.name, point)
         if other is not point:
             owners = f"{owner_of(other)} and {owner_of(point)}"

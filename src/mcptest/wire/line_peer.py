@@ -96,6 +96,18 @@ class LinePeer:
         assert self._process is not None, "it is started before anything is sent"
         self._process.send(line)
 
+    def waiting_items(self) -> list[Item]:
+        """What it has said without being asked, as far as that is here by now."""
+        assert self._process is not None, "it is started before anything is awaited"
+        items = [*self._pending, *self._process.receive(0.0)]
+        self._pending.clear()
+        return items
+
+    def hang_up(self) -> None:
+        """Tell it that nothing more will come; `close` waits for what it makes of that."""
+        if self._process:
+            self._process.close_stdin()
+
     def next_item(self, deadline: float) -> Item:
         """The next line; PeerSilentError at the deadline, PeerEndedError at its end."""
         process = self._process
