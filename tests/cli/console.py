@@ -14,11 +14,12 @@ TINY_SERVER = Path(__file__).parent / "tiny_server.py"
 # Nothing here takes this long; it is where a hang is called a hang.
 PATIENCE_S = 60.0
 
-# What a user's own environment might say about colours and widths must not matter.
+# What a user's own environment might say about colours and widths, and whether this is CI, must
+# not matter.
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
-    if name not in ("NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNDEFAULTENCODING")
+    if name not in ("CI", "NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNDEFAULTENCODING")
 }
 CONDUCTOR = "import sys; from mcptest.cli.main import conductor; sys.exit(conductor())"
 

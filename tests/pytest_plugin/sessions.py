@@ -45,7 +45,8 @@ PATIENCE_S = 120.0
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
-    if not name.startswith(("PYTEST_", "MCPTEST_", "COV_")) and name != "COLUMNS"
+    if not name.startswith(("PYTEST_", "MCPTEST_", "COV_"))
+    and name not in ("CI", "COLUMNS", "PYTHONWARNDEFAULTENCODING")
 }
 
 

@@ -83,8 +83,8 @@ def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) 
         session.send_signal(signal.SIGINT)
         said = words_of(session)
         assert session.returncode == 2
+        # The test before may not have been told yet: the next request is sent meanwhile.
         assert "KeyboardInterrupt" in said
-        assert "1 passed" in said
         assert server.is_dead_within(PATIENCE_S)
         assert has_ended(coprocess)
 
