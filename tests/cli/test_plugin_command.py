@@ -384,3 +384,28 @@ def on_terminal(folder: Path, *words: str) -> str:
             os.close(ours)
             process.wait(PATIENCE_S)
     return written.decode("utf-8")
+
+
+def test_a_secret_of_the_config_is_in_nothing_that_is_said(tmp_path: Path) -> None:
+    plugin = (
+        "import json, sys\n"
+        "for line in sys.stdin:\n"
+        "    asked = json.loads(line)\n"
+        "    sys.stderr.write(line)\n"
+        "    if asked['method'] == 'garble': print('no JSON', line)\n"
+        "    print(json.dumps({'id': asked['id'], 'result': asked['params']}), flush=True)\n"
+    )
+    (tmp_path / "plugin.py").write_text(plugin, encoding="utf-8")
+    config = {
+        "name": "s",
+        "command": "true",
+        "args": [],
+        "env": {"KEY": "${CANARY}"},
+        "imports": {"subprocess_matchers": {"it": {"command": [sys.executable, "plugin.py"]}}},
+    }
+    (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    for method in ("echo", "garble"):
+        words = ("plugin", "call", "it", method, '"c4n4ry-in-clear"', "--json")
+        ended = mcptest(tmp_path, *words, CANARY="c4n4ry-in-clear")
+        assert "[secret]" in ended.out
+        assert "c4n4ry" not in ended.out + ended.err

@@ -7,7 +7,7 @@ import time
 
 from mcptest.cli.exploring import tell_fault, write_json
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.output import StandardOutput, complain, hide_secrets
 from mcptest.cli.plugin_listing import list_plugins
 from mcptest.cli.plugin_options import PLUGIN, plugins
 from mcptest.cli.wanted import timeout_s
@@ -15,6 +15,7 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
@@ -30,13 +31,15 @@ from mcptest.wire.interrupts import Interrupts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Any
 
     from mcptest.cli.options import Arguments
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import PluginSpec
     from mcptest.plugins.protocol import PluginResponse
+
+    Redact = Callable[[str], str]
 
 __all__ = ["COMMAND", "plugin"]
 
@@ -63,11 +66,13 @@ def plugin(arguments: Arguments) -> int:
     if deed == "list":
         if words:
             raise UsageError(f"mcptest plugin list takes no {visible(words[0])!r}")
-        return list_plugins(_declared(arguments), arguments)
+        return list_plugins(_declared(arguments)[0], arguments)
     name, method, params = _request(words)
-    spec = _named(name, one_owner_each(_declared(arguments)))
+    specs, secrets = _declared(arguments)
+    spec = _named(name, one_owner_each(specs))
     limit_s = timeout_s(arguments) or spec.call_timeout_s
-    return _call(spec.but(call_timeout_s=limit_s), method, params, arguments)
+    hide_secrets(secrets)
+    return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))
 
 
 def _unknown_deed(word: str) -> UsageError:
@@ -106,18 +111,19 @@ def _params(text: str) -> object:
         raise UsageError(message, "in a shell, put them between single quotes") from None
 
 
-def _declared(arguments: Arguments) -> tuple[PluginSpec, ...]:
-    """The plugins that the command line and the config declare."""
+def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
+    """The plugins that the command line and the config declare, and the config's secrets."""
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     asked = Wanted(config=arguments.last("--config"), plugins=plugins(arguments))
     # The server that a config is about is not started, so it need not be complete.
-    found = Servers(asked, Unneeded(os.environ), mistakes, warnings).plugins_of("")
+    servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
+    found = servers.plugins_of("")
     if mistakes:
         raise FormatError(mistakes)
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
-    return found
+    return found, servers.secrets_of("")
 
 
 def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
@@ -135,7 +141,9 @@ def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
 # The call
 
 
-def _call(spec: PluginSpec, method: str, params: object, arguments: Arguments) -> int:
+def _call(
+    spec: PluginSpec, method: str, params: object, arguments: Arguments, clean: Redact
+) -> int:
     """Start the plugin, call it once, and end it whatever happens; the exit status."""
     with Interrupts() as interrupts:
         guardian = Guardian(adopts_orphans=True)
@@ -148,7 +156,7 @@ def _call(spec: PluginSpec, method: str, params: object, arguments: Arguments) -
             interrupts=interrupts,
         )
         try:
-            return _ask(host, spec, method, params, arguments)
+            return _ask(host, spec, method, params, arguments, clean)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the plugin was stopped") from None
         finally:
@@ -157,17 +165,22 @@ def _call(spec: PluginSpec, method: str, params: object, arguments: Arguments) -
 
 
 def _ask(
-    host: PluginHost, spec: PluginSpec, method: str, params: object, arguments: Arguments
+    host: PluginHost,
+    spec: PluginSpec,
+    method: str,
+    params: object,
+    arguments: Arguments,
+    clean: Redact,
 ) -> int:
     began = time.monotonic()
     try:
         response = host.call(method, params)
     except HostError as error:
-        tell_fault(_fault(spec, error), arguments)
+        tell_fault(redact_all(_fault(spec, error), clean), arguments)
         _tell_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
-    write_json(_shown(response))
+    write_json(redact_all(_shown(response), clean))
     # It is there to be read while the plugin takes its time to end.
     StandardOutput().flush()
     _tell_stderr(host.stderr)

@@ -78,11 +78,20 @@ class Servers:
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
         """The plugins that the tests of a file may ask, in the order of who declared them."""
+        config = self._config_of(file)
+        return (*self._wanted.plugins, *(config.plugins if config else ()))
+
+    def secrets_of(self, file: str) -> tuple[str, ...]:
+        """What the config for a file wants blanked."""
+        config = self._config_of(file)
+        return config.secrets if config else ()
+
+    def _config_of(self, file: str) -> ServerSpec | None:
         config = self._told
         if config is None and not self._wanted.config:
             beside = find_config(os.path.dirname(file) or ".")
             config = self._here or (self._from_config(beside) if beside else None)
-        return (*self._wanted.plugins, *(config.plugins if config else ()))
+        return config
 
     def _from_command_line(self) -> ServerSpec | None:
         command, config = self._wanted.server_command, self._wanted.config
