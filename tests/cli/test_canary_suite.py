@@ -114,16 +114,47 @@ def test_nothing_else_says_it(folder: Path, words: tuple[str, ...]) -> None:
     assert_clean(written_by(folder, *words).parts)
 
 
-def test_a_mistake_in_the_file_does_not_say_it(folder: Path) -> None:
+MISTAKES: dict[str, dict[str, Any]] = {
+    "a regex": {"regex": "(${token}"},
+    "a number": {"gt": "${token}"},
+    "a type": {"type": "${token}"},
+    "a schema": {"schema": {"type": "${token}"}},
+    "a file": {"schema": "${token}.json"},
+    "a reference": {"schema": {"$ref": "http://h/${token}"}},
+    "a word": {"${token}": 1},
+    "a plugin": {"plugin": {"name": "${token}", "method": "m"}},
+    "a path": {"snapshot": {"ignore": ["${token}["]}},
+}
+
+
+@pytest.mark.parametrize("command", ["run", "validate"])
+def test_a_mistake_in_the_file_does_not_say_it(folder: Path, command: str) -> None:
     suite = json.loads((folder / "mcptest.yaml").read_text(encoding="utf-8"))
     suite["tools"] = [
-        call("is wrong", "plain", *asserting({"regex": "(${token}"})),
-        call("is wrong, too", "plain", {"target": "${token}", "matcher": {"gt": "${token}"}}),
+        call("has a wrong target", "plain", {"target": "result[${token}]", "matcher": {"gt": 1}}),
+        *(call(name, "plain", *asserting(matcher)) for name, matcher in MISTAKES.items()),
     ]
     (folder / "wrong.yaml").write_text(json.dumps(suite), encoding="utf-8")
-    found = written_by(folder, "run", "wrong.yaml", "--format", "suite")
+    found = written_by(folder, command, "wrong.yaml", "--format", "suite", "--json")
     assert found.code == 2
+    assert len(json.loads(found.parts["stdout"])["error"]["diagnostics"]) == len(MISTAKES) + 1
     assert_clean(found.parts)
+
+
+def test_the_name_of_a_snapshot_does_not_say_it(folder: Path) -> None:
+    suite = json.loads((folder / "mcptest.yaml").read_text(encoding="utf-8"))
+    kept = asserting({"snapshot": {"name": "of ${token}"}})
+    suite["tools"] = [call("is kept", "structured", *kept)]
+    for lane in ("resources", "prompts", "agents", "compliance", "coverage", "performance"):
+        del suite[lane]
+    (folder / "named.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    words = ("run", "named.yaml", "--format", "suite", "--json")
+    first = written_by(folder, *words)
+    stored = folder / "__snapshots__" / "named.yaml.snap.yaml"
+    assert b"of [secret]" in stored.read_bytes()
+    assert_clean({**first.parts, "snapshot": stored.read_bytes()})
+    again = json.loads(written_by(folder, *words).parts["stdout"])
+    assert (again["summary"]["passed"], again["snapshots"]["stale"]) == (1, {})
 
 
 def test_the_canary_is_heard_where_nobody_named_it(folder: Path) -> None:

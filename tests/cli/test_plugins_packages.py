@@ -239,6 +239,16 @@ def test_a_check_that_ends_its_process_is_no_fault_of_ours(
     assert (fault["kind"], fault["message"]) == ("plugin_failed", message)
 
 
+def test_a_check_that_never_ends_is_ended_beside_a_plugin_too(tmp_path: Path) -> None:
+    environment = install(tmp_path, with_check("    import threading; threading.Event().wait()"))
+    write_config(tmp_path / "conductor.config.json")
+    both = {"match:all": ["match:plugin:geo.same:a b", "match:words:2"]}
+    write_suite(tmp_path / "a.test.mcp.yml", saying("a b", both), case("other"))
+    ended = mcptest(tmp_path, "run", "a.test.mcp.yml", "--json", *option(), **environment)
+    assert (ended.code, statuses(ended)) == (1, ["error", "passed"])
+    assert results(ended)[0]["error"]["kind"] == "pattern_too_slow"
+
+
 def test_words_for_what_is_wanted_that_break_do_not_cost_the_verdict(tmp_path: Path) -> None:
     module = MODULE.replace('return f"text of at most {limit} words"', "raise KeyError")
     ended = run(tmp_path, install(tmp_path, module), saying("a b c d", "match:words:3"))

@@ -486,3 +486,37 @@ def test_a_schema_that_is_none_is_told_by_every_report_that_fails(tmp_path: Path
     assert ended.report()["broken_rules"] == ["bad_schema"]
     for name in ("out.xml", "out.md", "out.txt"):
         assert "bad_schema" in (tmp_path / name).read_text(encoding="utf-8")
+
+
+# Thirty levels, each twice the next: no validator comes to the end of them.
+BOMB = {
+    "$ref": "#/$defs/d0",
+    "$defs": {
+        **{
+            f"d{n}": {
+                "allOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 2,
+                "unevaluatedProperties": False,
+            }
+            for n in range(30)
+        },
+        "d30": {"type": "object"},
+    },
+}
+
+
+@pytest.mark.parametrize("key", ["inputSchema", "outputSchema"])
+def test_a_schema_that_nobody_can_read_ends_no_run(tmp_path: Path, key: str) -> None:
+    tool = {"name": "odd", "inputSchema": {"type": "object"}, key: BOMB}
+    write(tmp_path, {"tools/list": {"result": {"tools": [tool]}}}, tools=CALLS)
+    tests, ended = ran(tmp_path)
+    assert (tests["echoes"]["status"], ended.code) == ("passed", 1)
+    (finding,) = [each for each in ended.report()["findings"] if each["kind"] == "bad_schema"]
+    assert f"the {key} of the tool odd" in finding["message"]
+    assert finding["message"].endswith("takes over 1 s to read")
+
+
+def test_a_schema_that_refers_within_itself_is_read(tmp_path: Path) -> None:
+    schema = {"type": "object", "$ref": "#/$defs/any", "$defs": {"any": {"type": "object"}}}
+    tool = {"name": "odd", "inputSchema": schema, "outputSchema": schema}
+    write(tmp_path, {"tools/list": {"result": {"tools": [tool]}}}, tools=CALLS)
+    assert ran(tmp_path)[1].code == 0

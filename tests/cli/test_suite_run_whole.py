@@ -329,3 +329,16 @@ def test_a_suite_that_is_killed_leaves_no_server(
         assert [caller.next_word() for caller in callers] == ["hangs"] * len(callers)
         run.signal(signal.SIGKILL)
         assert all(caller.is_dead_within(10) for caller in callers)
+
+
+# Files that several suites import
+
+
+def test_what_two_suites_import_runs_for_each_of_them(tmp_path: Path) -> None:
+    common = {"tools": [{"name": "says", "tool": "echo", "args": {"text": "hi"}}]}
+    (tmp_path / "common.yaml").write_text(json.dumps(common), encoding="utf-8")
+    for name in ("a", "b"):
+        suite = {"servers": {"s": server()}, "imports": ["common.yaml"]}
+        (tmp_path / f"{name}.mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "a.mcptest.yaml", "b.mcptest.yaml", "--json")
+    assert ended.report()["summary"]["total"] == 2

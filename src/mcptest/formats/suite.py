@@ -12,6 +12,7 @@ from functools import partial
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
+from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 from mcptest.formats.fields import Fields, diagnose
@@ -84,11 +85,15 @@ def load_suite(
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     """The suites in a file and in those it imports, and warnings."""
     parts = read_parts(text, file, context.folder, context.read_beside)
-    suites = _Loader(parts, context).suites()
+    loader = _Loader(parts, context)
+    suites = loader.suites()
     found = list(parts.mistakes)
     for part in parts.files:
         # What `defaults` says is read for each entry, and told once.
         found += diagnose(part.document, list(dict.fromkeys(part.complaints)))
+    # Mistakes are told with the values that were filled in.
+    if loader.secrets:
+        found = redact_all(found, redactor(loader.secrets))
     if any(each.severity == "error" for each in found):
         raise FormatError(found)
     return suites, tuple(found)
@@ -121,6 +126,11 @@ class _Loader:
             self._gates = Gates(coverage=coverage or None, performance=performance or None)
         plugins = tuple(plugin for part in parts.files for plugin in part.plugins)
         self._registry = context.registry_with(plugins)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The values that must be shown to nobody."""
+        return tuple(dict.fromkeys(self._variables.secrets))
 
     def suites(self) -> list[Suite]:
         """One suite for each server of each file; those of one server stand together."""
@@ -173,7 +183,7 @@ class _Loader:
         for server, case in self._cases(part):
             by_server.setdefault(server, []).append(case)
         name = part.top.mapping.get("name") or part.top.mapping.get("description")
-        secrets = tuple(dict.fromkeys(self._variables.secrets))
+        secrets = self.secrets
         parallel = self._options.get("parallel")
         return [
             Suite(

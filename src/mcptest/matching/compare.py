@@ -13,7 +13,18 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
 from mcptest.matching.field_path import pull
-from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Not, Partial, Some, written
+from mcptest.matching.group import (
+    AllOf,
+    AnyOf,
+    Each,
+    Extract,
+    Group,
+    Not,
+    Partial,
+    Some,
+    patterns_in,
+    written,
+)
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import a_type, json_type, none_of
 
@@ -65,19 +76,7 @@ def _places_of(answer: object, trail: Trail) -> Elsewhere:
 
 def _asks_others(expected: object) -> bool:
     """Whether another process is asked: that is done once for a verdict, never for a hint."""
-    if isinstance(expected, Pattern):
-        return expected.matcher.is_remote
-    if isinstance(expected, dict):
-        return any(map(_asks_others, expected.values()))
-    if isinstance(expected, list):
-        return any(map(_asks_others, expected))
-    if isinstance(expected, Group):
-        return any(map(_asks_others, expected.checks)) or _asks_others(expected.siblings)
-    if isinstance(expected, (AllOf, AnyOf)):
-        return any(map(_asks_others, expected.values))
-    return isinstance(expected, (Partial, Each, Some, Extract, Not)) and _asks_others(
-        expected.value
-    )
+    return any(pattern.matcher.is_remote for pattern in patterns_in(expected))
 
 
 def is_met(expected: object, actual: object) -> bool:

@@ -12,10 +12,25 @@ from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
     from mcptest.matching.field_path import Steps
 
 
-__all__ = ["AllOf", "AnyOf", "Each", "Extract", "Group", "Not", "Partial", "Some", "written"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Each",
+    "Extract",
+    "Group",
+    "Not",
+    "Partial",
+    "Some",
+    "patterns_in",
+    "with_patterns",
+    "written",
+]
 
 
 class Partial(Record):
@@ -71,6 +86,44 @@ class Group(Record):
     source: dict[str, object]
     checks: tuple[Partial | Each | Some | Extract | AllOf | AnyOf | Not | Pattern, ...] = ()
     siblings: dict[str, object] | None = None
+
+
+_WITH_VALUE = (Partial, Each, Some, Extract, Not)
+
+
+def patterns_in(compiled: object) -> Iterator[Pattern]:
+    """Every pattern of a compiled expectation."""
+    if isinstance(compiled, Pattern):
+        yield compiled
+    elif isinstance(compiled, Group):
+        for check in compiled.checks:
+            yield from patterns_in(check)
+        yield from patterns_in(compiled.siblings)
+    elif isinstance(compiled, (AllOf, AnyOf)):
+        yield from patterns_in(list(compiled.values))
+    elif isinstance(compiled, _WITH_VALUE):
+        yield from patterns_in(compiled.value)
+    elif isinstance(compiled, (dict, list)):
+        for inner in compiled.values() if isinstance(compiled, dict) else compiled:
+            yield from patterns_in(inner)
+
+
+def with_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
+    """The same expectation with every pattern changed."""
+    if isinstance(compiled, Pattern):
+        return change(compiled)
+    if isinstance(compiled, Group):
+        checks = tuple(with_patterns(check, change) for check in compiled.checks)
+        return compiled.but(checks=checks, siblings=with_patterns(compiled.siblings, change))
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(with_patterns(list(compiled.values), change)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=with_patterns(compiled.value, change))
+    if isinstance(compiled, dict):
+        return {key: with_patterns(inner, change) for key, inner in compiled.items()}
+    if isinstance(compiled, list):
+        return [with_patterns(inner, change) for inner in compiled]
+    return compiled
 
 
 def written(compiled: object) -> object:

@@ -19,12 +19,11 @@ from mcptest.core.outcome import Fault
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import NoReturn
+    from typing import NoReturn, TypeVar
 
-    from mcptest.core.outcome import Mismatch
     from mcptest.runner.server import Launcher
 
-    Judged = tuple[Mismatch, ...] | Fault
+    T = TypeVar("T")
 
 __all__ = ["judge_apart"]
 
@@ -36,8 +35,8 @@ _OUR_FAULT = 93
 
 
 def judge_apart(
-    judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, launcher: Launcher
-) -> tuple[Mismatch, ...]:
+    judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
+) -> tuple[T, ...]:
     """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
     # Answers of this size are rare; nobody else pays for the import.
     import pickle  # noqa: PLC0415
@@ -54,28 +53,29 @@ def judge_apart(
     launcher.guardian.watch(child)
     try:
         raw = _read_all(reader, limit_s, launcher.interrupts.fd)
+        if not raw:
+            _let_end(child)
     finally:
         os.close(reader)
         with contextlib.suppress(ProcessLookupError):
-            os.kill(child, 0 if _has_ended(child) else signal.SIGKILL)
+            os.kill(child, signal.SIGKILL)
         _, status = os.waitpid(child, 0)
         launcher.guardian.release(child)
     if not raw:
         raise _ended(status)
-    found: Judged = pickle.loads(raw)
+    found: tuple[T, ...] | Fault = pickle.loads(raw)
     if isinstance(found, Fault):
         raise CheckError(found)
     return found
 
 
-def _has_ended(child: int) -> bool:
-    """Whether it is over within a moment, so that its own status can be told."""
+def _let_end(child: int) -> None:
+    """One that said nothing has a moment to be over, so that its own status can be told."""
     deadline = time.monotonic() + _LAST_BREATH_S
-    while time.monotonic() < deadline:
+    while hasattr(os, "waitid") and time.monotonic() < deadline:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
-            return True
+            return
         time.sleep(0.001)
-    return False
 
 
 def _ended(status: int) -> Exception:
@@ -88,7 +88,7 @@ def _ended(status: int) -> Exception:
     return CheckError(Fault(kind="plugin_failed", message=message))
 
 
-def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int) -> NoReturn:
+def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
     """The child's whole life. It shares our memory image, so it never returns into it."""
     import pickle  # noqa: PLC0415  # as above
     import traceback  # noqa: PLC0415  # as above
@@ -111,7 +111,7 @@ def _work(judge: Callable[[], tuple[Mismatch, ...]], limit_s: float, writer: int
     os._exit(0)
 
 
-def _judged(judge: Callable[[], tuple[Mismatch, ...]]) -> Judged:
+def _judged(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
     try:
         return judge()
     except CheckError as error:

@@ -123,9 +123,9 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     return plan
 
 
-def _key(suite: Suite) -> tuple[str, str]:
-    """What tells suites apart: a file may need several servers."""
-    return suite.file, suite.server.name if suite.server else ""
+def _key(suite: Suite) -> tuple[str, str, str]:
+    """What tells suites apart: a file may need several servers, and be imported by several."""
+    return suite.home, suite.file, suite.server.name if suite.server else ""
 
 
 def load_suites(
@@ -170,7 +170,8 @@ def _load_all(
         except FormatError as error:
             mistakes += error.diagnostics
         else:
-            known = {suite.file for suite in suites}
+            # What runs by itself already is not run again for whoever imports it.
+            known = {suite.home for suite in suites}
             suites += [suite for suite in found if suite.file not in known]
             warnings += slips
     return suites

@@ -6,6 +6,7 @@ be what it declares. Nothing that a schema refers to is ever fetched.
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 from mcptest.core import jsonrpc
@@ -37,6 +38,7 @@ _PATIENCE_S = 5.0
 _MAX_PAGES = 100
 # A few lines of schema can mean more work than there is time.
 _LIMIT_S = 2.0
+_READ_LIMIT_S = 1.0
 _CHECK = SCHEMA_MATCHERS[0].check
 
 _PATH = "result.structuredContent"
@@ -164,6 +166,25 @@ def _pages(server: Server) -> Iterator[object]:
         params = {"cursor": cursor}
 
 
+def _compiled(schema: object, launcher: Launcher) -> Any:
+    """The schema, ready to judge by; BadSchemaError when it is none, or none that can be read."""
+    if "$" in dump_json(schema):
+        # What refers to itself over and over can take for ever to be read, and no signal to us
+        # ends that. It is tried where it can be ended.
+        try:
+            judge_apart(lambda: _tried(schema), _READ_LIMIT_S, launcher)
+        except PatternTimeoutError:
+            raise BadSchemaError(f"which takes over {_READ_LIMIT_S:g} s to read") from None
+    return declared_schema(schema)
+
+
+def _tried(schema: object) -> tuple[()]:
+    # What is wrong with it is told when it is read here.
+    with contextlib.suppress(BadSchemaError):
+        declared_schema(schema)
+    return ()
+
+
 def _read(entry: dict[str, Any], server: Server) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
@@ -171,7 +192,7 @@ def _read(entry: dict[str, Any], server: Server) -> _Tool:
         if key not in entry:
             continue
         try:
-            compiled[key] = declared_schema(entry[key])
+            compiled[key] = _compiled(entry[key], server.launcher)
         except BadSchemaError as error:
             reason = str(error).strip().removeprefix("which ")
             why = f"is no JSON Schema that can be used: it {reason}"

@@ -144,11 +144,15 @@ class Book:
         return redact_all(value, redact) if redact else value
 
     def stored(self, key: str) -> object:
-        return self.redacted(self._stored().get(_writable(key), ABSENT))
+        return self.redacted(self._stored().get(self._name(key), ABSENT))
+
+    def _name(self, key: str) -> str:
+        """The name as the file may have it; secrets are known by the time a test runs."""
+        return str(self.redacted(_writable(key)))
 
     def saw(self, key: str, value: object, *, is_same: bool) -> None:
         """Note what came for this snapshot; the last look at it counts."""
-        key = _writable(key)
+        key = self._name(key)
         status = self._status(key, is_same)
         kept = self.redacted(value) if status in _WRITTEN else ABSENT
         self._taken.append(SnapshotTaken(file=self.file, key=key, status=status, value=kept))
@@ -179,7 +183,8 @@ class Book:
         entries = self._read()
         last = {each.key: each for each in taken}
         changed = {each.key: each.value for each in last.values() if each.status in _WRITTEN}
-        stale = sorted(entries.keys() - self._declared - last.keys())
+        declared = set(map(self._name, self._declared))
+        stale = sorted(entries.keys() - declared - last.keys())
         removed = tuple(stale) if self.mode == "update" and is_complete else ()
         if changed or removed:
             kept = {key: value for key, value in entries.items() if key not in removed}

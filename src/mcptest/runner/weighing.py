@@ -38,9 +38,6 @@ MAX_MISMATCHES = 1000
 _LARGE_BYTES = 256 * 1024
 _SLOWEST_BYTES_PER_S = 4_000_000
 
-# How long judging may take on the clock where plugins and code of others are both asked.
-_MIXED_LIMIT_S = 30.0
-
 # How long all patterns of one test may compute.
 _PATTERN_LIMIT = CpuLimit(2.0)
 
@@ -72,16 +69,13 @@ def _weighed_here(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The same where a copy of this process could not speak with the plugins of this one."""
+    if expectation.has_foreign_check:
+        from mcptest.runner.foreign import bounded  # noqa: PLC0415  # few ask both
+
+        expectation = bounded(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
-        # Code of others may sleep for ever, and plugins may take the time they are given.
-        is_foreign = expectation.has_foreign_check
-        timer = _PATTERN_LIMIT.expire_in(_MIXED_LIMIT_S) if is_foreign else None
-        try:
-            reply = _with_latecomers(server, expectation, reply)
-            return reply, _first(judge(expectation, reply, trail))
-        finally:
-            if timer:
-                timer.cancel()
+        reply = _with_latecomers(server, expectation, reply)
+        return reply, _first(judge(expectation, reply, trail))
 
 
 def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:

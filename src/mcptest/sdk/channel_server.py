@@ -212,11 +212,7 @@ class ChannelKeeper:
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step, unless how long it takes is looked at, or is not known yet."""
-        wanted = step.expectation
-        is_timed = wanted.performance or any(
-            assertion.steps[0] == "duration_ms" for assertion in wanted.assertions
-        )
-        if self._server and not step.template and not is_timed:
+        if self._server and not step.template and not step.expectation.is_timed:
             self._server.send_ahead(step)
 
     def passed(self) -> None:

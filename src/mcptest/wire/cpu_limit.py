@@ -8,9 +8,7 @@ machine or a sleeping server does not use it up. Main thread only.
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
 
 from mcptest.core.errors import PatternTimeoutError
 
@@ -39,16 +37,6 @@ class CpuLimit:
     ) -> None:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, self._previous)
-
-    def expire_in(self, seconds: float) -> threading.Timer:
-        """Have it expire after this much time on the clock, too, unless that is cancelled.
-
-        For code that may wait instead of compute: the signal ends a sleep of the main thread.
-        """
-        timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGVTALRM))
-        timer.daemon = True
-        timer.start()
-        return timer
 
     def _expire(self, number: int, frame: FrameType | None) -> None:
         raise PatternTimeoutError(self.seconds)

@@ -11,9 +11,12 @@ from mcptest.core.errors import ServerError
 from mcptest.core.outcome import ABSENT, Fault, Mismatch
 from mcptest.core.plan import ServerSpec, Step
 from mcptest.runner.findings import Findings
-from mcptest.runner.launcher import Reply
+from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.outputs import Outputs
 from mcptest.runner.server import Server
+from mcptest.wire.alone import NoGuardian
+from mcptest.wire.guardian import Guardian
+from mcptest.wire.interrupts import Interrupts
 
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
 NO_VALIDATOR_NEEDED = {**SUM, "description": "only what nearly every schema is made of"}
@@ -27,7 +30,8 @@ class FakeServer:
         self.spec = ServerSpec(name=name, command=("x",), **spec)
         self.findings = Findings(name)
         self.is_usable = True
-        self.launcher = None
+        # A schema that refers to something is tried in a process of its own.
+        self.launcher = Launcher(guardian=cast(Guardian, NoGuardian()), interrupts=Interrupts())
         self._pages = pages
         self.capabilities: object = {"tools": {}}
         self.asked: list[tuple[str, object]] = []
