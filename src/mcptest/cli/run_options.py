@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.cli.http_options import HTTP_OPTIONS, SPEC_VERSION
 from mcptest.cli.options import Option
 from mcptest.cli.plugin_options import PLUGIN
 from mcptest.cli.report_names import REPORTERS
@@ -23,6 +24,8 @@ _SERVER = (
         help="start the server with this command instead; split like a shell would, "
         "run without one",
     ),
+    *HTTP_OPTIONS,
+    SPEC_VERSION,
     PLUGIN,
 )
 

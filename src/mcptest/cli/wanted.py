@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 
+from mcptest.cli.http_options import is_over_http, over_http, spec_version
 from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
@@ -16,6 +17,7 @@ from mcptest.runner.selection import Selection, Shard
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.plan import ServerSpec
     from mcptest.core.snapshots import SnapshotMode
 
 __all__ = [
@@ -38,6 +40,8 @@ def wanted(arguments: Arguments) -> Wanted:
         paths=arguments.paths,
         config=arguments.last("--config"),
         server_command=server_command(arguments),
+        server=_server_at_url(arguments),
+        spec_version=spec_version(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
@@ -49,6 +53,15 @@ def wanted(arguments: Arguments) -> Wanted:
         plugins=plugins(arguments),
         snapshots=_snapshot_mode(arguments),
     )
+
+
+def _server_at_url(arguments: Arguments) -> ServerSpec | None:
+    """The server that `--url` names; None when there is no such option."""
+    if not is_over_http(arguments):
+        return None
+    if arguments.has("--config"):
+        raise UsageError("--url and --config both name a server; give one of them")
+    return over_http(arguments)
 
 
 def _snapshot_mode(arguments: Arguments) -> SnapshotMode | None:

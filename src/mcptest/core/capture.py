@@ -14,6 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    # How a message came over HTTP: status, content type, stream and the like.
+    Http = dict[str, object]
+
 __all__ = ["Exchange", "Moment", "Noted", "SessionCapture", "render_capture", "render_exchange"]
 
 
@@ -26,10 +29,12 @@ class Moment(Record):
 
 class Noted(Record):
     """Something that was said beside requests and their answers. `value` is a message of the
-    server, an answer of ours to it, or a line that is no message."""
+    server, an answer of ours to it, or a line that is no message. `http` says how it came, where
+    that was over HTTP."""
 
     value: object
     at: Moment
+    http: Http | None = None
 
 
 class Exchange(Record):
@@ -46,6 +51,7 @@ class Exchange(Record):
     server_messages: tuple[Noted, ...] = ()
     replies: tuple[Noted, ...] = ()
     noise: tuple[Noted, ...] = ()
+    http: Http | None = None
 
 
 class SessionCapture(Record):
@@ -95,10 +101,15 @@ def render_exchange(exchange: Exchange) -> dict[str, object]:
     for name, moment in (("request", exchange.sent), ("response", exchange.answered)):
         if moment:
             orders[name], times[name] = moment.order, moment.ms
+    ways: dict[str, object] = {"response": exchange.http} if exchange.http else {}
     for name, noted in _beside(exchange):
         rendered[name] = [each.value for each in noted]
         orders[name] = [each.at.order for each in noted]
         times[name] = [each.at.ms for each in noted]
+        if any(each.http for each in noted):
+            ways[name] = [each.http or {} for each in noted]
+    if ways:
+        rendered["http"] = ways
     return rendered | ({"order": orders, "ms": times} if orders else {})
 
 

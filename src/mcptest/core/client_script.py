@@ -38,6 +38,15 @@ class ClientScript:
             return jsonrpc.error_response(id, jsonrpc.INTERNAL_ERROR, message)
         return {"jsonrpc": "2.0", "id": id} | body
 
+    def has_answer_to(self, method: object) -> bool:
+        """Whether the script says anything about a method."""
+        return isinstance(method, str) and method in self._answers
+
+    def answer_to(self, method: str) -> object | None:
+        """The next result for a method; None when there is none left, or it is an error."""
+        body = self._next(method)
+        return body.get("result") if body else None
+
     def _next(self, method: str) -> Message | None:
         script: Any = self._answers[method]
         if isinstance(script, dict):

@@ -27,6 +27,7 @@ __all__ = [
     "Noise",
     "Overlong",
     "encode_line",
+    "read_message",
 ]
 
 DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
@@ -39,11 +40,15 @@ PLAIN_TEXT = "it does not begin like JSON"
 
 
 class Frame(Record):
-    """One line that is JSON; `raw` is it as it came, where that was asked for."""
+    """One line that is JSON; `raw` is it as it came, where that was asked for.
+
+    `http` says how it came over HTTP, as captures have it; None elsewhere.
+    """
 
     value: object
     line: int
     raw: bytes = b""
+    http: dict[str, object] | None = None
 
 
 class Noise(Record):
@@ -124,7 +129,7 @@ class LineDecoder:
         if raw.isspace() or not raw:
             self.blank_lines += 1
         else:
-            found = _decode(raw, self._line)
+            found = read_message(raw, self._line)
             is_kept = self._keeps_raw and type(found) is Frame
             out.append(found.but(raw=raw) if is_kept else found)
 
@@ -134,7 +139,8 @@ def encode_line(message: object) -> bytes:
     return dump_json(message).encode("utf-8", "backslashreplace") + b"\n"
 
 
-def _decode(raw: bytes, line: int) -> Frame | Noise:
+def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
+    """The message in these bytes, or why there is none."""
     try:
         return Frame(value=parse_json(raw.decode("utf-8")), line=line)
     except UnicodeDecodeError as error:

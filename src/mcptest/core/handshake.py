@@ -1,4 +1,4 @@
-"""Judge the server's answer to `initialize`.
+"""Judge the server's answer to `initialize`, or to `server/discover`.
 
 A session can be worked with when both sides know the revision; whatever else is
 missing from the answer is a finding, and the tests still run.
@@ -7,7 +7,7 @@ missing from the answer is a finding, and the tests still run.
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, Fault
-from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS
+from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import shorten, visible
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["handshake_fault", "handshake_gaps"]
+__all__ = ["discovery_fault", "handshake_fault", "handshake_gaps", "pinned_fault"]
 
 # A server of the stateless era may refuse `initialize` with this code.
 _UNSUPPORTED_VERSION = -32022
@@ -48,14 +48,54 @@ def _refused(error: dict[str, Any]) -> Fault:
     said = f"code {error['code']}, {dump_json(error['message'])}"
     if "data" in error:
         said += f", data {shorten(dump_json(error['data']), 200)}"
-    hint = ""
     if error["code"] == _UNSUPPORTED_VERSION:
-        hint = (
-            "this is how a server answers that speaks only the stateless revision 2026-07-28, "
-            "which this version of mcptest cannot drive yet"
+        return Fault(
+            kind="unsupported_version",
+            message=f"the server speaks only the stateless era of the protocol, {STATELESS}: it "
+            f"refused initialize: {visible(said)}",
+            hint=f"leave out --spec-version, or give --spec-version {STATELESS}",
         )
-    message = f"the server refused initialize: {visible(said)}"
-    return Fault(kind="handshake_refused", message=message, hint=hint)
+    return Fault(
+        kind="handshake_refused", message=f"the server refused initialize: {visible(said)}"
+    )
+
+
+def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
+    """Why the only revision that will do was not agreed on, or None when it was."""
+    version = result.get("protocolVersion")
+    if not pinned or version == pinned:
+        return None
+    shown = visible(shorten(dump_json(version), 80))
+    return Fault(
+        kind="unsupported_version",
+        message=f"the server does not speak {pinned}: offered that, it answered with {shown}",
+        hint="leave out --spec-version to take the revision that the server prefers",
+    )
+
+
+def discovery_fault(answer: dict[str, Any]) -> Fault | None:
+    """Why no session of the stateless era can be had with this answer, or None when it can."""
+    if "error" in answer:
+        said = f"code {answer['error']['code']}, {dump_json(answer['error']['message'])}"
+        return Fault(
+            kind="unsupported_version",
+            message=f"the server does not speak the stateless era of the protocol, {STATELESS}: "
+            f"it refused server/discover: {visible(said)}",
+            hint="it may speak a revision with a handshake: leave out --spec-version",
+        )
+    result = answer["result"]
+    versions = result.get("supportedVersions") if isinstance(result, dict) else None
+    if not isinstance(versions, list):
+        shown = visible(shorten(dump_json(result), 80))
+        message = f"the result of server/discover must have supportedVersions and is {shown}"
+        return Fault(kind="protocol_violation", message=message)
+    if STATELESS in versions:
+        return None
+    return Fault(
+        kind="unsupported_version",
+        message=f"the server does not speak {STATELESS}; it says that it supports "
+        f"{visible(shorten(dump_json(versions), 200))}",
+    )
 
 
 def handshake_gaps(result: dict[str, Any]) -> Iterator[str]:

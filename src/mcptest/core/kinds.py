@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["FATAL", "FAULTS", "FINDINGS"]
+__all__ = ["FATAL", "FAULTS", "FINDINGS", "NOT_KEPT", "STRICT"]
 
 # A test that met one of these is an error.
 FAULTS = frozenset(
@@ -19,6 +19,17 @@ FAULTS = frozenset(
         "protocol_violation",
         "line_too_long",
         "output_budget",
+        "name_lookup",
+        "connect_failed",
+        "tls_failed",
+        "redirect_refused",
+        "auth_failed",
+        "http_status",
+        "content_type",
+        "http_body",
+        "event_stream",
+        "malformed_json",
+        "session_lost",
         "pattern_too_slow",
         "missing_capture",
         "unusable_capture",
@@ -47,8 +58,20 @@ FINDINGS = frozenset(
         "needed_kill",
         "left_behind",
         "bad_schema",
+        "unchecked_output",
+        "listed_twice",
+        "teardown_failed",
+        "snapshots_not_written",
+        "snapshot_shared",
+        "gates_not_asked",
     ]
 )
 
-# Findings with which no run is a success: what is declared cannot be right.
-FATAL = frozenset(["bad_schema"])
+# Snapshots that were to be accepted and are not.
+NOT_KEPT = frozenset(["snapshots_not_written", "snapshot_shared"])
+
+# Findings with which no run is a success: what is declared cannot be right, or kept.
+FATAL = frozenset(["bad_schema"]) | NOT_KEPT
+
+# And those with which no strict run is one: something that is always checked was not.
+STRICT = frozenset(["unchecked_output", "listed_twice"])

@@ -68,6 +68,7 @@ class Evidence(Record):
     """What the server left behind when something broke, ready to be shown."""
 
     command: tuple[str, ...] = ()
+    url: str = ""
     cwd: str = ""
     exit_status: str = ""
     stderr_tail: str = ""

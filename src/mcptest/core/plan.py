@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from mcptest.core.coverage import Use
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.dialogue import Dialogue
 
     # What may be there that is not written: nothing, keys of objects, items of arrays as well.
@@ -28,7 +29,9 @@ __all__ = [
     "ClientSpec",
     "Expectation",
     "Gates",
+    "HttpSpec",
     "Limits",
+    "OAuthSpec",
     "Performance",
     "PluginSpec",
     "ServerSpec",
@@ -72,11 +75,42 @@ class PluginSpec(Record):
     owner: str = ""
 
 
+class OAuthSpec(Record):
+    """Where a token is fetched, and with which credentials of our own."""
+
+    token_url: str
+    client_id: str
+    client_secret: str
+    scope: str = ""
+    resource: str = ""
+
+
+class HttpSpec(Record):
+    """A server on HTTP: where it is, what it is told of us, and whom TLS believes.
+
+    `transport` is the one to speak: Streamable HTTP, the older one of two endpoints ("sse"), or
+    whichever of them the server has ("auto").
+    """
+
+    url: str
+    headers: dict[str, str] | None = None
+    oauth: OAuthSpec | None = None
+    ca_file: str = ""
+    insecure_tls: bool = False
+    transport: str = "auto"
+
+
 class ServerSpec(Record):
-    """How to start the server under test, and how long to wait for it."""
+    """How to start or reach the server under test, and how long to wait for it.
+
+    With `http` it is spoken to over HTTP; `command`, when there is one, starts it. A pinned
+    `spec_version` is the only revision that will do.
+    """
 
     name: str
     command: tuple[str, ...]
+    http: HttpSpec | None = None
+    spec_version: str = ""
     cwd: str = ""
     env: dict[str, str] | None = None
     inherit_env: bool = True
@@ -175,7 +209,8 @@ class Step(Record):
     """One message to send, and what must come of it. `id` is ABSENT in a notification.
 
     `label` names it where a case has several. `tool` is set when the structured output of that
-    tool is to be held against its own schema.
+    tool is to be held against its own schema. `at` is the line of the file in which it begins,
+    0 where the case's own says it.
     """
 
     line: bytes
@@ -187,6 +222,7 @@ class Step(Record):
     template: Template | None = None
     label: str = ""
     tool: str = ""
+    at: int = 0
 
 
 class Case(Record):
@@ -195,7 +231,7 @@ class Case(Record):
     What it does is its steps, each a request and its answer, or a dialogue, or a `check` of
     the server's conformance. `teardown` follows whatever came of it. With `not_run`, it is one
     that this version cannot run, and `skip` says why. `lane` is set in lanes of a suite that
-    are no plain calls.
+    are no plain calls. `needs` are mistakes only if it is run: what the environment has not.
     """
 
     name: str
@@ -211,6 +247,7 @@ class Case(Record):
     check: str = ""
     not_run: bool = False
     lane: str = ""
+    needs: tuple[Diagnostic, ...] = ()
 
 
 class Gates(Record):

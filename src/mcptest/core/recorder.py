@@ -10,10 +10,13 @@ from __future__ import annotations
 from mcptest.core import jsonrpc
 from mcptest.core.capture import Exchange, Moment, Noted
 from mcptest.core.outcome import ABSENT
+from mcptest.core.revisions import VERSION_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from mcptest.core.capture import Http
 
 __all__ = ["SessionRecorder"]
 
@@ -71,21 +74,22 @@ class SessionRecorder:
         self._waiting.append(opened)
         if is_owed:
             self._by_id[jsonrpc.id_key(message["id"])] = opened
-            if message["method"] == "initialize":
+            if message["method"] in ("initialize", "server/discover"):
                 self._initialize = opened
 
-    def server(self, message: object, ms: float) -> None:
-        """The server has sent a message, or a batch of them."""
+    def server(self, message: object, ms: float, http: Http | None = None) -> None:
+        """The server has sent a message, or a batch of them; `http` is how it came there."""
         at = self._next(ms)
         for each in message if isinstance(message, list) else (message,):
-            self._server_message(each, at)
+            self._server_message(each, at, http)
 
-    def _server_message(self, message: Any, at: Moment) -> None:
+    def _server_message(self, message: Any, at: Moment, http: Http | None) -> None:
         opened = self._asked_by(message)
         if opened is None:
-            self._waiting[-1].server_messages.append(Noted(value=message, at=at))
+            noted = Noted(value=message, at=at, http=http)
+            self._waiting[-1].server_messages.append(noted)
             return
-        opened.exchange = opened.exchange.but(response=message, answered=at)
+        opened.exchange = opened.exchange.but(response=message, answered=at, http=http)
         opened.is_owed = False
         if opened is self._initialize:
             self._take_handshake(message.get("result"))
@@ -102,8 +106,15 @@ class SessionRecorder:
     def _take_handshake(self, result: object) -> None:
         if isinstance(result, dict):
             self.capabilities = result.get("capabilities")
-            version = result.get("protocolVersion")
+            version = result.get("protocolVersion", self._own_version())
             self.protocol_version = version if isinstance(version, str) else ""
+
+    def _own_version(self) -> object:
+        """The revision that a request without a handshake named."""
+        request: Any = self._initialize.exchange.request if self._initialize else {}
+        params = request.get("params")
+        meta = params.get("_meta") if isinstance(params, dict) else None
+        return meta.get(VERSION_KEY) if isinstance(meta, dict) else None
 
     def noise(self, line: str, ms: float) -> None:
         """The server has written a line that is no message."""

@@ -20,10 +20,13 @@ from __future__ import annotations
 
 from mcptest.core import jsonrpc
 from mcptest.core.client_script import ClientScript
+from mcptest.core.framing import encode_line
+from mcptest.core.input_rounds import InputRounds
 from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import ClientSpec
 from mcptest.core.record import Record
-from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, Revision
+from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
+from mcptest.core.strict_json import parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +37,22 @@ if TYPE_CHECKING:
     State = Literal["spawned", "initializing", "operational", "terminated"]
     StrayKind = Literal["unknown_id", "duplicate_response", "late_response"]
 
-__all__ = ["Answered", "Asked", "ClientSession", "Notified", "SessionEvent", "Strayed", "Violated"]
+__all__ = [
+    "Answered",
+    "Asked",
+    "ClientSession",
+    "Continued",
+    "Notified",
+    "SessionEvent",
+    "Strayed",
+    "Violated",
+]
 
 INITIALIZE_ID = "mcptest-initialize"
+DISCOVER_ID = "mcptest-discover"
+
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 
 # How many settled ids are remembered at least, to tell a second answer from an unknown one.
 REMEMBERED_IDS = 4096
@@ -62,6 +78,12 @@ class Asked(SessionEvent):
     """A request of the server; `reply` is what we owe it."""
 
     reply: Message
+
+
+class Continued(SessionEvent):
+    """An answer that wants more input: `request` is the request again, with it."""
+
+    request: Message
 
 
 class Strayed(SessionEvent):
@@ -90,6 +112,8 @@ class ClientSession:
         self._client_version = client_version
         self._client = client or ClientSpec()
         self._script = ClientScript(self._client)
+        # None while results that want more input are left to whoever waits for them.
+        self.rounds: InputRounds | None = InputRounds(self._script)
         self._open: dict[jsonrpc.IdKey, object] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
 
@@ -103,7 +127,7 @@ class ClientSession:
         params = {
             "protocolVersion": self.revision.version,
             "capabilities": self._client.capabilities or {},
-            "clientInfo": {"name": "mcptest", "version": self._client_version},
+            "clientInfo": self._client_info,
         }
         return jsonrpc.request(INITIALIZE_ID, "initialize", params | (wanted or {}))
 
@@ -115,6 +139,47 @@ class ClientSession:
         self.revision = REVISIONS.get(version if isinstance(version, str) else "", self.revision)
         self.capabilities = result.get("capabilities")
         return jsonrpc.notification("notifications/initialized")
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether each request says for itself what a handshake would have settled."""
+        return not self.revision.has_handshake
+
+    def discover(self) -> Message:
+        """The first request in the stateless era: what does the server offer?"""
+        self._expect_state("spawned")
+        self.state = "initializing"
+        self.opened(DISCOVER_ID)
+        return jsonrpc.request(DISCOVER_ID, "server/discover", {})
+
+    def accept_discovery(self, result: Message) -> None:
+        """Take the server's answer to that."""
+        self._expect_state("initializing")
+        self.state = "operational"
+        self.capabilities = result.get("capabilities")
+
+    def dressed(self, line: bytes) -> bytes:
+        """A message as it must be sent in the stateless era; what it says itself stands."""
+        message: Any = parse_json(line.decode("utf-8"))
+        if not isinstance(message, dict) or "method" not in message or "id" not in message:
+            return line
+        params = message.get("params", {})
+        meta = params.get("_meta", {}) if isinstance(params, dict) else None
+        if not isinstance(meta, dict) or message["method"] == "initialize":
+            return line
+        own = {
+            VERSION_KEY: self.revision.version,
+            _CAPABILITIES_KEY: self._client.capabilities or {},
+            _CLIENT_KEY: self._client_info,
+        }
+        message["params"] = params | {"_meta": own | meta}
+        if self.rounds and jsonrpc.id_key(message["id"]) in self._open:
+            self.rounds.sent(message)
+        return encode_line(message)
+
+    @property
+    def _client_info(self) -> Message:
+        return {"name": "mcptest", "version": self._client_version}
 
     def adopt(self, result: Message) -> None:
         """A handshake that was done without us has brought this result."""
@@ -204,11 +269,26 @@ class ClientSession:
         id = self._open.pop(key, ABSENT)
         if id is not ABSENT:
             self._settle(key, "duplicate_response")
-            return Answered(message=message, id=id)
+            return (
+                Answered(message=message, id=id)
+                if not self.is_stateless
+                else self._last(message, id)
+            )
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
         return Strayed(message=message, kind=kind)
+
+    def _last(self, message: Message, id: object) -> SessionEvent:
+        """The answer, unless the server wants to know more first."""
+        if self.rounds is None:
+            return Answered(message=message, id=id)
+        again = self.rounds.next_round(id, message)
+        if again:
+            self.opened(again["id"])
+            return Continued(message=message, request=again)
+        first = self.rounds.first_id(id)
+        return Answered(message=message if first == id else message | {"id": first}, id=first)
 
     def _violated(self, value: object, path: str, reason: str) -> Violated:
         id: object = ABSENT

@@ -76,8 +76,10 @@ class LiveJudge:
                     self._asked[jsonrpc.id_key(each["id"])] = self._exchange
         self._scorer.client(message, self._exchange, ms)
 
-    def server(self, message: Any, ms: float) -> None:
-        """The server has sent a message."""
+    def server(self, message: Any, ms: float, http: dict[str, Any] | None = None) -> None:
+        """The server has sent a message; `http` is how it came there."""
+        if http and not self._is_wide:
+            self._load_all()
         place = self._exchange
         if isinstance(message, dict) and "method" not in message:
             key = jsonrpc.id_key(message.get("id"))
@@ -89,7 +91,7 @@ class LiveJudge:
             method = request.get("method") if request else None
             if method in ("tools/list", "initialize"):
                 self.member.exchanged({"method": method}, message)
-        self._scorer.server(message, place, ms)
+        self._scorer.server(message, place, ms, http)
 
     def noise(self, line: str, ms: float) -> None:
         """The server has written a line that is no message."""

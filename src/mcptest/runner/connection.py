@@ -16,15 +16,18 @@ from mcptest.core.outcome import ABSENT
 from mcptest.core.recorder import SessionRecorder
 from mcptest.core.session import ClientSession
 from mcptest.core.strict_json import parse_json
+from mcptest.core.trouble import Trouble
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
 from mcptest.runner.log import MessageLog, line_text
 from mcptest.runner.watching_rules import RuleWatch
-from mcptest.wire.stdio import StdioServer
+from mcptest.runner.wires import wire_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from mcptest.core.conformance import SessionScore
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.outcome import LogLine
@@ -32,7 +35,7 @@ if TYPE_CHECKING:
     from mcptest.invariants.composition import Member
     from mcptest.runner.launcher import Launcher
 
-    Item = Frame | Noise | Overlong
+    Item = Frame | Noise | Overlong | Trouble
 
 __all__ = ["Connection"]
 
@@ -52,15 +55,16 @@ class Connection:
         self.spec = spec
         self.launcher = launcher
         self.findings = Findings(spec.name)
-        self.session = ClientSession(spec.protocol_version, __version__, spec.client)
-        self.wire = StdioServer(spec, launcher.guardian, launcher.interrupts)
+        offer = spec.spec_version or spec.protocol_version
+        self.session = ClientSession(offer, __version__, spec.client)
+        self.wire = wire_to(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
-        self._label = f"stdio://{spec.name}"
+        self._label = self.wire.label
         self._began = time.monotonic()
         self._started_at = _now() if launcher.keeps_traffic else ""
         self._recorder = SessionRecorder() if launcher.keeps_traffic else None
         self._exchanges: list[Exchange] = []
-        self._transport = f"stdio:{self.wire.pid}@{self._started_at}"
+        self._transport = f"{self.wire.transport}@{self._started_at}"
         self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
         self._hears = bool(self._watch or self._recorder)
         # Questions of our own are nobody's traffic.
@@ -90,6 +94,8 @@ class Connection:
 
     def send(self, line: bytes) -> None:
         """Send a line; it is in the log of the step and in the capture, when they are kept."""
+        if self.session.is_stateless:
+            line = self.session.dressed(line)
         if self._log:
             self._log.sent(line)
         if self._recorder and not self.is_private:
@@ -101,7 +107,7 @@ class Connection:
     def _ms(self) -> float:
         return (time.monotonic() - self._began) * 1000
 
-    def _record(self, items: list[Item]) -> None:
+    def _record(self, items: Sequence[Item]) -> None:
         if self.is_private:
             return
         if self._watch:
@@ -112,12 +118,12 @@ class Connection:
         ms = self._ms()
         for item in items:
             if isinstance(item, Frame):
-                recorder.server(item.value, ms)
-            else:
+                recorder.server(item.value, ms, item.http)
+            elif not isinstance(item, Trouble):
                 recorder.noise(line_text(item), ms)
         self._exchanges += recorder.take_ready()
 
-    def hear_out(self, items: list[Item]) -> None:
+    def hear_out(self, items: Sequence[Item]) -> None:
         """Take what came while the server was being stopped; nobody waits for it any more."""
         items = self._cleaned(items)
         self._record(items)
@@ -125,7 +131,7 @@ class Connection:
 
     # Receiving
 
-    def receive(self, deadline: float) -> list[Item]:
+    def receive(self, deadline: float) -> Sequence[Item]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
         if self._watch and self._watch.has_work:
             self._watch.work()
@@ -139,7 +145,7 @@ class Connection:
                 return items
             tick()
 
-    def take(self, items: list[Item]) -> None:
+    def take(self, items: Sequence[Item]) -> None:
         """Sort what has come, and give the server what it is owed for it."""
         items = self._cleaned(items)
         if self._hears:
@@ -155,7 +161,7 @@ class Connection:
         if self.inbox.is_waiting:
             self.raise_broken()
 
-    def _cleaned(self, items: list[Item]) -> list[Item]:
+    def _cleaned(self, items: Sequence[Item]) -> Sequence[Item]:
         """The same, but no secret in what is no message, where the next line may have its rest.
 
         Messages are compared as they came; whoever tells of them blanks what is in them.
@@ -163,7 +169,9 @@ class Connection:
         if self.wire.redact is None:
             return items
         return [
-            item if isinstance(item, Frame) else item.but(raw=self.wire.cleaned(item.raw))
+            item
+            if isinstance(item, (Frame, Trouble))
+            else item.but(raw=self.wire.cleaned(item.raw))
             for item in items
         ]
 

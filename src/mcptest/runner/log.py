@@ -10,6 +10,7 @@ import time
 from mcptest.core.framing import KEPT_BYTES, Frame, Noise
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
+from mcptest.core.trouble import Trouble
 from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.framing import Overlong
 
-    Item = Frame | Noise | Overlong
+    Item = Frame | Noise | Overlong | Trouble
 
 __all__ = ["MessageLog", "line_text"]
 
@@ -77,8 +78,10 @@ class MessageLog:
             yield LogLine(at_s=at_s, direction="noise", text=note)
 
 
-def line_text(line: Noise | Overlong) -> str:
+def line_text(line: Noise | Overlong | Trouble) -> str:
     """A line that is no message; where only its head was kept, that is said."""
+    if isinstance(line, Trouble):
+        return f"[{line.kind}] {line.message}"
     text = line.raw.decode("utf-8", "backslashreplace")
     if not isinstance(line, Noise):
         return f"{text} …"

@@ -99,12 +99,15 @@ class Talk:
         self._next_turns = next_turns
         connection.start_step()
         connection.inbox.listener = self._ear.listen
+        # A dialogue says itself what follows when the server wants to know more.
+        rounds, connection.session.rounds = connection.session.rounds, None
         try:
             self._perform()
         except _StrayedError:
             self.is_spent = True
         finally:
             connection.inbox.listener = None
+            connection.session.rounds = rounds
             connection.inbox.stop_expecting()
             for _, id in self._open.values():
                 connection.session.abandon(id)

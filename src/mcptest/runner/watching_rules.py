@@ -7,7 +7,7 @@ calls, further ones are only counted: no rule could say anything of them that it
 
 from __future__ import annotations
 
-from mcptest.core.framing import Frame
+from mcptest.core.framing import Frame, Noise, Overlong
 from mcptest.core.plain_answer import is_plain_answer
 from mcptest.core.strict_json import dump_json, parse_json
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.conformance import SessionScore
-    from mcptest.core.framing import Noise, Overlong
     from mcptest.invariants.composition import Member
     from mcptest.invariants.live import LiveJudge
 
-    Item = Frame | Noise | Overlong
+    from mcptest.core.trouble import Trouble
+
+    Item = Frame | Noise | Overlong | Trouble
 
 __all__ = ["RuleWatch"]
 
@@ -62,7 +63,7 @@ class RuleWatch:
         else:
             self._wait_with([line], is_plain=is_plain)
 
-    def received(self, items: list[Item]) -> None:
+    def received(self, items: Sequence[Item]) -> None:
         is_plain = len(items) == 1 and _is_plain(items[0])
         if self._call and is_plain and _has_id_of(items[0], self._call):
             self._call = b""
@@ -96,8 +97,8 @@ class RuleWatch:
             if isinstance(each, bytes):
                 judge.client(parse_json(each.decode("utf-8")), 0.0)
             elif isinstance(each, Frame):
-                judge.server(each.value, 0.0)
-            else:
+                judge.server(each.value, 0.0, each.http)
+            elif isinstance(each, (Noise, Overlong)):
                 judge.noise(each.raw.decode("utf-8", "backslashreplace"), 0.0)
         self._count_plain(judge)
 
@@ -127,7 +128,8 @@ class RuleWatch:
 
 
 def _is_plain(item: Item) -> bool:
-    return type(item) is Frame and is_plain_answer(item.value)
+    # How it came over HTTP is judged of each.
+    return type(item) is Frame and item.http is None and is_plain_answer(item.value)
 
 
 def _has_id_of(item: Item, call: bytes) -> bool:

@@ -23,6 +23,7 @@ from mcptest.core.framing import LineDecoder
 from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
 from mcptest.wire.spawning import spawn
+from mcptest.wire.stopping import stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.stopping import Grace, Stopped
 
     Item = Frame | Noise | Overlong
 
@@ -61,6 +63,9 @@ _LAST_WORDS_KEPT_BYTES = 16 * 1024 * 1024
 
 class StdioServer:
     """One server process, from spawn to the end of its group."""
+
+    # Lines on pipes; over HTTP each message has a way of its own.
+    is_pipe = True
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         self.spec = spec
@@ -107,6 +112,34 @@ class StdioServer:
     @property
     def pid(self) -> int:
         return self._process.pid
+
+    @property
+    def label(self) -> str:
+        return f"stdio://{self.spec.name}"
+
+    @property
+    def transport(self) -> str:
+        return f"stdio:{self.pid}"
+
+    def handles(self) -> list[int]:
+        """What somebody else's poll has to watch, who then has to `pump`."""
+        watched = [] if self.is_closed else [self._stdout]
+        watched += [self._stderr] if self._stderr >= 0 else []
+        return watched + ([] if self.has_exited or self._pidfd < 0 else [self._pidfd])
+
+    def pump(self) -> None:
+        """Take what is on stdout and stderr, of a server whose messages go another way."""
+        self._look(0.0, False)
+
+    def open(self, deadline: float) -> None:
+        """A server on pipes can be spoken to at once."""
+
+    def progress(self, id: object) -> str:
+        return ""
+
+    def give_up(self, id: object) -> bool:
+        """There is nothing to close: all answers come on one pipe."""
+        return False
 
     def mark_stdout(self) -> int:
         """Remember how much stdout has brought; evidence begins here."""
@@ -293,6 +326,10 @@ class StdioServer:
                 self._poll.unregister(self._stdin)
 
     # Ending; used by `mcptest.wire.stopping`
+
+    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+        """Stop the process by the ladder."""
+        return stop(self, grace, at_once=at_once)
 
     def close_stdin(self) -> None:
         if self._stdin >= 0:

@@ -1,0 +1,129 @@
+"""Where an HTTP server is: URLs taken apart, compared and joined. Pure."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from urllib.parse import urljoin, urlsplit
+
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
+
+    Scheme = Literal["http", "https"]
+
+__all__ = ["Address", "BadUrlError", "parse_url", "proxy_for", "redirected", "same_origin"]
+
+_PORTS = {"http": 80, "https": 443}
+
+# No host, path or query that we send may hold these: they would end the line they stand in.
+_CONTROLS = re.compile(r"[\x00-\x20\x7f]")
+
+
+class BadUrlError(ValueError):
+    """A text that is no URL of an HTTP server; its message says why."""
+
+
+class Address(Record):
+    """A URL of an HTTP server. `target` is what a request asks for: path and query."""
+
+    scheme: Scheme
+    host: str
+    port: int
+    target: str
+
+    @property
+    def origin(self) -> str:
+        """Scheme, host and port: those with the same origin are one server."""
+        return f"{self.scheme}://{self.authority}"
+
+    @property
+    def authority(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return host if self.port == _PORTS[self.scheme] else f"{host}:{self.port}"
+
+    @property
+    def url(self) -> str:
+        return self.origin + self.target
+
+    @property
+    def is_loopback(self) -> bool:
+        """Whether it is on this machine, as far as the name alone says."""
+        if self.host == "localhost" or self.host.endswith(".localhost"):
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+
+def parse_url(text: str) -> Address:
+    """The address a URL stands for. BadUrlError says what is wrong with it."""
+    if _CONTROLS.search(text):
+        raise BadUrlError("it holds a space or a control character")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError as error:
+        raise BadUrlError(f"{error}".lower()) from None
+    if parts.scheme not in ("http", "https"):
+        raise BadUrlError("it must begin with http:// or https://")
+    if not parts.hostname:
+        raise BadUrlError("it names no host")
+    if parts.username is not None or parts.password is not None:
+        raise BadUrlError("it holds a user name or a password; credentials belong in headers")
+    host = _ascii(parts.hostname)
+    target = (_quoted(parts.path) or "/") + (f"?{_quoted(parts.query)}" if parts.query else "")
+    scheme: Scheme = "https" if parts.scheme == "https" else "http"
+    return Address(scheme=scheme, host=host, port=port or _PORTS[scheme], target=target)
+
+
+def _ascii(host: str) -> str:
+    try:
+        return host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        raise BadUrlError("its host is no name that can be looked up") from None
+
+
+def _quoted(text: str) -> str:
+    """Characters beyond ASCII as the bytes that travel for them."""
+    if text.isascii():
+        return text
+    encoded = text.encode("utf-8", "surrogatepass")
+    return "".join(chr(byte) if byte < 128 else f"%{byte:02X}" for byte in encoded)
+
+
+def same_origin(one: Address, other: Address) -> bool:
+    return one.origin == other.origin
+
+
+def redirected(address: Address, location: str) -> Address:
+    """Where a redirect, or any other reference of the server, leads. May raise BadUrlError."""
+    try:
+        joined = urljoin(address.url, location)
+    except ValueError as error:
+        raise BadUrlError(f"{error}".lower()) from None
+    return parse_url(joined.partition("#")[0])
+
+
+def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
+    """The proxy that the environment asks for, or "". Loopback never goes through one."""
+    if address.is_loopback or _is_excluded(address.host, environment):
+        return ""
+    names = [f"{address.scheme}_proxy", f"{address.scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY"]
+    if address.scheme == "http" and environment.get("REQUEST_METHOD"):
+        # In a CGI program the upper-case name is a header of whoever calls it.
+        names.remove("HTTP_PROXY")
+    return next((environment[name] for name in names if environment.get(name)), "")
+
+
+def _is_excluded(host: str, environment: Mapping[str, str]) -> bool:
+    listed = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
+    for each in listed.lower().split(","):
+        name = each.strip().lstrip(".")
+        if name == "*" or (name and (host == name or host.endswith(f".{name}"))):
+            return True
+    return False

@@ -1,0 +1,244 @@
+"""Read the answer to one POST, or a stream, into messages and troubles. Pure.
+
+Status and headers go in, then pieces of the body, then the end; what comes out is what a pipe
+would have brought, and for everything else a `Trouble` that names the layer. A refusal whose body
+is a JSON-RPC message is an answer like any other: the server has said it in its own words.
+"""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, read_message
+from mcptest.core.http_headers import media_type
+from mcptest.core.http_status import status_trouble
+from mcptest.core.outcome import ABSENT
+from mcptest.core.sse import OverlongEvent, SseDecoder
+from mcptest.core.trouble import Trouble
+from mcptest.core.visible import quoted_bytes, shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Literal
+
+    from mcptest.core.framing import Noise
+    from mcptest.core.sse import SseEvent
+
+    Item = Frame | Trouble
+    Mode = Literal["", "events", "body"]
+
+__all__ = ["AnswerReader"]
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+# What captures keep of the headers: what rules ask for, and nothing that may be a credential.
+_TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
+
+
+class AnswerReader:
+    """Reads one answer. `id` is that of the request, ABSENT for a notification, a reply, a GET.
+
+    `said` names what was sent, for sentences. `is_answered` becomes true with the response to
+    the request; `last_id` is where a stream that broke off may be resumed.
+    """
+
+    def __init__(
+        self,
+        said: str,
+        id: object = ABSENT,
+        *,
+        stream: str,
+        limit: int = DEFAULT_MAX_LINE_BYTES,
+        is_old: bool = False,
+    ) -> None:
+        self.said = said
+        self.id = id
+        self._limit = limit
+        # The older transport: answers come on the stream, whose first event names the endpoint.
+        self._is_old = is_old
+        self.endpoint = ""
+        self._facts: dict[str, object] = {"stream": stream}
+        if id is not ABSENT:
+            self._facts["request_id"] = id
+        self._mode: Mode = ""
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._events = SseDecoder(limit)
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.is_answered = False
+        # How many events have come, also those that carry nothing.
+        self.events = 0
+
+    @property
+    def is_stream(self) -> bool:
+        return self._mode == "events"
+
+    @property
+    def last_id(self) -> str:
+        return self._events.last_id
+
+    @property
+    def retry_s(self) -> float | None:
+        return self._events.retry_s
+
+    @property
+    def progress(self) -> str:
+        """How far the answer has come, for somebody who has waited for it in vain."""
+        if not self.status:
+            return ""
+        came = f"status {self.status} came"
+        pending = self._size or self._events.pending_bytes
+        if pending:
+            return f"{came} and {pending:,} bytes of a message that is not complete"
+        return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
+
+    def resume(self) -> None:
+        """The stream goes on in another answer."""
+        self._facts["resumed"] = True
+
+    # What comes
+
+    def began(self, status: int, headers: Mapping[str, str]) -> list[Item]:
+        """Status and headers have come."""
+        self.status, self.headers = status, headers
+        content_type = headers.get("content-type", "")
+        self._facts |= {"status": status, "content_type": content_type}
+        self._facts["headers"] = {name: headers[name] for name in _TOLD_HEADERS if name in headers}
+        if session := headers.get("mcp-session-id"):
+            self._facts["session_id"] = session
+        coding = headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("", "identity"):
+            message = f"{self._came()} packed as {visible(shorten(coding, 40))!r}"
+            hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
+            return [self._trouble("http_body", message, hint)]
+        is_good = 200 <= status < 300
+        self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
+        return []
+
+    def brought(self, chunk: bytes) -> list[Item]:
+        """A piece of the body has come."""
+        if self._mode == "events":
+            return self._take_events(chunk)
+        if self._mode != "body":
+            return []
+        self._parts.append(chunk)
+        self._size += len(chunk)
+        if self._size <= self._limit:
+            return []
+        head = b"".join(self._parts)[:60]
+        self._mode, self._parts = "", []
+        message = f"{self._came()} more than {self._limit:,} bytes; it begins {quoted_bytes(head)}"
+        return [self._trouble("line_too_long", message, _LIMIT_HINT)]
+
+    def ended(self) -> list[Item]:
+        """The answer is complete. A stream may end without one; whoever reads it asks."""
+        if self._mode != "body":
+            return []
+        raw, self._parts, self._mode = b"".join(self._parts), [], ""
+        self._size = 0
+        if self.id is ABSENT or self._is_old:
+            return self._judge_receipt(raw)
+        kind = media_type(self.headers.get("content-type", ""))
+        is_good = 200 <= self.status < 300
+        if not raw.strip() or (kind != JSON and not is_good):
+            return [self._unanswered(raw)]
+        if kind != JSON:
+            shown = visible(shorten(kind, 60)) or "no type at all"
+            message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
+            return [self._trouble("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
+        return self._take_body(raw, is_good=is_good)
+
+    # Bodies
+
+    def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
+        found = read_message(raw)
+        if not isinstance(found, Frame):
+            return [self._unanswered(raw) if not is_good else self._not_json(found)]
+        value = found.value
+        if not is_good and not (isinstance(value, dict) and "jsonrpc" in value):
+            return [self._unanswered(raw)]
+        return [self._frame(value)]
+
+    def _judge_receipt(self, raw: bytes) -> list[Item]:
+        """What was sent needs no answer; but it must have been accepted."""
+        if not 200 <= self.status < 300:
+            return [self._unanswered(raw).but(is_refusal=True)]
+        if self._is_old or (self.status == 202 and not raw.strip()):
+            return []
+        body = f" and {_quote(raw)}" if raw.strip() else " and no body"
+        message = f"the server answered {self.said} with status {self.status}{body}; it is to be"
+        return [
+            Trouble(kind="http_status", message=f"{message} 202 and no body", effect="definite")
+        ]
+
+    def _unanswered(self, raw: bytes) -> Trouble:
+        """No message in it: the status must say enough."""
+        if 200 <= self.status < 300:
+            return self._trouble("http_body", f"{self._came()} no body")
+        return status_trouble(self.said, self.id, self.status, self.headers, raw)
+
+    def _not_json(self, noise: Noise) -> Trouble:
+        at = f" at column {noise.column}" if noise.column else ""
+        reason = f"{noise.reason}: {quoted_bytes(noise.raw[:200])}"
+        return self._trouble(
+            "malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}"
+        )
+
+    # Streams
+
+    def _take_events(self, chunk: bytes) -> list[Item]:
+        out: list[Item] = []
+        for event in self._events.feed(chunk):
+            if isinstance(event, OverlongEvent):
+                self._mode = ""
+                message = f"{self._came()} an event of more than {event.limit:,} bytes"
+                out.append(self._trouble("line_too_long", message, _LIMIT_HINT))
+                break
+            self.events += 1
+            out += self._take_event(event)
+        return out
+
+    def _take_event(self, event: SseEvent) -> list[Item]:
+        if not event.data.strip():
+            # It only names an id to resume from.
+            return []
+        if event.name == "endpoint" and self._is_old:
+            self.endpoint = event.data.decode("utf-8", "replace")
+            return []
+        if event.name != "message":
+            name = visible(shorten(event.name, 60))
+            message = (
+                f"the server sent an event named {name!r}; messages are in events named message"
+            )
+            return [Trouble(kind="event_stream", message=message)]
+        found = read_message(event.data)
+        if isinstance(found, Frame):
+            named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
+            return [self._frame(found.value, named)]
+        reason = f"{found.reason}: {quoted_bytes(found.raw[:200])}"
+        message = f"the server sent an event that is not JSON: {reason}"
+        return [Trouble(kind="malformed_json", message=message)]
+
+    def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
+        if self.id is not ABSENT and isinstance(value, dict) and "method" not in value:
+            key = jsonrpc.id_key(value.get("id"))
+            self.is_answered |= key == jsonrpc.id_key(self.id) or value.get("id") is None
+        elif isinstance(value, list):
+            self.is_answered = True
+        return Frame(value=value, line=0, http=self._facts | (more or {}))
+
+    def _came(self) -> str:
+        return f"the server answered {self.said} with"
+
+    def _trouble(self, kind: str, message: str, hint: str = "") -> Trouble:
+        return Trouble(kind=kind, message=message, hint=hint, id=self.id)
+
+
+_LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the limit'
+_PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
+
+
+def _quote(raw: bytes) -> str:
+    return quoted_bytes(raw[:200]) + (f" … ({len(raw):,} bytes)" if len(raw) > 200 else "")

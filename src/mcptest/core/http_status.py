@@ -1,0 +1,53 @@
+"""What a refusing HTTP status says, in a sentence that helps. Pure."""
+
+from __future__ import annotations
+
+from mcptest.core.trouble import Trouble
+from mcptest.core.visible import quoted_bytes, shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["NOT_SPOKEN", "status_trouble"]
+
+# How a server answers initialize when it has no Streamable HTTP at this place.
+NOT_SPOKEN = (400, 404, 405)
+
+_HINTS = {
+    301: "the server has moved: give the new URL",
+    400: "the server does not take the message as it is",
+    403: "the credentials are not enough, or the server does not take requests from here",
+    404: "is the path of the URL right? Many servers answer at /mcp",
+    405: "is this the MCP endpoint? An older server may have one for GET and another for POST",
+    406: "the server offers neither JSON nor an event stream",
+    413: "the message is larger than the server takes",
+    415: "the server takes another type of content than application/json",
+    429: "the server wants fewer requests",
+    500: "the server failed inside; its own log says why",
+    502: "something before the server could not reach it",
+    503: "the server, or something before it, is not ready",
+    504: "something before the server gave up waiting for it",
+}
+_UNAUTHORIZED = 401
+
+
+def status_trouble(
+    said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
+) -> Trouble:
+    """That a message was refused, with what the server said beside its status."""
+    told = f": {quoted_bytes(raw[:200])}" if raw.strip() else ", without a word"
+    hint = _HINTS.get(status, "")
+    if status == _UNAUTHORIZED:
+        wants = headers.get("www-authenticate", "")
+        hint = 'the server wants credentials: give "auth" or "headers", or --header'
+        hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
+    elif later := headers.get("retry-after", ""):
+        hint += f"; it says to come back after {visible(shorten(later, 40))}"
+    return Trouble(
+        kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
+        message=f"the server refused {said} with status {status}{told}",
+        hint=hint.lstrip("; "),
+        id=id,
+        effect="definite" if 400 <= status < 500 else "indefinite",
+    )

@@ -1,0 +1,31 @@
+"""What kept an answer from coming, or a message from being taken, below the messages themselves.
+
+A pipe knows only lines and its end. A channel over HTTP can fail at every layer, for one message
+and not for the next; each such failure is a value that travels with what else has come.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.outcome import Effect
+
+__all__ = ["Trouble"]
+
+
+class Trouble(Record):
+    """Why the request with this id gets no answer; without an id, what else went wrong.
+
+    `kind` is the stable word for the layer (`mcptest.core.kinds`).
+    """
+
+    kind: str
+    message: str
+    hint: str = ""
+    id: object = ABSENT
+    effect: Effect = "indefinite"
+    # Whether what was refused needed no answer but its acceptance.
+    is_refusal: bool = False

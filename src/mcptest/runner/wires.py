@@ -1,0 +1,25 @@
+"""The way to a server: over pipes, or over HTTP where it has a URL."""
+
+from __future__ import annotations
+
+from mcptest.wire.stdio import StdioServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.plan import ServerSpec
+    from mcptest.runner.launcher import Launcher
+    from mcptest.wire.http_server import HttpServer
+
+    Wire = StdioServer | HttpServer
+
+__all__ = ["wire_to"]
+
+
+def wire_to(spec: ServerSpec, launcher: Launcher) -> Wire:
+    """The server, started if that is our part."""
+    if spec.http is None:
+        return StdioServer(spec, launcher.guardian, launcher.interrupts)
+    # Sockets and their library are loaded by those runs alone that have a use for them.
+    from mcptest.wire.http_server import HttpServer  # noqa: PLC0415
+
+    return HttpServer(spec, launcher.guardian, launcher.interrupts)

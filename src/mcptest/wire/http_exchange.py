@@ -1,0 +1,154 @@
+"""One HTTP request and the answer to it, over a link, in whatever pieces they go and come.
+
+The bytes are h11's business (docs/decisions/0006-http.md); how much of anything is borne is ours.
+"""
+
+from __future__ import annotations
+
+import select
+
+import h11
+
+from mcptest.core.record import Record
+from mcptest.wire.http_link import LinkError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.http_address import Address
+    from mcptest.wire.http_link import Link
+
+__all__ = ["Exchange", "Head", "HttpRequest"]
+
+# Status line and headers together; larger ones are no answer but an attack.
+_MAX_HEAD_BYTES = 256 * 1024
+
+# A server may say "100 Continue" and the like before it answers; not for ever.
+_MAX_INTERIM = 20
+
+
+class HttpRequest(Record):
+    """What is asked of whom."""
+
+    method: str
+    address: Address
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+class Head(Record):
+    """Status and headers of an answer; names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+
+class Exchange:
+    """One request on one link. `advance` yields the head, then pieces of the body."""
+
+    def __init__(self, request: HttpRequest, link: Link) -> None:
+        self.request = request
+        self.link = link
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
+        self._outgoing = bytearray()
+        self._has_begun = False
+        self._interim = 0
+        self.has_head = False
+        self.is_over = False
+
+    @property
+    def wants(self) -> int:
+        """What the poll is to wait for."""
+        if not self.link.is_open:
+            return self.link.wants
+        return select.POLLIN | (select.POLLOUT if self._outgoing else 0)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._outgoing) if self._has_begun else len(self.request.body)
+
+    @property
+    def may_be_reused(self) -> bool:
+        """Whether the link can carry another exchange."""
+        http = self._http
+        return self.is_over and http.our_state is h11.DONE and http.their_state is h11.DONE
+
+    def advance(self) -> Iterator[Head | bytes]:
+        """Go on as far as is possible; LinkError says what broke."""
+        self.link.advance()
+        if not self.link.is_open:
+            return
+        if not self._has_begun:
+            self._begin()
+        try:
+            if self._outgoing:
+                del self._outgoing[: self.link.write(bytes(self._outgoing[: 1 << 20]))]
+            yield from self._receive()
+        except OSError as error:
+            raise self._broken(f"the connection broke: {error.strerror or error}") from None
+        except h11.RemoteProtocolError as error:
+            raise self._broken(f"the answer is not proper HTTP: {error}") from None
+
+    def _begin(self) -> None:
+        self._has_begun = True
+        request, link = self.request, self.link
+        via_proxy = link.proxy is not None and request.address.scheme == "http"
+        headers = [("Host", request.address.authority), *request.headers]
+        if via_proxy and link.proxy and link.proxy.authorization:
+            headers.append(("Proxy-Authorization", link.proxy.authorization))
+        if request.body:
+            headers.append(("Content-Length", str(len(request.body))))
+        asked = h11.Request(
+            method=request.method,
+            target=request.address.url if via_proxy else request.address.target,
+            headers=headers,
+        )
+        self._outgoing += self._http.send(asked) or b""
+        if request.body:
+            self._outgoing += self._http.send(h11.Data(data=request.body)) or b""
+        self._outgoing += self._http.send(h11.EndOfMessage()) or b""
+
+    def _receive(self) -> Iterator[Head | bytes]:
+        while not self.is_over:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                chunk = self.link.read()
+                if chunk is None:
+                    return
+                self._feed(chunk)
+            elif isinstance(event, h11.InformationalResponse):
+                self._count_interim()
+            elif isinstance(event, h11.Response):
+                self.has_head = True
+                yield _head(event)
+            elif isinstance(event, h11.Data):
+                yield bytes(event.data)
+            else:
+                # The end of the message, or a connection that is no HTTP any more.
+                self.is_over = True
+
+    def _feed(self, chunk: bytes) -> None:
+        if not chunk and not self.has_head:
+            raise self._broken("the server closed the connection without an answer")
+        self._http.receive_data(chunk)
+
+    def _count_interim(self) -> None:
+        self._interim += 1
+        if self._interim > _MAX_INTERIM:
+            raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
+
+    def _broken(self, message: str) -> LinkError:
+        return LinkError("http_body", message, was_sent=self._has_begun)
+
+
+def _head(event: h11.Response) -> Head:
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in event.headers:
+        name = bytes(raw_name).decode("ascii", "replace").lower()
+        value = bytes(raw_value).decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Head(status=event.status_code, headers=headers)

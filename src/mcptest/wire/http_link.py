@@ -1,0 +1,279 @@
+"""One connection to an HTTP server: looked up, connected, through a proxy, wrapped in TLS.
+
+Nothing here blocks. A link says which handle it waits for (`fd`, `wants`), and `advance` takes it
+a step further; who drives it has the poll and the deadline. Each layer fails by its own name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import select
+import socket
+
+from mcptest.core.errors import McptestError
+from mcptest.core.record import Record
+from mcptest.core.visible import visible
+from mcptest.wire.name_lookup import NameLookup
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ssl import SSLContext, SSLSocket
+    from typing import Literal
+
+    from mcptest.core.http_address import Address
+    from mcptest.wire.http_proxy import Proxy, Tunnel
+
+    State = Literal["lookup", "connect", "tunnel", "tls", "open"]
+
+__all__ = ["Link", "LinkError", "Trust"]
+
+_READ_BYTES = 1 << 16
+_LARGE_READ_BYTES = 1 << 20
+
+
+class LinkError(McptestError):
+    """The connection failed; `kind` names the layer."""
+
+    def __init__(self, kind: str, message: str, hint: str = "", *, was_sent: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+        # Whether the server may have had the request.
+        self.was_sent = was_sent
+
+
+class Trust(Record):
+    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody."""
+
+    ca_file: str = ""
+    is_blind: bool = False
+
+    def context(self) -> SSLContext:
+        # Only https needs it, and it takes longer to load than many runs.
+        import ssl  # noqa: PLC0415
+
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file or None)
+        except (OSError, ssl.SSLError) as error:
+            message = f"the file of authorities {visible(self.ca_file)!r} cannot be used: {error}"
+            raise LinkError("tls_failed", message) from None
+        if self.is_blind:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class Link:
+    """A connection that is being made, or is open. `fd` changes while it is made."""
+
+    def __init__(self, address: Address, trust: Trust, proxy: Proxy | None) -> None:
+        self.address = address
+        self.proxy = proxy
+        self._trust = trust
+        self._peer = proxy.address if proxy else address
+        self._socket: socket.socket | SSLSocket | None = None
+        self._tunnel: Tunnel | None = None
+        self._places: list[tuple[int, tuple[object, ...]]] = []
+        self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
+        self.state: State = "lookup"
+        self.wants = select.POLLIN
+        self.read_bytes = 0
+
+    @property
+    def fd(self) -> int:
+        if self._lookup:
+            return self._lookup.fd
+        return self._socket.fileno() if self._socket else -1
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    def advance(self) -> None:
+        """Go as far as is possible without waiting. LinkError says which layer failed."""
+        before = None
+        while not self.is_open and self.state != before:
+            before = self.state
+            if before == "lookup":
+                self._take_places()
+            elif before == "connect":
+                self._finish_connecting()
+            elif before == "tunnel":
+                self._dig()
+            else:
+                self._shake_hands()
+
+    # The layers
+
+    def _take_places(self) -> None:
+        assert self._lookup
+        found = self._lookup.result()
+        if found is None:
+            return
+        self._lookup.close()
+        self._lookup = None
+        if isinstance(found, str):
+            message = f"the host {visible(self._peer.host)!r} cannot be looked up: {found}"
+            raise LinkError("name_lookup", message, self._proxy_hint())
+        self._places = found
+        self._connect_next("it has no address")
+
+    def _connect_next(self, reason: str) -> None:
+        """Try the next place; when there is none, the reason is why the last one failed."""
+        while self._places:
+            family, place = self._places.pop(0)
+            self._drop_socket()
+            self._socket = socket.socket(family, socket.SOCK_STREAM)
+            self._socket.setblocking(False)
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = self._socket.connect_ex(place)
+            if code in (0, errno.EINPROGRESS):
+                self.state, self.wants = "connect", select.POLLOUT
+                return
+            reason = os.strerror(code)
+        raise LinkError(
+            "connect_failed",
+            f"cannot connect to {visible(self._peer.authority)}: {reason}",
+            self._proxy_hint() or "is the server running, and on this port?",
+        )
+
+    def _proxy_hint(self) -> str:
+        return f"this is the proxy from {self.proxy.source}" if self.proxy else ""
+
+    def _finish_connecting(self) -> None:
+        assert self._socket
+        poll = select.poll()
+        poll.register(self._socket, select.POLLOUT)
+        if not poll.poll(0):
+            return
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._connect_next(os.strerror(code))
+            return
+        is_secure = self.address.scheme == "https"
+        if is_secure and self.proxy:
+            self._tunnel = self.proxy.tunnel(self.address)
+            self.state, self.wants = "tunnel", select.POLLOUT
+        elif is_secure:
+            self._wrap()
+        else:
+            self.state = "open"
+
+    def _dig(self) -> None:
+        assert self._tunnel
+        try:
+            if self._tunnel.outgoing:
+                del self._tunnel.outgoing[: self._send(bytes(self._tunnel.outgoing))]
+            self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
+            if not self._tunnel.outgoing:
+                chunk = self._receive(_READ_BYTES)
+                if chunk is not None and self._tunnel.is_dug(chunk):
+                    self._wrap()
+        except OSError as error:
+            raise LinkError("connect_failed", _lost(error), self._proxy_hint()) from None
+        except ValueError as error:
+            raise LinkError("connect_failed", f"{error}", self._proxy_hint()) from None
+
+    def _wrap(self) -> None:
+        assert self._socket
+        context = self._trust.context()
+        self._socket = context.wrap_socket(
+            self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
+        )
+        self.state = "tls"
+
+    def _shake_hands(self) -> None:
+        import ssl  # noqa: PLC0415  # loaded already
+
+        assert isinstance(self._socket, ssl.SSLSocket)
+        try:
+            self._socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self.wants = select.POLLIN
+        except ssl.SSLWantWriteError:
+            self.wants = select.POLLOUT
+        except ssl.SSLCertVerificationError as error:
+            raise self._mistrusted(error.verify_message) from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "reason", "") or _lost(error)
+            message = f"no secure connection to {visible(self.address.authority)}: {reason}"
+            raise LinkError("tls_failed", message, "does it speak TLS on this port?") from None
+        else:
+            self.state = "open"
+
+    def _mistrusted(self, reason: str) -> LinkError:
+        message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
+        hint = 'name the authority that signed it with "ca_file", or, for a server that you '
+        return LinkError("tls_failed", message, hint + 'trust as it is, set "insecure_tls"')
+
+    # Bytes
+
+    def read(self) -> bytes | None:
+        """The next bytes, b"" at the end, None when there is nothing yet. May raise OSError."""
+        chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
+        self.read_bytes = len(chunk or b"")
+        return chunk
+
+    def _receive(self, size: int) -> bytes | None:
+        assert self._socket
+        try:
+            return self._socket.recv(size)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if _is_want(error):
+                return None
+            raise
+
+    def write(self, data: bytes) -> int:
+        """How many bytes could be written without waiting. May raise OSError."""
+        return self._send(data)
+
+    def _send(self, data: bytes) -> int:
+        assert self._socket
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            if _is_want(error):
+                return 0
+            raise
+
+    def has_more(self) -> bool:
+        """Whether TLS holds bytes that no poll will tell of."""
+        pending = getattr(self._socket, "pending", None)
+        return bool(pending and pending())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an idle connection has something to say, which can only be its end."""
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        if self._lookup:
+            self._lookup.close()
+            self._lookup = None
+        self._drop_socket()
+
+    def _drop_socket(self) -> None:
+        if self._socket:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+            self._socket = None
+
+
+def _is_want(error: OSError) -> bool:
+    """Whether TLS only asks to wait."""
+    return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+
+
+def _lost(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return f"the connection broke: {text}"

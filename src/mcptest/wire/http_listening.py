@@ -1,0 +1,216 @@
+"""Who hears what comes of a request over HTTP: of a message, of a stream, of a token."""
+
+from __future__ import annotations
+
+from mcptest.core.framing import Frame
+from mcptest.core.http_answers import AnswerReader
+from mcptest.core.outcome import ABSENT
+from mcptest.core.trouble import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.core.http_answers import Item
+    from mcptest.wire.http_exchange import Head
+    from mcptest.wire.http_link import LinkError
+    from mcptest.wire.http_talk import HttpTalk
+
+__all__ = ["Fetch", "Post", "Stream"]
+
+_UNAUTHORIZED, _GONE = 401, 404
+_NO_STREAM = (404, 405, 501)
+_MAX_TOKEN_BYTES = 1 << 20
+
+
+class Post:
+    """A message that was sent, and the answer to it."""
+
+    def __init__(self, talk: HttpTalk, reader: AnswerReader, method: str, line: bytes) -> None:
+        self.reader = reader
+        self.method = method
+        self._talk = talk
+        self._line = line
+        self._is_dropped = False
+
+    @property
+    def is_receipt(self) -> bool:
+        """Whether only its acceptance is waited for."""
+        return self.reader.id is ABSENT
+
+    def began(self, head: Head) -> None:
+        talk = self._talk
+        if head.status == _UNAUTHORIZED and talk.credentials.may_fetch_again:
+            self._is_dropped = True
+            talk.send_again(self._line)
+            return
+        if 200 <= head.status < 300:
+            talk.credentials.accepted()
+        if self.method == "initialize" and 200 <= head.status < 300:
+            trouble = talk.take_head(head.headers)
+            if trouble:
+                talk.deliver([trouble])
+        talk.deliver(self.reader.began(head.status, head.headers))
+
+    def brought(self, chunk: bytes) -> None:
+        if not self._is_dropped:
+            self._take(self.reader.brought(chunk))
+
+    def _take(self, items: Sequence[Item]) -> None:
+        self._talk.look_at(self.method, items)
+        self._talk.deliver(items)
+
+    def ended(self) -> None:
+        talk, reader = self._talk, self.reader
+        talk.finished(self)
+        if self._is_dropped:
+            return
+        items = reader.ended()
+        has_message = any(isinstance(item, Frame) for item in items)
+        if not has_message and talk.may_fall_back(self.method, reader.status):
+            talk.fall_back(self._line, items)
+            return
+        if talk.session_id and reader.status == _GONE and not has_message:
+            items = [_session_lost(item) for item in items]
+        self._take(items)
+        if reader.is_stream and not reader.is_answered and not self.is_receipt:
+            self._rest_is_missing("the server ended its event stream")
+        elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
+            talk.open_stream()
+
+    def failed(self, error: LinkError) -> None:
+        self._talk.finished(self)
+        if self._is_dropped:
+            return
+        if self.reader.is_stream and not self.is_receipt:
+            if not self.reader.is_answered:
+                self._rest_is_missing(error.message)
+            return
+        self._talk.deliver([_failure(error, self.reader)])
+
+    def _rest_is_missing(self, how: str) -> None:
+        if not self._talk.resume(self.reader, 0):
+            message = f"{how} before it had answered {self.reader.said}"
+            trouble = Trouble(kind="event_stream", message=message, id=self.reader.id)
+            self._talk.deliver([trouble])
+
+
+class Stream:
+    """A stream that was asked for with GET: the server's own, the rest of another, or the old one.
+
+    `refusal` is what initialize was refused with, when this asks for the older transport.
+    """
+
+    def __init__(
+        self,
+        talk: HttpTalk,
+        reader: AnswerReader,
+        tries: int,
+        refusal: Sequence[Item] | None = None,
+    ) -> None:
+        self.reader = reader
+        self._talk = talk
+        self._tries = tries
+        self._refusal = refusal
+        self._has_endpoint = False
+        self._is_refused = False
+
+    def began(self, head: Head) -> None:
+        items = self.reader.began(head.status, head.headers)
+        if self.reader.is_stream:
+            self._talk.deliver(items)
+            return
+        self._is_refused = True
+        if self._refusal is not None:
+            self._talk.give_up_old(self._refusal)
+        elif self._talk.is_old:
+            self._talk.deliver([*items, self._no_stream()])
+            self._talk.lose()
+        elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
+            self._talk.deliver([*items, self._no_stream()])
+
+    def _no_stream(self) -> Trouble:
+        status = self.reader.status
+        message = f"the server answered {self.reader.said} with status {status} and no event stream"
+        return Trouble(kind="event_stream", message=message, id=self.reader.id)
+
+    def brought(self, chunk: bytes) -> None:
+        if self._is_refused:
+            return
+        items = self.reader.brought(chunk)
+        if self.reader.endpoint and not self._has_endpoint:
+            self._has_endpoint = True
+            trouble = self._talk.take_endpoint(self.reader.endpoint)
+            if trouble:
+                self._talk.deliver([trouble])
+                self._talk.lose()
+        self._talk.deliver(items)
+
+    def ended(self) -> None:
+        self._over("the server ended its event stream")
+
+    def failed(self, error: LinkError) -> None:
+        if self._refusal is not None and not self._has_endpoint:
+            self._talk.finished(self)
+            self._talk.give_up_old(self._refusal)
+            return
+        self._over(error.message)
+
+    def _over(self, how: str) -> None:
+        talk, reader = self._talk, self.reader
+        talk.finished(self)
+        if self._is_refused or reader.is_answered:
+            return
+        if talk.is_old:
+            talk.lose()
+            return
+        tries = 0 if reader.events else self._tries
+        if not talk.resume(reader, tries) and reader.id is not ABSENT:
+            message = f"{how} before it had answered {reader.said}, and again when it was resumed"
+            talk.deliver([Trouble(kind="event_stream", message=message, id=reader.id)])
+
+
+class Fetch:
+    """A request that is no message: for a token, or the end of a session."""
+
+    def __init__(self, talk: HttpTalk, reader: AnswerReader | None = None) -> None:
+        self._talk = talk
+        # Of the end of a session nothing is wanted but that it comes.
+        self._is_for_token = reader is None
+        self.reader = reader or AnswerReader("the request for a token", stream="post")
+        self._status = 0
+        self._raw = b""
+
+    def began(self, head: Head) -> None:
+        self._status = head.status
+
+    def brought(self, chunk: bytes) -> None:
+        if len(self._raw) < _MAX_TOKEN_BYTES:
+            self._raw += chunk
+
+    def ended(self) -> None:
+        self._talk.finished(self)
+        if self._is_for_token:
+            self._talk.take_token(self._status, self._raw)
+
+    def failed(self, error: LinkError) -> None:
+        self._talk.finished(self)
+        if self._is_for_token:
+            self._talk.take_token(0, b"", f"no token could be fetched: {error.message}")
+
+
+def _failure(error: LinkError, reader: AnswerReader) -> Trouble:
+    return Trouble(
+        kind=error.kind,
+        message=error.message,
+        hint=error.hint,
+        id=reader.id,
+        effect="indefinite" if error.was_sent else "definite",
+    )
+
+
+def _session_lost(item: Item) -> Item:
+    if not isinstance(item, Trouble):
+        return item
+    hint = "the session has ended on the server's side; the next test begins a new one"
+    return item.but(kind="session_lost", hint=hint)

@@ -1,0 +1,291 @@
+"""A server on the other side of HTTP, with the same face as one on the other side of pipes.
+
+One poll waits for everything at once: all connections, what the server's process writes, its
+end, a signal to us, the time when a stream is to be resumed. Where a command is given the server
+is started by it and waited for until it listens; its stdout is then a log like its stderr.
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+import select
+import socket
+import time
+
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.framing import Frame, LineDecoder
+from mcptest.core.http_address import parse_url
+from mcptest.core.outcome import Fault
+from mcptest.core.redaction import redact_bytes, redact_part, redactor
+from mcptest.core.ring import Ring
+from mcptest.core.trouble import Trouble
+from mcptest.wire.http_channel import HttpChannel
+from mcptest.wire.http_link import Trust
+from mcptest.wire.http_talk import HttpTalk
+from mcptest.wire.stdio import StdioServer
+from mcptest.wire.stopping import Stopped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.wire.guardian import Guardian
+    from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.stopping import Grace
+
+    Item = Frame | Trouble
+
+__all__ = ["HttpServer"]
+
+_KEPT_BYTES = 4 * 1024
+
+# How long a notification may take to be accepted before the next message follows all the same.
+_RECEIPT_PATIENCE_S = 5.0
+
+# How often a server that is starting is asked whether it listens.
+_KNOCK_S = 0.02
+
+_STDIN_S = 0.05
+
+_PORT = "{port}"
+
+
+class HttpServer:
+    """One session with a server over HTTP, and its process if we start it."""
+
+    is_pipe = False
+    has_closed_stdin = False
+    unsent_bytes = 0
+
+    def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
+        self.spec = spec = _with_port(spec)
+        assert spec.http
+        self.interrupts = interrupts
+        self._began = time.monotonic()
+        self.decoder = LineDecoder()
+        self.stdout_tail = Ring(_KEPT_BYTES)
+        self.stdout_mark = 0
+        self.last_words: list[Item] = []
+        self._is_over = False
+        self._items: list[Item] = []
+        self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        trust = Trust(ca_file=spec.http.ca_file, is_blind=spec.http.insecure_tls)
+        self._channel = HttpChannel(trust, os.environ)
+        limit = spec.limits.max_line_bytes
+        self.talk = HttpTalk(spec.http, self._channel, limit, self._take, self._later)
+        self.process: StdioServer | None = None
+        if spec.command:
+            self._refuse_stranger()
+            self.process = StdioServer(spec, guardian, interrupts)
+        self.stderr = self.process.stderr if self.process else Ring(1)
+        # A token that is fetched is known only later, so secrets are looked up each time.
+        self.redact = self._redacted if spec.secrets or spec.http.oauth else None
+
+    # The face
+
+    @property
+    def label(self) -> str:
+        return self.talk.address.url
+
+    @property
+    def transport(self) -> str:
+        kind = "sse" if self.talk.is_old else "http"
+        return f"{kind}:{self.talk.address.url}"
+
+    @property
+    def has_exited(self) -> bool:
+        return self.process is not None and self.process.has_exited
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can come any more."""
+        return self._is_over or ((self.talk.is_lost or self.has_exited) and not self._items)
+
+    def mark_stdout(self) -> int:
+        """Remember how much has come; evidence begins here."""
+        self.stdout_mark = self.stdout_tail.total
+        return self.stdout_mark
+
+    def _redacted(self, text: str) -> str:
+        token = self.talk.credentials.token
+        return redactor((*self.spec.secrets, token) if token else self.spec.secrets)(text)
+
+    def cleaned(self, raw: bytes) -> bytes:
+        """A part of what the server sent, without the secrets it was given."""
+        redact = self.redact
+        return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
+
+    def progress(self, id: object) -> str:
+        """How far the answer to a request has come."""
+        return self.talk.progress(id)
+
+    def give_up(self, id: object) -> bool:
+        """Close the answer that is not waited for any more; False when there is none."""
+        return self.talk.give_up(id)
+
+    # Starting
+
+    def _refuse_stranger(self) -> None:
+        if self._listens():
+            message = f"something listens at {self.talk.address.authority} already"
+            hint = "it would be tested in the place of the server that the command starts; write "
+            hint += f'{_PORT} for the port in "url" and in the command to have a free one chosen'
+            raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))
+
+    def _listens(self) -> bool:
+        address = self.talk.address
+        host = "127.0.0.1" if address.host == "localhost" else address.host
+        try:
+            socket.create_connection((host, address.port), timeout=1.0).close()
+        except OSError:
+            return False
+        return True
+
+    def open(self, deadline: float) -> Fault | None:
+        """Wait until the server that we started listens; what is wrong when it never does."""
+        while self.process and not self.has_exited and not self._listens():
+            if time.monotonic() >= deadline:
+                return Fault(
+                    kind="handshake_timeout",
+                    message=f"the server does not listen at {self.talk.address.authority} after "
+                    f"{self.spec.startup_timeout_s:g} s",
+                    hint='"startup_timeout" (in a config "startupTimeout") is the limit',
+                )
+            self._look(_KNOCK_S, heed_interrupts=True)
+        return None
+
+    # Sending and receiving
+
+    def send(self, line: bytes) -> None:
+        """Send a message; what comes of it is received."""
+        self.talk.send(line)
+
+    def wait_until_read(self) -> None:
+        """Wait until what needs no answer has been accepted: the next message may rely on it."""
+        deadline = time.monotonic() + _RECEIPT_PATIENCE_S
+        while self._awaits_receipt() and not self.is_closed:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
+            self._look(wait_s, heed_interrupts=True)
+
+    def _awaits_receipt(self) -> bool:
+        return any(getattr(each, "is_receipt", False) for each in self.talk.running)
+
+    def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
+        """What has come by the deadline; empty when nothing has, or can."""
+        while not self._items and not self.is_closed:
+            wait_s = deadline - time.monotonic()
+            # At least one look, so that what has already arrived is never missed.
+            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
+            if wait_s <= 0:
+                break
+        items, self._items = self._items, []
+        return items
+
+    def _take(self, items: Sequence[Item]) -> None:
+        for item in items:
+            if isinstance(item, Trouble) and self.redact:
+                item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
+            self._items.append(item)
+
+    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, len(self._timers), action))
+
+    # One turn of the loop
+
+    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
+        ready = self._ready(self._pause(wait_s), heed_interrupts)
+        self._channel.move(ready)
+        if self.process and ready & set(self.process.handles()):
+            self.process.pump()
+        while self._timers and self._timers[0][0] <= time.monotonic():
+            heapq.heappop(self._timers)[2]()
+        if heed_interrupts and self.interrupts.count:
+            raise InterruptedRunError
+
+    def _pause(self, wait_s: float) -> float:
+        if self._channel.has_more:
+            return 0.0
+        if self._timers:
+            wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
+        return wait_s
+
+    def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
+        poll = select.poll()
+        for fd, wants in self._channel.handles():
+            poll.register(fd, wants)
+        if self.process:
+            for fd in self.process.handles():
+                poll.register(fd, select.POLLIN)
+        if heed_interrupts:
+            poll.register(self.interrupts.fd, select.POLLIN)
+        return {fd for fd, _ in poll.poll(_milliseconds(wait_s))}
+
+    # Its process
+
+    def drain_stderr(self) -> None:
+        if self.process:
+            self.process.drain_stderr()
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        """Wait until stderr brings something; False when there is none of ours to read."""
+        return self.process.wait_for_stderr(deadline) if self.process else False
+
+    def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
+        """Wait for the end of the process; a server that we did not start never ends for us."""
+        while self.process and not self.has_exited:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return False
+            self._look(wait_s, heed_interrupts=heed_interrupts)
+        return self.has_exited
+
+    # Ending
+
+    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+        """End the session, close every connection, and stop the process if it is ours."""
+        began = time.monotonic()
+        if not at_once and not self.is_closed and self.talk.end_session():
+            deadline = began + grace.stdin_s
+            while self.talk.running and (wait_s := deadline - time.monotonic()) > 0:
+                self._look(wait_s, heed_interrupts=False)
+        self._channel.close()
+        self._timers.clear()
+        self.last_words, self._items = self._items, []
+        self._is_over = True
+        if self.process:
+            # Its stdin means nothing to it, so that a signal is how it is asked to end.
+            ended = self.process.end(grace.but(stdin_s=_STDIN_S), at_once=at_once)
+            return ended.but(rung="closed") if ended.rung == "term" else ended
+        took_s = time.monotonic() - began
+        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+
+
+def _milliseconds(wait_s: float) -> int:
+    # Rounded up, or the last millisecond would be spent asking.
+    return int(wait_s * 1000) + (wait_s > 0)
+
+
+def _with_port(spec: ServerSpec) -> ServerSpec:
+    """The server with a free port where its author leaves the choice to us."""
+    http = spec.http
+    if http is None or _PORT not in http.url:
+        return spec
+    port = str(_free_port(parse_url(http.url.replace(_PORT, "0")).host))
+    return spec.but(
+        http=http.but(url=http.url.replace(_PORT, port)),
+        command=tuple(word.replace(_PORT, port) for word in spec.command),
+        env={name: value.replace(_PORT, port) for name, value in (spec.env or {}).items()},
+    )
+
+
+def _free_port(host: str) -> int:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.bind(("::1" if ":" in host else "127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert isinstance(port, int)
+    return port

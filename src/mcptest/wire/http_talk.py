@@ -1,0 +1,315 @@
+"""Speak MCP over HTTP: messages become POSTs, answers and streams become messages again.
+
+This is where sessions, streams, resumption and the older transport of two endpoints are known.
+Time and handles are the business of `mcptest.wire.http_server`, which drives this; what bytes
+mean is asked in `mcptest.core.http_answers`.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest import __version__
+from mcptest.core.framing import Frame
+from mcptest.core.http_address import BadUrlError, parse_url, redirected, same_origin
+from mcptest.core.http_answers import AnswerReader
+from mcptest.core.http_headers import message_headers, param_headers
+from mcptest.core.http_status import NOT_SPOKEN
+from mcptest.core.outcome import ABSENT
+from mcptest.core.revisions import REVISIONS
+from mcptest.core.strict_json import parse_json
+from mcptest.core.trouble import Trouble
+from mcptest.core.visible import shorten, visible
+from mcptest.wire.http_auth import Credentials
+from mcptest.wire.http_exchange import HttpRequest
+from mcptest.wire.http_listening import Fetch, Post, Stream
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from mcptest.core.http_address import Address
+    from mcptest.core.http_answers import Item
+    from mcptest.core.plan import HttpSpec
+    from mcptest.wire.http_channel import HttpChannel
+
+    Listening = Fetch | Post | Stream
+
+__all__ = ["HttpTalk"]
+
+_ACCEPT = "application/json, text/event-stream"
+
+# A session id is visible ASCII; anything else could end the line of the header it stands in.
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
+
+# How long to wait before a stream that broke off is asked for again, at least and at most, and
+# how often in a row that may bring nothing.
+_RESUME_S = (0.2, 30.0)
+_MAX_RESUMES = 5
+
+
+class HttpTalk:
+    """One client's talk with one server. `deliver` takes what has come, `later` sets a timer."""
+
+    def __init__(
+        self,
+        spec: HttpSpec,
+        channel: HttpChannel,
+        limit: int,
+        deliver: Callable[[Sequence[Item]], None],
+        later: Callable[[float, Callable[[], None]], None],
+    ) -> None:
+        self.spec = spec
+        self.channel = channel
+        self.limit = limit
+        self.later = later
+        self._deliver = deliver
+        self.credentials = Credentials(spec)
+        self.address = parse_url(spec.url)
+        self.session_id = ""
+        self.version = ""
+        self.is_old = spec.transport == "sse"
+        self.is_lost = False
+        self._endpoint: Address | None = None
+        self._unsent: list[bytes] = []
+        self._is_fetching = False
+        self._tools: dict[str, object] = {}
+        self.running: list[Listening] = []
+
+    # Sending
+
+    def send(self, line: bytes) -> None:
+        """Send a message, as soon as that is possible."""
+        if not self.credentials.is_ready:
+            self._unsent.append(line)
+            self.fetch_token()
+        elif self.is_old and self._endpoint is None:
+            self._unsent.append(line)
+            if not any(isinstance(each, Stream) for each in self.running):
+                self._open_old()
+        else:
+            self._post(line)
+
+    def _send_waiting(self) -> None:
+        waiting, self._unsent = self._unsent, []
+        for line in waiting:
+            self.send(line)
+
+    def _post(self, line: bytes) -> None:
+        message: Any = parse_json(line.decode("utf-8"))
+        first = message[0] if isinstance(message, list) and message else message
+        method = first.get("method") if isinstance(first, dict) else None
+        is_request = isinstance(method, str) and "id" in first
+        said = visible(shorten(method, 80)) if isinstance(method, str) else "an answer"
+        reader = AnswerReader(
+            said,
+            first["id"] if is_request else ABSENT,
+            stream="post",
+            limit=self.limit,
+            is_old=self.is_old,
+        )
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": _ACCEPT,
+            **message_headers(message, self.version),
+            **self._mirrored(first),
+        }
+        request = self._request("POST", headers, line.rstrip(b"\n"))
+        self._start(request, Post(self, reader, str(method or ""), line))
+
+    def _mirrored(self, message: Any) -> dict[str, str]:
+        params = message.get("params") if isinstance(message, dict) else None
+        name = params.get("name") if isinstance(params, dict) else None
+        if params is None or not isinstance(name, str) or name not in self._tools:
+            return {}
+        return param_headers(self._tools[name], params.get("arguments"))
+
+    def _request(self, method: str, headers: dict[str, str], body: bytes = b"") -> HttpRequest:
+        every = {
+            "User-Agent": f"mcptest/{__version__}",
+            "Accept-Encoding": "identity",
+            **headers,
+            **self.credentials.headers(),
+        }
+        if self.session_id:
+            every["Mcp-Session-Id"] = self.session_id
+        address = self._endpoint if self._endpoint and method == "POST" else self.address
+        return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
+
+    def _start(self, request: HttpRequest, listening: Listening) -> None:
+        self.running.append(listening)
+        self.channel.start(request, listening)
+
+    # Tokens
+
+    def fetch_token(self) -> None:
+        """Ask for a token, unless that is under way."""
+        if not self._is_fetching:
+            self._is_fetching = True
+            self._start(self.credentials.token_request(), Fetch(self))
+
+    def take_token(self, status: int, raw: bytes, problem: str = "") -> None:
+        """What the request for a token brought."""
+        self._is_fetching = False
+        problem = problem or self.credentials.take(status, raw)
+        if not problem:
+            self._send_waiting()
+            return
+        waiting, self._unsent = self._unsent, []
+        for line in waiting:
+            message: Any = parse_json(line.decode("utf-8"))
+            id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
+            hint = '"auth" says where the token is fetched and with which credentials'
+            self.deliver([Trouble(kind="auth_failed", message=problem, hint=hint, id=id)])
+
+    def send_again(self, line: bytes) -> None:
+        """The server did not take the token; a fresh one may be taken."""
+        self.credentials.forget()
+        self.send(line)
+
+    # What has come
+
+    def deliver(self, items: Sequence[Item]) -> None:
+        self._deliver(items)
+
+    def finished(self, listening: Listening) -> None:
+        """Nothing more comes of this one."""
+        if listening in self.running:
+            self.running.remove(listening)
+
+    def take_head(self, headers: dict[str, str]) -> Trouble | None:
+        """The answer to initialize may begin a session."""
+        given = headers.get("mcp-session-id", "")
+        if not given:
+            return None
+        if _SESSION_ID.fullmatch(given):
+            self.session_id = given
+            return None
+        message = "the server gave a session id that is not visible ASCII, or is endless: "
+        return Trouble(kind="http_status", message=message + visible(shorten(given, 80)))
+
+    def look_at(self, method: str, items: Sequence[Item]) -> None:
+        """Learn from answers what later requests must say."""
+        for item in items:
+            value: Any = item.value if isinstance(item, Frame) else None
+            result = value.get("result") if isinstance(value, dict) else None
+            if not isinstance(result, dict):
+                continue
+            if method == "initialize" and isinstance(result.get("protocolVersion"), str):
+                self.version = result["protocolVersion"]
+            elif method == "tools/list" and isinstance(result.get("tools"), list):
+                for tool in result["tools"]:
+                    if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                        self._tools[tool["name"]] = tool.get("inputSchema")
+
+    # Streams
+
+    def open_stream(self) -> None:
+        """Listen to what the server says on its own, where the revision has that."""
+        revision = REVISIONS.get(self.version)
+        if revision and revision.has_get_stream and not self.is_old:
+            said = "the GET for its own messages"
+            self._listen(AnswerReader(said, stream="get", limit=self.limit))
+
+    def _open_old(self) -> None:
+        said = "the GET for an event stream"
+        reader = AnswerReader(said, stream="get", limit=self.limit, is_old=True)
+        self._listen(reader)
+
+    def _listen(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
+        headers = {"Accept": "text/event-stream", **message_headers(None, self.version)}
+        if last_id:
+            headers["Last-Event-ID"] = last_id
+        self._start(self._request("GET", headers), Stream(self, reader, tries))
+
+    def resume(self, reader: AnswerReader, tries: int) -> bool:
+        """Ask for the rest of a stream that broke off; False when it cannot be had."""
+        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old:
+            return False
+        least, most = _RESUME_S
+        # Each try that brings nothing doubles the wait, whatever the server would like.
+        delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
+        rest = AnswerReader(reader.said, reader.id, stream="get", limit=self.limit)
+        rest.resume()
+        self.later(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
+        return True
+
+    # The older transport
+
+    def may_fall_back(self, method: str, status: int) -> bool:
+        """Whether a refused initialize may mean a server of the older transport."""
+        is_open = self.spec.transport == "auto" and not self.is_old
+        return is_open and method == "initialize" and status in NOT_SPOKEN
+
+    def fall_back(self, line: bytes, refusal: Sequence[Item]) -> None:
+        """Try the older transport with what was refused."""
+        self.is_old = True
+        self._unsent.append(line)
+        reader = AnswerReader("the GET", stream="get", limit=self.limit, is_old=True)
+        headers = {"Accept": "text/event-stream"}
+        self._start(self._request("GET", headers), Stream(self, reader, 0, refusal))
+
+    def give_up_old(self, refusal: Sequence[Item]) -> None:
+        """There is no older transport either: what was refused stays refused."""
+        self.is_old = False
+        self._unsent.clear()
+        hint = "nor does it have the older transport of two endpoints (GET brings no event stream)"
+        self.deliver(
+            [
+                item.but(hint=f"{item.hint}; {hint}".lstrip("; "))
+                if isinstance(item, Trouble)
+                else item
+                for item in refusal
+            ]
+        )
+
+    def take_endpoint(self, text: str) -> Trouble | None:
+        """The server says where messages go: to itself, or nowhere."""
+        shown = visible(shorten(text, 200))
+        try:
+            goal = redirected(self.address, text)
+        except BadUrlError as error:
+            message = f"the server names the endpoint {shown}, which is no URL: {error}"
+            return Trouble(kind="event_stream", message=message)
+        if not same_origin(goal, self.address):
+            message = f"the server names the endpoint {shown}, which is another server; nothing "
+            return Trouble(kind="redirect_refused", message=message + "is sent there")
+        self._endpoint = goal
+        self._send_waiting()
+        return None
+
+    def lose(self) -> None:
+        """The one stream that carries all answers has ended."""
+        self.is_lost = True
+
+    # Ending
+
+    def give_up(self, id: object) -> bool:
+        """Close the answer to a request that is given up; False when there is none."""
+        for each in list(self.running):
+            if isinstance(each, Post) and each.reader.id == id:
+                self.channel.cancel(each)
+                self.finished(each)
+                return True
+        return False
+
+    def progress(self, id: object) -> str:
+        """How far the request with this id has come."""
+        for each in self.running:
+            if each.reader.id == id and each.reader.progress:
+                return each.reader.progress
+        return ""
+
+    def end_session(self) -> bool:
+        """Tell the server that the session is over; whether there is one."""
+        for each in list(self.running):
+            self.channel.cancel(each)
+        self.running.clear()
+        if not self.session_id or self.is_old:
+            return False
+        reader = AnswerReader("DELETE", stream="post", limit=self.limit)
+        self._start(
+            self._request("DELETE", message_headers(None, self.version)), Fetch(self, reader)
+        )
+        return True
