@@ -94,6 +94,7 @@ THIRD_PARTY = {
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "runner": {"coverage"},
+    "wire": {"h11"},
 }
 
 # Imports inside functions, and how many: only where start-up would pay for them.
@@ -102,7 +103,9 @@ MAY_DEFER = {
     "pytest_plugin.py",
     "cli/conductor.py",
     "cli/failure.py",
+    "cli/http_options.py",
     "cli/main.py",
+    "cli/mock.py",
     "cli/output.py",
     "cli/report_failure.py",
     "cli/report_names.py",
@@ -110,6 +113,7 @@ MAY_DEFER = {
     "cli/plugin_options.py",
     "cli/reports.py",
     "cli/run.py",
+    "cli/server_choice.py",
     "cli/validate.py",
     "cli/wanted.py",
     "cli/watching.py",
@@ -136,6 +140,9 @@ MAY_DEFER = {
     "runner/verdicts.py",
     "runner/watching_rules.py",
     "runner/weighing.py",
+    "runner/wires.py",
+    "wire/http_link.py",
+    "wire/name_lookup.py",
     "wire/orphans.py",
     "wire/workers.py",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -236,6 +237,24 @@ def test_one_that_computes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) ->
     reporter = InstalledReporter("the reporter 'x'", Endless())
     reporter(CaseStarted(name="a", line=1))
     with pytest.raises(UsageError, match=r"could not render: it took more than 0.05 s"):
+        reporter.render()
+
+
+def test_one_that_sleeps_is_ended_and_has_one_time_for_everything(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Sleepy:
+        def __call__(self, event: object) -> None:
+            threading.Event().wait(60)
+
+        def render(self) -> str:
+            return "never"
+
+    monkeypatch.setattr(installed_reporters, "_WALL_LIMIT_S", 0.05)
+    reporter = InstalledReporter("the reporter 'x'", Sleepy())
+    for _ in range(3):
+        reporter(CaseStarted(name="a", line=1))
+    with pytest.raises(UsageError, match=r"told of CaseStarted: it took more than 0.05 s in all"):
         reporter.render()
 
 

@@ -301,6 +301,8 @@ def test_a_suite_of_several_servers_becomes_several_files(tmp_path: Path) -> Non
     ended = migrated(tmp_path, "mcptest.yaml", "--to", "conductor", "-o", "x.test.mcp.yml")
     assert ended.code == 1
     assert ended.err == (
+        "note: mcptest.yaml: structured output is no longer held against the schema of its tool, "
+        "which only a suite does without being asked\n"
         "left behind: mcptest.yaml:7: 'security': this is part of a suite only\n"
         "wrote x.shop.test.mcp.yml\nwrote x.clock.test.mcp.yml\n1 thing left behind\n"
     )

@@ -293,10 +293,14 @@ def test_a_plugin_of_the_command_line_works_beside_a_server_of_the_command_line(
 
 
 def test_a_plugin_sees_the_environment_of_the_command(tmp_path: Path) -> None:
-    script = "import os, sys\nfor _ in sys.stdin: os.write(1, os.environ['ANSWER'].encode())"
+    script = (
+        "import json, os, sys\n"
+        "for line in sys.stdin:\n"
+        "    print(os.environ['ANSWER'] % json.loads(line)['id'], flush=True)"
+    )
     (tmp_path / "geo.py").write_text(script, encoding="utf-8")
     words = ("--plugin", f"geo={sys.executable} geo.py")
-    answer = '{"id":1,"result":{"pass":true}}\n'
+    answer = '{"id":%d,"result":{"pass":true}}'
     assert run_tests(tmp_path, asking("geo.near"), words=words, ANSWER=answer).code == 0
 
 

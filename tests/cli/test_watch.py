@@ -29,10 +29,10 @@ ENDS = (0, 130)
 class Watching:
     """A watching command, and all that it has printed."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *words: str) -> None:
         self.text = ""
         self.process = subprocess.Popen(
-            [sys.executable, "-u", "-m", "mcptest", "run", ".", "--watch"],
+            [sys.executable, "-u", "-m", "mcptest", "run", ".", "--watch", *words],
             cwd=folder,
             env=ENVIRONMENT,
             stdout=subprocess.PIPE,

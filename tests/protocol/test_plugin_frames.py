@@ -195,7 +195,7 @@ def test_a_host_that_waits_takes_the_line_as_it_is_meant(
     following = b'{"id":%d,"result":"the next line"}\n' % last
     (tmp_path / "lines").write_bytes(raw(row) + b"\n" + following)
     words = [str(tmp_path / "lines"), str(last), *map(str, timed_out)]
-    with PluginHost([sys.executable, "-S", "-E", "-c", PLAYER, *words], LONG_S) as host:
+    with PluginHost([sys.executable, "-S", "-E", "-c", PLAYER, *words], LONG_S, first_id=1) as host:
         for number in range(1, last):
             host.call_timeout = SHORT_S if number in timed_out else LONG_S
             with pytest.raises(Timeout) if number in timed_out else nullcontext():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.output import StandardOutput, complain, explain
 from mcptest.core.errors import (
     FormatError,
     InterruptedRunError,
@@ -37,7 +37,7 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
     """Say what is wrong; the exit status that means it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    complain(in_words(error))
+    explain(in_words(error))
     if as_json:
         _write_json(kind, str(error), diagnostics, started_at)
     return status

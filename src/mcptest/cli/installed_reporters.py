@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
+import time
 from functools import cache
 
 from mcptest.cli.report_names import REPORTERS
@@ -16,6 +17,7 @@ from mcptest.core.errors import PatternTimeoutError, UsageError
 from mcptest.core.visible import visible
 from mcptest.plugins.installed import installed_reporters, owner_of
 from mcptest.wire.cpu_limit import CpuLimit
+from mcptest.wire.wall_limit import OverdueError, WallLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ __all__ = ["InstalledReporter", "ReporterClass", "find_installed", "load_install
 
 # For one event, and for rendering: a report of any size takes less.
 _LIMIT_S = 10.0
+# By the clock: for being loaded, and for all that is told to a report and its rendering.
+_WALL_LIMIT_S = 60.0
 _LOG_WISHES: tuple[LogWish, ...] = ("", "failures", "all")
 _MAX_QUOTED = 300
 
@@ -79,12 +83,13 @@ class InstalledReporter:
         self._name = name
         self._reporter = reporter
         self._trouble: UsageError | None = None
+        self._left_s = _WALL_LIMIT_S
 
     def __call__(self, event: Event) -> None:
         if self._trouble is None:
             doing = f"could not be told of {type(event).__name__}: it"
             try:
-                _guarded(self._name, doing, lambda: self._reporter(event))
+                self._guarded(doing, lambda: self._reporter(event))
             except UsageError as trouble:
                 self._trouble = trouble
 
@@ -92,11 +97,18 @@ class InstalledReporter:
         """The report; a `UsageError` when there is none."""
         if self._trouble:
             raise self._trouble
-        text = _guarded(self._name, "could not render: it", self._reporter.render)
+        text = self._guarded("could not render: it", self._reporter.render)
         if not isinstance(text, str):
             message = f"{self._name} could not render: it returned {_cut(repr(text))}"
             raise UsageError(message, "render() returns the report as text")
         return text
+
+    def _guarded(self, doing: str, work: Callable[[], Any]) -> Any:
+        began = time.monotonic()
+        try:
+            return _guarded(self._name, doing, work, self._left_s)
+        finally:
+            self._left_s = max(0.0, self._left_s - (time.monotonic() - began))
 
 
 def load_installed(name: str) -> ReporterClass:
@@ -104,11 +116,14 @@ def load_installed(name: str) -> ReporterClass:
     return ReporterClass(find_installed()[name])
 
 
-def _guarded(name: str, doing: str, work: Callable[[], Any]) -> Any:
+def _guarded(name: str, doing: str, work: Callable[[], Any], left_s: float | None = None) -> Any:
     """What somebody else's code returns; a `UsageError` with its owner when it fails."""
     try:
-        with contextlib.redirect_stdout(sys.stderr), CpuLimit(_LIMIT_S):
+        clock = WallLimit(_WALL_LIMIT_S if left_s is None else left_s)
+        with contextlib.redirect_stdout(sys.stderr), CpuLimit(_LIMIT_S), clock:
             return work()
+    except OverdueError:
+        why = f"took more than {_WALL_LIMIT_S:g} s in all"
     except PatternTimeoutError:
         why = f"took more than {_LIMIT_S:g} s of computing"
     # Leaving is for us to do.

@@ -77,8 +77,9 @@ def _heading(visit: Visit) -> list[str]:
 COMMAND = Command(
     name="mcptest list",
     summary="Show the tools, resources, resource templates and prompts of a server.",
-    usage="mcptest list [tools|resources|resourceTemplates|prompts]… [options] [-- COMMAND…]",
-    details=f"{SERVER_DETAILS}\n"
+    usage="mcptest list [KIND…] [options] [-- COMMAND…]",
+    details="KIND is tools, resources, resourceTemplates or prompts; without one, all of them. "
+    f"{SERVER_DETAILS}\n"
     "On a terminal the lists are made for reading; elsewhere they are JSON.",
     options=(*SERVER_OPTIONS, *OUTPUT_OPTIONS),
     examples=(

@@ -6,8 +6,9 @@ import os
 
 from mcptest.cli.migrate_files import Place, owned_file
 from mcptest.cli.migrate_suite import suite_files
+from mcptest.cli.migrate_writing import Migrated, write_all
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.output import complain, explain
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -41,11 +42,11 @@ def migrate(arguments: Arguments) -> int:
     target = "" if target == "-" else target
     _refuse_mistakes(files, arguments)
     if to == "suite":
-        texts, remarks = _to_suite(formats, target, arguments)
+        made = _to_suite(formats, target, arguments)
     else:
-        texts, remarks = suite_files(files[0], to, target)
-    _write(texts, target, files, arguments)
-    return _tell(texts, target, remarks)
+        made = suite_files(files[0], to, target)
+    write_all(made, to_files=bool(target), force=arguments.has("--force"))
+    return _tell(made, target)
 
 
 def _direction(arguments: Arguments, formats: dict[str, str]) -> str:
@@ -73,53 +74,34 @@ def _refuse_mistakes(files: Sequence[str], arguments: Arguments) -> None:
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        explain(render_diagnostic(warning) + "\n\n")
 
 
-def _to_suite(
-    formats: dict[str, str], target: str, arguments: Arguments
-) -> tuple[dict[str, str], tuple[Remark, ...]]:
+def _to_suite(formats: dict[str, str], target: str, arguments: Arguments) -> Migrated:
     is_suite = target.endswith(_YAML) and format_of(target, "servers:\n") == "suite"
     if target and not is_suite:
         message = f"{visible(target)} would not be read as a suite"
         raise UsageError(message, "for example -o mcptest.yaml")
     place = Place(os.path.dirname(target))
     owned = [owned_file(file, format, place, arguments) for file, format in formats.items()]
-    suite = write_suite(owned, place.mistake_in_suite)
-    return ({target: suite.text} if suite.text else {}), suite.remarks
+    suite = write_suite([each.owned for each in owned], place.mistake_in_suite)
+    return Migrated(
+        texts={target: suite.text} if suite.text else {},
+        remarks=suite.remarks,
+        needed={path: what for each in owned for path, what in each.needed.items()},
+    )
 
 
 # What comes of it
 
 
-def _write(
-    texts: dict[str, str], target: str, sources: Sequence[str], arguments: Arguments
-) -> None:
-    """Write all files or none; nothing is replaced unless the user says so."""
-    if not target:
-        for text in texts.values():
-            StandardOutput().write_utf8(text)
-        return
-    read = [os.path.realpath(file) for file in sources]
-    for path in texts:
-        check_writable(path)
-        if os.path.realpath(path) in read:
-            message = f"{visible(path)} is one of the files to read; it would be replaced"
-            raise UsageError(message, "give the new file another name")
-        if os.path.lexists(path) and not arguments.has("--force"):
-            message = f"{visible(path)} is there already, and is left as it is"
-            raise UsageError(message, "--force replaces it; another name with -o keeps both")
-    for path, text in texts.items():
-        write_file(path, text)
-
-
-def _tell(texts: dict[str, str], target: str, remarks: Sequence[Remark]) -> int:
-    losses = [remark for remark in remarks if remark.is_loss]
-    for remark in sorted(remarks, key=lambda remark: (remark.file, remark.line)):
-        complain(f"{'left behind' if remark.is_loss else 'note'}: {_told(remark)}\n")
-    if not texts:
+def _tell(made: Migrated, target: str) -> int:
+    losses = [remark for remark in made.remarks if remark.is_loss]
+    for remark in sorted(made.remarks, key=lambda remark: (remark.file, remark.line)):
+        explain(f"{'left behind' if remark.is_loss else 'note'}: {_told(remark)}\n")
+    if not made.texts:
         complain("nothing could be carried over, so nothing is written\n")
-    for path in texts if target else ():
+    for path in made.texts if target else ():
         complain(f"wrote {visible(path)}\n")
     if losses:
         complain(f"{counted(len(losses), 'thing')} left behind\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from mcptest.cli.migrate_writing import SOURCE, needed_by_server
 from mcptest.cli.wanted import server_command
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 
     Mapping = dict[str, object]
 
-__all__ = ["Place", "owned_file", "setting_for"]
+__all__ = ["OwnedFile", "Place", "owned_file", "setting_for"]
 
 
 class Place:
@@ -112,7 +113,14 @@ def setting_for(file: str, place: Place, *, has_references: bool = False) -> Set
     )
 
 
-def owned_file(file: str, format: str, place: Place, arguments: Arguments) -> Owned:
+class OwnedFile(Record):
+    """A file with its server, and the files of both that must stay as they are."""
+
+    owned: Owned
+    needed: dict[str, str]
+
+
+def owned_file(file: str, format: str, place: Place, arguments: Arguments) -> OwnedFile:
     """What a Conductor file or a contract holds, with its server."""
     text = read_text(file)
     if format == "cases":
@@ -122,7 +130,15 @@ def owned_file(file: str, format: str, place: Place, arguments: Arguments) -> Ow
     source = _with_plugins(read_conductor(document, setting), text)
     own = document.value.get("server") if isinstance(document.value, dict) else None
     server = _server_of(file, own, arguments)
-    return Owned(source=source, server=suite_server(server, place.folder))
+    owned = Owned(source=source, server=suite_server(server, place.folder))
+    return OwnedFile(owned=owned, needed=_needed(file, server))
+
+
+def _needed(file: str, server: ServerText) -> dict[str, str]:
+    words = server.keys.get("args")
+    named = [server.keys["command"], *(words if isinstance(words, list) else [])]
+    sources = dict.fromkeys([file, *([server.file] if server.file else [])], SOURCE)
+    return {**needed_by_server(named, [server.cwd]), **sources}
 
 
 def _with_plugins(source: Source, text: str) -> Source:
@@ -135,7 +151,7 @@ def _with_plugins(source: Source, text: str) -> Source:
     return source.but(remarks=(*source.remarks, note))
 
 
-def _contract(text: str, file: str, place: Place, arguments: Arguments) -> Owned:
+def _contract(text: str, file: str, place: Place, arguments: Arguments) -> OwnedFile:
     stream = read_stream(text, file, tags=TAG_NAMES, may_repeat=is_turn)
     contract = read_cases(stream, setting_for(file, place))
     first = stream.documents[0].value
@@ -144,10 +160,11 @@ def _contract(text: str, file: str, place: Place, arguments: Arguments) -> Owned
         name = os.path.basename(str(own.get("command")))
         own = {"name": name, "args": [], **own}
     server = _server_of(file, own, arguments)
-    return Owned(
+    owned = Owned(
         source=contract.source,
         server=suite_server(server, place.folder, is_contract=True, hello=contract.hello),
     )
+    return OwnedFile(owned=owned, needed=_needed(file, server))
 
 
 # The server of a file

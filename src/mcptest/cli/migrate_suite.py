@@ -7,6 +7,7 @@ import os
 import re
 
 from mcptest.cli.migrate_files import Place, setting_for
+from mcptest.cli.migrate_writing import SOURCE, Migrated, needed_by_server
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
@@ -35,16 +36,19 @@ if TYPE_CHECKING:
 
     Mapping = dict[str, object]
 
-__all__ = ["suite_files"]
+__all__ = ["file_names", "suite_files"]
 
 _ENDINGS = {"conductor": CONDUCTOR_ENDINGS, "cases": CASE_ENDINGS}
+# A name of a file has 255 bytes, and others want some of them.
+_MOST_MARK_CHARS = 80
 _USUAL = {"conductor": CONDUCTOR_ENDINGS[0], "cases": CASE_ENDINGS[2]}
 
 
 class _Job(Record):
     """What all files of one migration have in common.
 
-    `config` is the config to write beside the only file, "" when its server stands in it.
+    `config` is the config to write beside the only file, "" when its server stands in it;
+    `sources` are the files of the suite.
     """
 
     to: str
@@ -53,10 +57,11 @@ class _Job(Record):
     entries: SuiteEntries
     config: str
     plugins: Mapping
+    sources: dict[str, str]
 
 
-def suite_files(file: str, to: str, target: str) -> tuple[dict[str, str], tuple[Remark, ...]]:
-    """The texts of the new files by name, and what there is to say about them."""
+def suite_files(file: str, to: str, target: str) -> Migrated:
+    """The new files, one for each server that has tests."""
     if target and not target.endswith(_ENDINGS[to]):
         message = f"{visible(target)} would not be read in this format"
         raise UsageError(message, f"for example -o server{_USUAL[to]}")
@@ -75,6 +80,9 @@ def suite_files(file: str, to: str, target: str) -> tuple[dict[str, str], tuple[
         entries=entries,
         config=config,
         plugins=imports if isinstance(imports, dict) else {},
+        sources={
+            os.path.join(part.folder, os.path.basename(part.file)): SOURCE for part in parts.files
+        },
     )
     return _files(job)
 
@@ -96,28 +104,36 @@ def _config_beside(target: str) -> str:
     return os.path.join(folder, CONFIG_NAMES[0])
 
 
-def _files(job: _Job) -> tuple[dict[str, str], tuple[Remark, ...]]:
+def _files(job: _Job) -> Migrated:
     by_server = job.entries.by_server
     if len(by_server) > 1 and not job.target:
         names = ", ".join(map(visible, by_server))
         message = f"the suite has {len(by_server)} servers ({names}), so it becomes several files"
         raise UsageError(message, f"-o NAME{_USUAL[job.to]} says what they are called")
     texts: dict[str, str] = {}
+    needed = dict(job.sources)
     remarks = list(job.entries.remarks)
+    paths = file_names(job.target, tuple(by_server), _ENDINGS[job.to])
     for name, drafts in by_server.items():
-        is_one = len(by_server) == 1
-        path = job.target if is_one else _named(job.target, name, _ENDINGS[job.to])
         try:
             server = config_server(name, job.entries, job.place.folder)
         except LeftBehindError as error:
             file = job.entries.owners[name].file
             remarks.append(Remark(file=file, line=0, what=name, reason=error.reason))
             continue
+        needed.update(_needed(job, server.keys))
         remarks += server.remarks
-        made, told = _of_server(job, path, server.keys, drafts)
+        made, told = _of_server(job, paths[name], server.keys, drafts)
         texts.update(made)
         remarks += told
-    return texts, tuple(remarks)
+    # What is true of a whole file is said by each server that has tests in it.
+    return Migrated(texts=texts, remarks=tuple(dict.fromkeys(remarks)), needed=needed)
+
+
+def _needed(job: _Job, keys: Mapping) -> dict[str, str]:
+    words = keys["args"]
+    named = [keys["command"], *(words if isinstance(words, list) else [])]
+    return needed_by_server(named, [os.path.join(job.place.folder, str(keys.get("cwd") or "."))])
 
 
 def _of_server(
@@ -146,8 +162,31 @@ def _config_text(job: _Job, keys: Mapping) -> str:
     return json.dumps({**keys, **imports}, indent=2, ensure_ascii=False) + "\n"
 
 
-def _named(target: str, server: str, endings: Sequence[str]) -> str:
-    """The name of the file for one of several servers."""
-    ending = next(each for each in endings if target.endswith(each))
-    mark = re.sub(r"[^A-Za-z0-9_-]+", "-", server).strip("-") or "server"
-    return f"{target.removesuffix(ending)}.{mark}{ending}"
+def file_names(target: str, servers: Sequence[str], endings: Sequence[str]) -> dict[str, str]:
+    """The name of the file for each server: `target` for the only one.
+
+    No two of them are the same, not on a disk either that takes a and A for equal.
+    """
+    if len(servers) == 1:
+        return {servers[0]: target}
+    ending = next((each for each in endings if target.endswith(each)), "")
+    taken: set[str] = set()
+    found: dict[str, str] = {}
+    for server in servers:
+        mark = _unused(_mark(server), taken)
+        taken.add(mark.lower())
+        found[server] = f"{target.removesuffix(ending)}.{mark}{ending}"
+    return found
+
+
+def _mark(server: str) -> str:
+    """What of the name of a server can stand in the name of a file."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", server)[:_MOST_MARK_CHARS].strip("-") or "server"
+
+
+def _unused(mark: str, taken: set[str]) -> str:
+    found, number = mark, 1
+    while found.lower() in taken:
+        number += 1
+        found = f"{mark}-{number}"
+    return found

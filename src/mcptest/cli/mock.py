@@ -21,13 +21,15 @@ from mcptest.wire.serving import serve_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from mcptest.cli.options import Arguments
     from mcptest.core.framing import Noise, Overlong
     from mcptest.mock.faults import Faults
     from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
+
+    Serving = Callable[[Player, Faults, Interrupts], MockReport]
 
 __all__ = ["COMMAND", "mock"]
 
@@ -51,18 +53,32 @@ def mock(arguments: Arguments) -> int:
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
     is_quiet = arguments.has("--quiet")
-    if sys.stdin.isatty() and not is_quiet:
-        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
+    serve = _server_of(arguments, is_quiet=is_quiet)
     with Interrupts(_PATIENCE_S) as interrupts:
-        session = _Session(player, faults)
-        serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, session.hear)
-        report = session.report()
+        report = serve(player, faults, interrupts)
         if file:
             write_file(file, render_report(report))
         if not is_quiet:
             complain(render_summary(report))
     is_broken = arguments.has("--verify") and not report.is_kept
     return ExitCode.FAILED if is_broken else ExitCode.PASSED
+
+
+def _server_of(arguments: Arguments, *, is_quiet: bool) -> Serving:
+    """What serves: standard input and output, or HTTP."""
+    if arguments.has("--http"):
+        from mcptest.cli.mock_http import serving_at  # noqa: PLC0415  # few need it
+
+        return serving_at(arguments.last("--http"), _PATTERN_LIMIT)
+    if sys.stdin.isatty() and not is_quiet:
+        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
+    return _serve_pipes
+
+
+def _serve_pipes(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
+    session = _Session(player, faults)
+    serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, session.hear)
+    return session.report()
 
 
 class _Session:
@@ -91,13 +107,19 @@ class _Session:
 
 COMMAND = Command(
     name="mcptest mock",
-    summary="Be the server that a contract describes, on standard input and output.",
+    summary="Be the server that a contract describes, on stdio or over HTTP.",
     usage="mcptest mock FILE… [options]",
     details="FILE holds cases, which are played in written order, or is a capture, or a\n"
     "manifest with tools, resources and prompts. Start it as a client starts any server on\n"
-    "stdio. When the client leaves, what it exercised, missed and called wrongly is told on\n"
-    "standard error.",
+    "stdio, or with --http as a server for any number of clients. When the client leaves, or\n"
+    "on Ctrl-C, what was exercised, missed and called wrongly is told on standard error.",
     options=(
+        Option(
+            names=("--http",),
+            value="PORT",
+            help="serve Streamable HTTP on this machine, at http://127.0.0.1:PORT/mcp; with 0 "
+            "at a free port, which is told on standard error",
+        ),
         Option(names=("--once",), help="answer each case one time only; a second time is an error"),
         Option(
             names=("--latency",),
@@ -123,6 +145,7 @@ COMMAND = Command(
     examples=(
         "mcptest mock contract_test.yaml",
         "mcptest mock contract_test.yaml --verify --report client.json",
+        "mcptest mock contract_test.yaml --http 8000",
         "mcptest mock contract_test.yaml --latency 200 --fault tools/call=hang",
         "mcptest call greet who=you -- mcptest mock manifest.yaml",
     ),

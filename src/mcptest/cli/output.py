@@ -12,6 +12,7 @@ import time
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
+from mcptest.wire.whole_files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ __all__ = [
     "StandardOutput",
     "check_writable",
     "complain",
+    "explain",
     "hide_secrets",
     "is_special",
     "is_terminal",
@@ -96,6 +98,25 @@ def complain(text: str) -> None:
         sys.stderr.flush()
 
 
+def explain(text: str) -> None:
+    """Say sentences on standard error; those that a terminal is too narrow for are wrapped."""
+    columns = _error_columns()
+    if columns and any(len(line) > columns for line in text.split("\n")):
+        # Only those who look at a terminal pay for it.
+        from mcptest.reporters.wrapping import wrapped_text  # noqa: PLC0415
+
+        text = wrapped_text(text, columns)
+    complain(text)
+
+
+def _error_columns() -> int:
+    """How wide the terminal is that standard error goes to; 0 when it goes elsewhere."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
+    except (OSError, ValueError):
+        return 0
+
+
 class _Blanked:
     """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker."""
 
@@ -164,7 +185,7 @@ def write_file(path: str, text: str) -> None:
             finally:
                 os.close(fd)
         else:
-            _replace(os.path.realpath(path), raw)
+            replace_file(os.path.realpath(path), raw)
     except OSError as error:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
 
@@ -230,19 +251,3 @@ def is_special(path: str) -> bool:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:
         return False
-
-
-def _replace(path: str, raw: bytes) -> None:
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as target:
-            target.write(raw)
-            target.flush()
-            os.fsync(target.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise

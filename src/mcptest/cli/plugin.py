@@ -10,6 +10,7 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, complain, hide_secrets
 from mcptest.cli.plugin_listing import list_plugins
 from mcptest.cli.plugin_options import PLUGIN, plugins
+from mcptest.cli.suite_here import find_suite, plugins_of_suite
 from mcptest.cli.wanted import timeout_s
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
@@ -112,18 +113,22 @@ def _params(text: str) -> object:
 
 
 def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
-    """The plugins that the command line and the config declare, and the config's secrets."""
+    """The plugins that the command line, the config and the suite declare, and their secrets."""
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
-    asked = Wanted(config=arguments.last("--config"), plugins=plugins(arguments))
+    config = arguments.last("--config")
+    suite = find_suite(config)
+    asked = Wanted(config="" if suite else config, plugins=plugins(arguments))
     # The server that a config is about is not started, so it need not be complete.
     servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
-    found = servers.plugins_of("")
+    # Whoever names a suite means it alone; in this folder its tests may ask those of both.
+    found = asked.plugins if config and suite else servers.plugins_of("")
     if mistakes:
         raise FormatError(mistakes)
+    own, secrets = plugins_of_suite(suite) if suite else ((), ())
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
-    return found, servers.secrets_of("")
+    return (*found, *own), (*servers.secrets_of(""), *secrets)
 
 
 def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
@@ -134,7 +139,8 @@ def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
     there = f"; there are: {', '.join(specs)}" if specs and not meant else ""
     raise UsageError(
         f"there is no plugin {visible(name)!r}{question or there}",
-        "declare it with --plugin NAME=COMMAND, or in the config under imports.subprocess_matchers",
+        "declare it with --plugin NAME=COMMAND, or in the config or suite under "
+        "imports.subprocess_matchers",
     )
 
 
@@ -154,6 +160,8 @@ def _call(
             cwd=spec.cwd,
             guardian=guardian,
             interrupts=interrupts,
+            # Whoever calls by hand sees the same answer every time.
+            first_id=1,
         )
         try:
             return _ask(host, spec, method, params, arguments, clean)
@@ -249,7 +257,8 @@ COMMAND = Command(
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="whose imports to use; default: conductor.config.json in this folder",
+            help="a config or a suite, whose imports to use; default: conductor.config.json and "
+            "mcptest.yaml in this folder",
         ),
         Option(
             names=("--timeout",),

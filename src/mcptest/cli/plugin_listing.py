@@ -29,7 +29,7 @@ __all__ = ["list_plugins"]
 
 _HOW = (
     "none; declare one with --plugin NAME=COMMAND,",
-    "or in the config under imports.subprocess_matchers",
+    "or in the config or suite under imports.subprocess_matchers",
 )
 
 

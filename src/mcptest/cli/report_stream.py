@@ -5,11 +5,11 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import stat
 
 from mcptest.cli.output import is_special, open_special, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
+from mcptest.wire.whole_files import put_in_place
 
 __all__ = ["ReportStream", "append_file"]
 
@@ -57,10 +57,7 @@ class ReportStream:
 
     def _replace(self) -> None:
         os.fsync(self._fd)
-        target = os.path.realpath(self._path)
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(self._temporary, stat.S_IMODE(os.stat(target).st_mode))
-        os.replace(self._temporary, target)
+        put_in_place(self._temporary, os.path.realpath(self._path))
 
     def _discard(self) -> None:
         if self._temporary:

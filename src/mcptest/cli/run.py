@@ -12,6 +12,7 @@ from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
+from mcptest.core.kinds import NOT_KEPT
 from mcptest.core.record import Record
 from mcptest.core.verdict import exit_code_of
 from mcptest.runner.loading import load_plan
@@ -85,6 +86,9 @@ def run(arguments: Arguments) -> int:
         raise
     if collectors:
         complain(collectors.outcome() + "\n")
+    for finding in finished.findings:
+        if finding.kind in NOT_KEPT:
+            complain(f"error: {finding.message}\n")
     return exit_code_of(finished)
 
 
@@ -176,12 +180,11 @@ def _run(
 
 
 def _gates(plan: Plan) -> GateWatch | None:
-    # Part of the tests says nothing about what all of them are to reach.
-    if plan.is_partial or not any(suite.gates for suite, _ in plan.suites):
+    if not any(suite.gates for suite, _ in plan.suites):
         return None
     from mcptest.runner.gates import GateWatch  # noqa: PLC0415  # for those who have some
 
-    return GateWatch(plan.suites)
+    return GateWatch(plan.suites, plan.gated_files, is_filtered=not plan.is_whole)
 
 
 def _snapshots(plan: Plan) -> SnapshotWatch | None:

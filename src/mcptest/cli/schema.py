@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
-from mcptest.core.errors import UsageError
+from mcptest.cli.output import StandardOutput, check_writable, complain, is_special, write_file
+from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import Record
+from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
 from mcptest.formats.schemas.cases import cases_schema
@@ -29,6 +31,7 @@ from mcptest.mock.manifest_prompts import (
 )
 from mcptest.mock.manifest_tools import _ANSWERS, _LISTED
 from mcptest.plugins.installed import installed_matchers
+from mcptest.runner.discovery import read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -71,6 +74,8 @@ FORMATS = {
     "snapshot": _Format(files="__snapshots__/*.snap.yaml", build=lambda _: snapshot_schema()),
 }
 _DEFAULT = "suite"
+# How a schema of ours is known again in a file.
+_IDS = tuple(f"urn:mcptest:schema:{name}" for name in FORMATS)
 
 
 def schema_of(name: str) -> dict[str, Any]:
@@ -85,7 +90,7 @@ def schema(arguments: Arguments) -> int:
     """Write the schema that is asked for; the exit status."""
     target = arguments.last("--output", "-")
     if arguments.has("--list"):
-        if arguments.paths or arguments.has("--output"):
+        if arguments.paths or arguments.has("--output") or arguments.has("--force"):
             raise UsageError("--list goes alone: it writes no schema")
         width = max(map(len, FORMATS))
         lines = (f"{name.ljust(width)}  {each.files}\n" for name, each in FORMATS.items())
@@ -94,6 +99,8 @@ def schema(arguments: Arguments) -> int:
     name = _name(arguments)
     if target != "-":
         check_writable(target)
+        if not arguments.has("--force"):
+            _refuse_foreign(target)
     text = json.dumps(schema_of(name), ensure_ascii=False, indent=2) + "\n"
     if target == "-":
         StandardOutput().write_utf8(text)
@@ -101,6 +108,21 @@ def schema(arguments: Arguments) -> int:
         write_file(target, text)
         complain(f"wrote {visible(target)}\n")
     return ExitCode.PASSED
+
+
+def _refuse_foreign(target: str) -> None:
+    """A file that is no schema of ours is somebody's; a pipe or a device loses nothing."""
+    if os.path.exists(target) and not is_special(target) and not _is_ours(target):
+        message = f"{visible(target)} is there already and is no schema of mcptest"
+        raise UsageError(message, "--force replaces it; another name with -o keeps both")
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        kept = parse_json(read_text(path))
+    except (FormatError, NotJsonError):
+        return False
+    return isinstance(kept, dict) and kept.get("$id") in _IDS
 
 
 def _name(arguments: Arguments) -> str:
@@ -128,6 +150,7 @@ COMMAND = Command(
             value="FILE",
             help="the file to write; default: standard output",
         ),
+        Option(names=("--force",), help="replace a file that is no schema of mcptest"),
         Option(names=("--list",), help="show the names of the formats and their files"),
     ),
     examples=(

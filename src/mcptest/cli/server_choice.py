@@ -12,7 +12,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
-from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
+from mcptest.runner.discovery import CONFIG_NAMES, find_config, is_suite_name, read_text
 from mcptest.runner.servers import placed
 
 TYPE_CHECKING = False
@@ -25,7 +25,8 @@ SERVER_OPTIONS = (
     Option(
         names=("-c", "--config"),
         value="FILE",
-        help="how to start the server; default: conductor.config.json in this folder",
+        help="how to start the server: a config, or a suite with one; default: "
+        "conductor.config.json or mcptest.yaml in this folder",
     ),
     Option(
         names=("--server-command",),
@@ -41,7 +42,7 @@ SERVER_OPTIONS = (
     ),
     Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
 )
-SERVER_DETAILS = "COMMAND starts the server; without one, a config says how."
+SERVER_DETAILS = "COMMAND starts the server; without one, a config or a suite says how."
 
 
 def choose_server(arguments: Arguments) -> ServerSpec:
@@ -94,11 +95,18 @@ def find_own_config(arguments: Arguments) -> str:
 
 def _from_config(arguments: Arguments) -> ServerSpec:
     path = find_own_config(arguments)
+    if not path or is_suite_name(path):
+        # Only those without a config need to know what a suite is.
+        from mcptest.cli.suite_here import find_suite, server_of_suite  # noqa: PLC0415
+
+        suite = find_suite(path)
+        if suite:
+            return server_of_suite(suite)
     if not path:
         raise UsageError(
             "no server to talk to",
             "give the command that starts it after --, or --config FILE, or put a "
-            f"{CONFIG_NAMES[0]} into this folder",
+            f"{CONFIG_NAMES[0]} or an mcptest.yaml into this folder",
         )
     if not os.path.exists(path):
         raise UsageError(f"there is no config file {visible(path)!r}")

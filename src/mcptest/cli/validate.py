@@ -6,7 +6,7 @@ import os
 
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, complain
+from mcptest.cli.output import StandardOutput, explain
 from mcptest.cli.plugin_options import PLUGIN, plugins
 from mcptest.cli.wanted import file_format
 from mcptest.core.diagnostics import render_diagnostic
@@ -38,7 +38,7 @@ def validate(arguments: Arguments) -> int:
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        explain(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
     files = len({suite.file for suite in suites})
     if arguments.has("--json"):

@@ -15,6 +15,7 @@ from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.visible import visible
 from mcptest.runner.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
 from mcptest.runner.loading import load_plan
+from mcptest.runner.snapshots import is_snapshot_path
 from mcptest.wire.again import run_again
 
 TYPE_CHECKING = False
@@ -83,14 +84,14 @@ def _filter(files: Any, ours: tuple[str, ...]) -> Callable[[Any, str], bool]:
     """What is a reason to run again: what people write, not what programs leave behind.
 
     A server that writes a log or a database into its own folder would otherwise be run for
-    ever.
+    ever, and so would tests that write their snapshots.
     """
     usual = files.DefaultFilter(ignore_paths=ours)
 
     def is_wanted(change: Any, path: str) -> bool:
         name = os.path.basename(path)
         is_source = name.endswith((*SUITE_ENDINGS, *_SOURCES)) or name in (*CONFIG_NAMES, *_NAMES)
-        return is_source and bool(usual(change, path))
+        return is_source and not is_snapshot_path(path) and bool(usual(change, path))
 
     return is_wanted
 

@@ -48,10 +48,20 @@ class CoveredOffer(Record):
 
 
 class ServerCoverage(Record):
-    """Everything one server offers, in its own order."""
+    """Everything one server offers, in its own order.
+
+    `home` is the file of the suite that has it, where it belongs to one: another suite may have
+    another server of that name, and then `server` says which is which.
+    """
 
     server: str
     offers: tuple[CoveredOffer, ...] = ()
+    home: str = ""
+
+    @property
+    def name(self) -> str:
+        """What its suite calls it."""
+        return self.server.removesuffix(f" ({self.home})") if self.home else self.server
 
     @property
     def points(self) -> tuple[int, int]:
@@ -94,23 +104,55 @@ def _properties(kind: OfferKind, entry: dict[str, Any]) -> Iterator[str]:
                 yield argument["name"]
 
 
-def measure(server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int]) -> ServerCoverage:
+def measure(
+    server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int], home: str = ""
+) -> ServerCoverage:
     """The offers of a server with how often each, and each of its inputs, was used."""
-    return ServerCoverage(server=server, offers=tuple(_measured(each, uses) for each in offers))
+    used = tuple(_measured(each, uses) for each in offers)
+    return ServerCoverage(server=server, offers=used, home=home)
 
 
 def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCoverage, ...]:
-    """One coverage from several of the same servers: calls are added up."""
-    merged: dict[str, dict[tuple[OfferKind, str], CoveredOffer]] = {}
+    """One coverage from several: calls of one server are added up.
+
+    Two of one name are one server when they are of one suite, or offer the same. Others are
+    told apart by the files of their suites.
+    """
+    merged: list[ServerCoverage] = []
     for server in (server for part in parts for server in part):
-        offers = merged.setdefault(server.server, {})
-        for offer in server.offers:
-            key = (offer.kind, offer.name)
-            offers[key] = _added(offers[key], offer) if key in offers else offer
+        same = [number for number, known in enumerate(merged) if _is_one(known, server)]
+        if same:
+            merged[same[0]] = _joined(merged[same[0]], server)
+        else:
+            merged.append(server.but(server=server.name))
+    names = [server.server for server in merged]
     return tuple(
-        ServerCoverage(server=name, offers=tuple(offers.values()))
-        for name, offers in merged.items()
+        server.but(server=f"{server.server} ({server.home})")
+        if server.home and names.count(server.server) > 1
+        else server
+        for server in merged
     )
+
+
+def _is_one(one: ServerCoverage, other: ServerCoverage) -> bool:
+    if one.name != other.name:
+        return False
+    return one.home == other.home or _offered(one) == _offered(other)
+
+
+def _offered(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
+    return {
+        (offer.kind, offer.name, frozenset(part.name for part in offer.properties))
+        for offer in server.offers
+    }
+
+
+def _joined(one: ServerCoverage, other: ServerCoverage) -> ServerCoverage:
+    offers = {(offer.kind, offer.name): offer for offer in one.offers}
+    for offer in other.offers:
+        key = (offer.kind, offer.name)
+        offers[key] = _added(offers[key], offer) if key in offers else offer
+    return one.but(offers=tuple(offers.values()))
 
 
 def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:

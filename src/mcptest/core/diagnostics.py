@@ -90,8 +90,9 @@ def render_diagnostic(diagnostic: Diagnostic) -> str:
     return "\n".join(lines)
 
 
-# Longer source lines are cut around the caret: nobody reads a caret 300 columns out.
-_EXCERPT_COLUMNS = 100
+# Longer source lines are cut around the caret: nobody reads a caret 300 columns out, and on a
+# terminal of 80 columns a line that wraps has its caret nowhere near.
+_EXCERPT_COLUMNS = 72
 
 
 def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:

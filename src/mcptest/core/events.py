@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.measured_gates import MeasuredGates
     from mcptest.core.snapshots import SnapshotReport
 
     Listener = Callable[["Event"], None]
@@ -70,7 +71,8 @@ class RunFinished(Event):
     a sentence for each gate (`--min-coverage`) that was not reached. `conformance` is what the
     rules say of the sessions of the run, `broken_rules` what of it fails a strict run.
     `not_run` counts what was declared and cannot be run by this version; unless the user
-    said that it `may_leave_out` such, the run is no success.
+    said that it `may_leave_out` such, the run is no success. `unasked_gates` are those of
+    suites of which this run had only a part.
     """
 
     summary: Summary
@@ -87,3 +89,4 @@ class RunFinished(Event):
     not_run: int = 0
     may_leave_out: bool = False
     snapshots: SnapshotReport | None = None
+    unasked_gates: tuple[MeasuredGates, ...] = ()

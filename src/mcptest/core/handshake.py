@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["discovery_fault", "handshake_fault", "handshake_gaps", "pinned_fault"]
 
-# A server of the stateless era may refuse `initialize` with this code.
-_UNSUPPORTED_VERSION = -32022
+# How a server of the stateless era refuses `initialize`: it names the revisions it speaks, or
+# does not know the method, which every other server has.
+_STATELESS_REFUSALS = (-32022, -32601)
 
 
 def handshake_fault(answer: dict[str, Any]) -> Fault | None:
@@ -48,7 +49,7 @@ def _refused(error: dict[str, Any]) -> Fault:
     said = f"code {error['code']}, {dump_json(error['message'])}"
     if "data" in error:
         said += f", data {shorten(dump_json(error['data']), 200)}"
-    if error["code"] == _UNSUPPORTED_VERSION:
+    if error["code"] in _STATELESS_REFUSALS:
         return Fault(
             kind="unsupported_version",
             message=f"the server speaks only the stateless era of the protocol, {STATELESS}: it "
@@ -56,7 +57,9 @@ def _refused(error: dict[str, Any]) -> Fault:
             hint=f"leave out --spec-version, or give --spec-version {STATELESS}",
         )
     return Fault(
-        kind="handshake_refused", message=f"the server refused initialize: {visible(said)}"
+        kind="handshake_refused",
+        message=f"the server refused initialize: {visible(said)}",
+        hint=f"one of the stateless era may do so: try --spec-version {STATELESS}",
     )
 
 

@@ -78,7 +78,8 @@ def parse_url(text: str) -> Address:
     host = _ascii(parts.hostname)
     target = (_quoted(parts.path) or "/") + (f"?{_quoted(parts.query)}" if parts.query else "")
     scheme: Scheme = "https" if parts.scheme == "https" else "http"
-    return Address(scheme=scheme, host=host, port=port or _PORTS[scheme], target=target)
+    port = _PORTS[scheme] if port is None else port
+    return Address(scheme=scheme, host=host, port=port, target=target)
 
 
 def _ascii(host: str) -> str:

@@ -27,7 +27,10 @@ if TYPE_CHECKING:
     Item = Frame | Trouble
     Mode = Literal["", "events", "body"]
 
-__all__ = ["AnswerReader"]
+__all__ = ["CANCELLED", "AnswerReader"]
+
+# Nobody waits for it to be accepted: what it tells of is over.
+CANCELLED = "notifications/cancelled"
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
@@ -70,6 +73,8 @@ class AnswerReader:
         self.is_answered = False
         # How many events have come, also those that carry nothing.
         self.events = 0
+        # What came that is no message, for somebody who looks for the answer in vain.
+        self._odd = ""
 
     @property
     def is_stream(self) -> bool:
@@ -94,9 +99,19 @@ class AnswerReader:
             return f"{came} and {pending:,} bytes of a message that is not complete"
         return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
 
-    def resume(self) -> None:
-        """The stream goes on in another answer."""
+    @property
+    def flaw(self) -> str:
+        """What may be the reason that a stream has brought no answer, now that it is over."""
+        pending = self._events.pending_bytes
+        if pending:
+            return f"{pending:,} bytes came of an event without the empty line that ends it"
+        return self._odd
+
+    def resume(self, broken: AnswerReader) -> None:
+        """This answer brings the rest of a stream that broke off."""
         self._facts["resumed"] = True
+        self._events.last_id = broken.last_id
+        self._events.retry_s = broken.retry_s
 
     # What comes
 
@@ -110,7 +125,7 @@ class AnswerReader:
             self._facts["session_id"] = session
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
-            message = f"{self._came()} packed as {visible(shorten(coding, 40))!r}"
+            message = f"{self._came()} a body packed as {visible(shorten(coding, 40))!r}"
             hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
             return [self._trouble("http_body", message, hint)]
         is_good = 200 <= status < 300
@@ -159,12 +174,19 @@ class AnswerReader:
         value = found.value
         if not is_good and not (isinstance(value, dict) and "jsonrpc" in value):
             return [self._unanswered(raw)]
-        return [self._frame(value)]
+        frame = self._frame(value)
+        if self.is_answered:
+            return [frame]
+        if not is_good:
+            return [frame, self._unanswered(raw)]
+        # Nothing more can come, so that there is nothing to wait for.
+        message = f"{self._came()} a message that is no response to it: {_quote(raw)}"
+        return [frame, self._trouble("http_body", message)]
 
     def _judge_receipt(self, raw: bytes) -> list[Item]:
         """What was sent needs no answer; but it must have been accepted."""
         if not 200 <= self.status < 300:
-            return [self._unanswered(raw).but(is_refusal=True)]
+            return [self._unanswered(raw).but(is_refusal=self.said != CANCELLED)]
         if self._is_old or (self.status == 202 and not raw.strip()):
             return []
         body = f" and {_quote(raw)}" if raw.strip() else " and no body"
@@ -176,7 +198,7 @@ class AnswerReader:
     def _unanswered(self, raw: bytes) -> Trouble:
         """No message in it: the status must say enough."""
         if 200 <= self.status < 300:
-            return self._trouble("http_body", f"{self._came()} no body")
+            return self._trouble("http_body", f"{self._came()} status {self.status} and no body")
         return status_trouble(self.said, self.id, self.status, self.headers, raw)
 
     def _not_json(self, noise: Noise) -> Trouble:
@@ -209,22 +231,23 @@ class AnswerReader:
             return []
         if event.name != "message":
             name = visible(shorten(event.name, 60))
-            message = (
-                f"the server sent an event named {name!r}; messages are in events named message"
-            )
-            return [Trouble(kind="event_stream", message=message)]
+            self._odd = f"the server sent an event named {name!r}; messages are in those "
+            self._odd += "named message"
+            return [Trouble(kind="event_stream", message=self._odd)]
         found = read_message(event.data)
         if isinstance(found, Frame):
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
             return [self._frame(found.value, named)]
         reason = f"{found.reason}: {quoted_bytes(found.raw[:200])}"
-        message = f"the server sent an event that is not JSON: {reason}"
-        return [Trouble(kind="malformed_json", message=message)]
+        self._odd = f"the server sent an event that is not JSON: {reason}"
+        return [Trouble(kind="malformed_json", message=self._odd)]
 
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
         if self.id is not ABSENT and isinstance(value, dict) and "method" not in value:
             key = jsonrpc.id_key(value.get("id"))
-            self.is_answered |= key == jsonrpc.id_key(self.id) or value.get("id") is None
+            # JSON-RPC has a server that could not read the id send none in its error.
+            is_nameless = value.get("id") is None and "error" in value
+            self.is_answered |= is_nameless or key == jsonrpc.id_key(self.id)
         elif isinstance(value, list):
             self.is_answered = True
         return Frame(value=value, line=0, http=self._facts | (more or {}))

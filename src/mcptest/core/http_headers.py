@@ -5,14 +5,21 @@ from __future__ import annotations
 import base64
 import re
 
-from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.core.revisions import REVISIONS, STATELESS, VERSION_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from typing import Any
 
-__all__ = ["VERSION_HEADER", "encoded_value", "media_type", "message_headers", "param_headers"]
+__all__ = [
+    "VERSION_HEADER",
+    "encoded_value",
+    "media_type",
+    "message_headers",
+    "own_version",
+    "param_headers",
+]
 
 VERSION_HEADER = "MCP-Protocol-Version"
 
@@ -32,25 +39,27 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
     about; others name the revision that a handshake has agreed on.
     """
     if isinstance(message, dict) and "method" in message:
-        version = _own_version(message)
-        if isinstance(version, str):
+        version = own_version(message) or (negotiated if negotiated == STATELESS else "")
+        if version:
             return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
     revision = REVISIONS.get(negotiated)
     return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
 
 
-def _own_version(message: dict[str, Any]) -> object:
-    params = message.get("params")
+def own_version(message: object) -> str:
+    """The revision that a message names itself; "" when it names none."""
+    params = message.get("params") if isinstance(message, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
-    return meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else ""
 
 
 def _repeated(message: dict[str, Any]) -> dict[str, str]:
-    method, params = message["method"], message["params"]
+    method, params = message["method"], message.get("params")
     if not isinstance(method, str):
         return {}
     headers = {"Mcp-Method": encoded_value(method)}
-    name = params.get(_NAMED_BY.get(method, ""))
+    name = params.get(_NAMED_BY.get(method, "")) if isinstance(params, dict) else None
     if isinstance(name, str):
         headers["Mcp-Name"] = encoded_value(name)
     return headers

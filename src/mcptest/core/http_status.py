@@ -40,8 +40,10 @@ def status_trouble(
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
-        hint = 'the server wants credentials: give "auth" or "headers", or --header'
+        hint = 'the server wants credentials: give "auth" or "headers", or --bearer-env'
         hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
+    elif said == "server/discover" and status in NOT_SPOKEN:
+        hint = "a server with a handshake may do so: leave out --spec-version"
     elif later := headers.get("retry-after", ""):
         hint += f"; it says to come back after {visible(shorten(later, 40))}"
     return Trouble(

@@ -26,24 +26,49 @@ MAX_ROUNDS = 10
 _INPUT_REQUIRED = "input_required"
 
 
+class _Asked:
+    """A request as it was first sent, under which id, and how often by now."""
+
+    __slots__ = ("first", "newest", "request", "rounds")
+
+    def __init__(self, request: Message, first: object, newest: object, rounds: int) -> None:
+        self.request = request
+        self.first = first
+        self.newest = newest
+        self.rounds = rounds
+
+
 class InputRounds:
     """The requests that may have to be sent again, by the id of their newest round."""
 
     def __init__(self, script: ClientScript) -> None:
         self._script = script
-        self._asked: dict[jsonrpc.IdKey, tuple[Message, object, int]] = {}
+        self._asked: dict[jsonrpc.IdKey, _Asked] = {}
         self._count = 0
 
     def sent(self, request: Message) -> None:
         """A request has been sent for the first time."""
-        key = jsonrpc.id_key(request["id"])
-        if key not in self._asked:
-            self._asked[key] = (request, request["id"], 1)
+        id = request["id"]
+        known = self._asked.get(jsonrpc.id_key(id))
+        if known is None or known.rounds == 1:
+            self._asked[jsonrpc.id_key(id)] = _Asked(request, id, id, 1)
 
     def first_id(self, id: object) -> object:
-        """The id under which somebody waits for the answer to this round; it is over."""
-        _, first, _ = self._asked.pop(jsonrpc.id_key(id), ({}, id, 1))
+        """The id under which somebody waits for the answer to this round."""
+        asked = self._asked.get(jsonrpc.id_key(id))
+        return asked.first if asked else id
+
+    def newest_id(self, first: object) -> object:
+        """The id of the newest round of what was first sent under this one."""
+        key = jsonrpc.id_key(first)
+        for asked in self._asked.values():
+            if asked.rounds > 1 and jsonrpc.id_key(asked.first) == key:
+                return asked.newest
         return first
+
+    def over(self, id: object) -> None:
+        """No further round follows this one."""
+        self._asked.pop(jsonrpc.id_key(id), None)
 
     def next_round(self, id: object, answer: Message) -> Message | None:
         """The request again, with what the server wants to know; None when that cannot be told."""
@@ -51,18 +76,20 @@ class InputRounds:
         result = answer.get("result")
         if key not in self._asked or not isinstance(result, dict):
             return None
-        request, first, rounds = self._asked[key]
-        if result.get("resultType") != _INPUT_REQUIRED or rounds >= MAX_ROUNDS:
+        asked = self._asked[key]
+        if result.get("resultType") != _INPUT_REQUIRED or asked.rounds >= MAX_ROUNDS:
             return None
         added = self._added(result)
         if added is None:
             return None
         del self._asked[key]
         self._count += 1
-        params = request.get("params") or {}
-        again = request | {"id": f"mcptest-round-{self._count}", "params": params | added}
-        self._asked[jsonrpc.id_key(again["id"])] = (request, first, rounds + 1)
-        return again
+        newest = f"mcptest-round-{self._count}"
+        params = asked.request.get("params") or {}
+        self._asked[jsonrpc.id_key(newest)] = _Asked(
+            asked.request, asked.first, newest, asked.rounds + 1
+        )
+        return asked.request | {"id": newest, "params": params | added}
 
     def _added(self, result: Message) -> Message | None:
         """What the next round says more than the first."""

@@ -204,6 +204,7 @@ class ClientSession:
 
     def abandon(self, id: object) -> None:
         """The request was given up; its answer, should it come, is late."""
+        id = self.newest_id(id)
         key = jsonrpc.id_key(id)
         if self._open.pop(key, ABSENT) is not ABSENT:
             self._settle(key, "late_response")
@@ -213,6 +214,14 @@ class ClientSession:
         key = jsonrpc.id_key(id)
         if self._open.pop(key, ABSENT) is not ABSENT:
             self._settle(key, "duplicate_response")
+
+    def first_id(self, id: object) -> object:
+        """The id under which somebody waits; a request may have been sent again since."""
+        return self.rounds.first_id(id) if self.rounds else id
+
+    def newest_id(self, first: object) -> object:
+        """The id of the request that is open for whoever waits under this one."""
+        return self.rounds.newest_id(first) if self.rounds else first
 
     def is_owed(self, id: object) -> bool:
         """Was a request with this id given up, and has its answer still not come?"""
@@ -288,6 +297,7 @@ class ClientSession:
             self.opened(again["id"])
             return Continued(message=message, request=again)
         first = self.rounds.first_id(id)
+        self.rounds.over(id)
         return Answered(message=message if first == id else message | {"id": first}, id=first)
 
     def _violated(self, value: object, path: str, reason: str) -> Violated:

@@ -27,17 +27,16 @@ class SseEvent(Record):
 
 
 class OverlongEvent(Record):
-    """An event that passed the limit; what follows of the stream cannot be trusted."""
+    """An event that passed the limit; what follows of the stream is not looked at."""
 
-    raw: bytes
     limit: int
 
 
 class SseDecoder:
     """Turns chunks into events, keeping what is unfinished between calls.
 
-    `last_id` is the newest id that was given, which a resumed stream begins after; `retry_s`
-    how long the server wants a client to wait before it comes back.
+    `last_id` is that of the last event that came whole, which a resumed stream begins after;
+    `retry_s` how long the server wants a client to wait before it comes back.
     """
 
     def __init__(self, max_event_bytes: int = DEFAULT_MAX_LINE_BYTES) -> None:
@@ -46,6 +45,7 @@ class SseDecoder:
         self._size = 0
         self._skips_lf = False
         self._is_first = True
+        self._is_spent = False
         self._data: list[bytes] = []
         self._name = ""
         self._id: str | None = None
@@ -60,16 +60,19 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> list[SseEvent | OverlongEvent]:
         """The events that this chunk completes."""
         out: list[SseEvent | OverlongEvent] = []
+        if self._is_spent:
+            return out
         if self._skips_lf and chunk:
             self._skips_lf = False
             chunk = chunk.removeprefix(b"\n")
         for line in chunk.splitlines(keepends=True):
             self._parts.append(line)
-            self._size += len(line)
+            # Without the line ends, or it would matter where the stream was cut.
+            self._size += len(line.rstrip(b"\r\n"))
             if self._size > self._limit:
-                head = b"".join((*self._data, *self._parts))[:4096]
                 self._start_over()
-                return [*out, OverlongEvent(raw=head, limit=self._limit)]
+                self._is_spent = True
+                return [*out, OverlongEvent(limit=self._limit)]
             if line.endswith((b"\n", b"\r")):
                 self._skips_lf = line.endswith(b"\r")
                 self._finish_line(out)
@@ -84,8 +87,8 @@ class SseDecoder:
     def _finish_line(self, out: list[SseEvent | OverlongEvent]) -> None:
         line = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts = []
-        size = len(line)
         line = line.rstrip(b"\r\n")
+        size = len(line)
         if self._is_first:
             self._is_first = False
             line = line.removeprefix(_BOM)
@@ -94,6 +97,8 @@ class SseDecoder:
                 # Comments and the like carry nothing: endless ones cost no memory.
                 self._size -= size
             return
+        if self._id is not None:
+            self.last_id = self._id
         if self._data:
             data = b"\n".join(self._data)
             out.append(SseEvent(data=data, name=self._name or "message", id=self._id))
@@ -110,7 +115,7 @@ class SseDecoder:
         if name == b"event":
             self._name = text
         elif name == b"id" and "\0" not in text:
-            self._id = self.last_id = text
+            self._id = text
         elif name == b"retry" and value.isdigit():
             self.retry_s = int(value[:9]) / 1000
         return False

@@ -11,13 +11,14 @@ import re
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
-from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.core.revisions import REVISIONS
 from mcptest.core.secret_names import names_secret
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
 from mcptest.formats.plugin_imports import read_subprocess_matchers
 from mcptest.formats.secret_warning import warn_of_weak
+from mcptest.formats.server_http import HTTP_KEYS, camel_case, read_http
 from mcptest.matching.regex_form import compile_regex
 
 TYPE_CHECKING = False
@@ -44,8 +45,8 @@ KEYS = (
     "maxLineBytes",
     "client",
     "strictInvariants",
+    *(camel_case(key) for key in HTTP_KEYS),
 )
-PLANNED_KEYS = ("url", "headers")
 _REQUIRED = ("name", "command", "args")
 
 # They may have to fetch the server before they can start it.
@@ -95,18 +96,25 @@ def read_server(
         help = 'copy one entry of mcpServers to the top and give it a "name"'
         fields.complain("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
-    fields.refuse_unknown((*KEYS, *also), PLANNED_KEYS, "the config of a server")
-    fields.require(_REQUIRED, "the config of a server")
+    fields.refuse_unknown((*KEYS, *also), (), "the config of a server")
+    # One with a URL need not be started by us.
+    needed = _REQUIRED if "url" not in fields.mapping else _REQUIRED[:1]
+    fields.require(needed, "the config of a server")
+    if fields.mapping.get("args") and needed is not _REQUIRED and "command" not in fields.mapping:
+        fields.complain("args", "F003", '"args" are for a "command", and there is none')
     command = fields.text("command")
     if fields.mapping.get("command") == "":
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
+    values = _Values(environment)
+    http = read_http(fields, camel_case, values)
     client = fields.mapping_at("client")
     most = 1 << 31
     limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
-        command=(command, *fields.texts("args")),
+        command=(command, *fields.texts("args")) if command or not http else (),
+        http=http,
         cwd=fields.text("cwd"),
         env=env,
         inherit_env=fields.flag("inheritEnv", True),
@@ -116,13 +124,53 @@ def read_server(
         protocol_version=_read_version(fields),
         isolation=fields.choice("isolation", ISOLATIONS, "run"),
         limits=Limits(max_line_bytes=limit),
-        secrets=secrets,
+        secrets=(*secrets, *values.secrets),
         client=read_client(client) if client else ClientSpec(),
         strict_invariants=fields.flag("strictInvariants", False),
     )
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
+
+
+class _Values:
+    """Texts of a config in which `${NAME}` stands for a variable of the environment."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        # The values that came from outside, all of which are treated as secrets.
+        self.secrets: list[str] = []
+
+    def header(self, fields: Fields, key: str) -> str:
+        """A text with its variables replaced."""
+        text = fields.text(key)
+        filled = re.sub(_VARIABLE, lambda found: self._value(fields, key, found[1]), text)
+        if "${" in re.sub(_VARIABLE, "", text):
+            message = "${ is never closed; a variable is written ${NAME}"
+            fields.complain(key, "F009", message, on_key=False)
+        return filled
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable that is named at a key."""
+        name = fields.text(key)
+        if fields.mapping[key] == "":
+            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+        return self._value(fields, key, name) if name else ""
+
+    def _value(self, fields: Fields, key: str, name: str) -> str:
+        # Whoever starts no server has every variable, though `get` finds no value for it.
+        if name not in self._environment:
+            message = f"the environment variable {name!r} is not set"
+            help = f"export {name}=… before the run"
+            fields.complain(key, "F016", message, help, on_key=False)
+            return ""
+        value = self._environment[name]
+        if value:
+            self.secrets.append(value)
+        # What is called like a setting is one.
+        if names_secret(name) or names_secret(key):
+            warn_of_weak(fields, key, name, value)
+        return value
 
 
 def _read_env(
@@ -132,32 +180,14 @@ def _read_env(
     inner = fields.mapping_at("env")
     if inner is None:
         return {}, ()
-    secrets: list[str] = []
-
-    def fill(found: re.Match[str]) -> str:
-        name = found[1]
-        if name not in environment:
-            message = f"the environment variable {name!r} is not set"
-            help = f"export {name}=… before the run"
-            inner.complain(key, "F016", message, help, on_key=False)
-            return ""
-        secrets.append(environment[name])
-        # What is called like a setting is one.
-        if names_secret(name) or names_secret(key):
-            warn_of_weak(inner, key, name, environment[name])
-        return environment[name]
-
+    values = _Values(environment)
     filled = {}
     for key in inner.mapping:
-        text = inner.text(key)
-        filled[key] = re.sub(_VARIABLE, fill, text)
+        filled[key] = values.header(inner, key)
         if not key or "=" in key or "\0" in key + filled[key]:
             message = "the name of a variable must not be empty or hold =, and no value holds NUL"
             inner.complain(key, "F009", message)
-        if "${" in re.sub(_VARIABLE, "", text):
-            message = "${ is never closed; a variable is written ${NAME}"
-            inner.complain(key, "F009", message, on_key=False)
-    return filled, tuple(secret for secret in secrets if secret)
+    return filled, tuple(values.secrets)
 
 
 def _read_ready_pattern(fields: Fields) -> str:
@@ -171,13 +201,7 @@ def _read_ready_pattern(fields: Fields) -> str:
 def _read_version(fields: Fields) -> str:
     if "protocolVersion" not in fields.mapping:
         return ""
-    version = fields.mapping["protocolVersion"]
-    is_known = isinstance(version, str) and version in REVISIONS
-    if is_known and version not in HANDSHAKE_REVISIONS:
-        message = f"revision {version} is not supported by this version of mcptest"
-        fields.complain("protocolVersion", "F010", message, on_key=False)
-        return ""
-    return fields.choice("protocolVersion", HANDSHAKE_REVISIONS, "")
+    return fields.choice("protocolVersion", tuple(REVISIONS), "")
 
 
 def default_startup_s(command: str) -> float:

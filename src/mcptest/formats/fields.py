@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcptest.core.diagnostics import Severity
-    from mcptest.formats.document import Document
+    from mcptest.formats.document import Document, Places
     from mcptest.formats.stream import Stream
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["Fields", "diagnose", "kind_of"]
+__all__ = ["Fields", "diagnose", "kind_of", "point_at"]
 
 _KINDS = {
     str: "text",
@@ -217,23 +217,24 @@ def diagnose(
         return ()
     # A stream knows its places; and whoever has none should not have to load its reader.
     places = document.places() if hasattr(document, "places") else locate(document)
-    found = []
-    for complaint in complaints:
-        if complaint.on_key:
-            place = places.key(complaint.steps)
-        else:
-            place = places.value(complaint.steps, complaint.offset, complaint.width)
-        found.append(
-            Diagnostic(
-                code=complaint.code,
-                file=document.file,
-                message=complaint.message,
-                line=place.line,
-                column=place.column,
-                help=complaint.help,
-                source=place.source,
-                width=place.width,
-                severity=complaint.severity,
-            )
-        )
+    found = [point_at(complaint, document.file, places) for complaint in complaints]
     return tuple(sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column)))
+
+
+def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
+    """The complaint with its place in the file."""
+    if complaint.on_key:
+        place = places.key(complaint.steps)
+    else:
+        place = places.value(complaint.steps, complaint.offset, complaint.width)
+    return Diagnostic(
+        code=complaint.code,
+        file=file,
+        message=complaint.message,
+        line=place.line,
+        column=place.column,
+        help=complaint.help,
+        source=place.source,
+        width=place.width,
+        severity=complaint.severity,
+    )

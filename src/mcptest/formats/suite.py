@@ -70,7 +70,8 @@ class SuiteContext(Record):
     """What a suite is read with: everything outside of its text.
 
     `folder` is where the file lies, definite. `registry_with` gives the matchers together with
-    plugins that the file declares, `book_of` the snapshots of a file.
+    plugins that the file declares, `book_of` the snapshots of a file, `real_path` what a path
+    leads to, by which imports are told apart.
     """
 
     environment: Mapping[str, str]
@@ -78,13 +79,15 @@ class SuiteContext(Record):
     read_beside: Callable[[str], str]
     registry_with: Callable[[tuple[PluginSpec, ...]], Registry]
     book_of: Callable[[str], SnapshotBook] | None = None
+    real_path: Callable[[str], str] | None = None
 
 
 def load_suite(
     text: str, file: str, context: SuiteContext
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     """The suites in a file and in those it imports, and warnings."""
-    parts = read_parts(text, file, context.folder, context.read_beside)
+    real_path = context.real_path or posixpath.normpath
+    parts = read_parts(text, file, context.folder, context.read_beside, real_path)
     loader = _Loader(parts, context)
     suites = loader.suites()
     found = list(parts.mistakes)
@@ -95,6 +98,9 @@ def load_suite(
     if loader.secrets:
         found = redact_all(found, redactor(loader.secrets))
     if any(each.severity == "error" for each in found):
+        # What is not set may be the reason.
+        needs = (need for suite in suites for case in suite.cases for need in case.needs)
+        found += (need.but(severity="warning") for need in dict.fromkeys(needs))
         raise FormatError(found)
     return suites, tuple(found)
 
@@ -110,6 +116,7 @@ class _Loader:
         self._is_whole = not parts.mistakes and all(each.code != "F001" for each in complaints)
         self._variables = Variables(context.environment, context.folder, self._is_whole)
         self._servers: dict[str, ServerSpec] = {}
+        self._needs: dict[str, tuple[Diagnostic, ...]] = {}
         self._owners: dict[str, str] = {}
         self._options: dict[str, object] = {}
         coverage: dict[str, float] = {}
@@ -154,13 +161,13 @@ class _Loader:
         self._options |= _run_options(part.top)
         inner = part.top.mapping_at("variables")
         if inner:
-            self._variables.turn_to(part.folder)
+            self._variables.turn_to(part.folder, part.point)
             self._variables.read(inner)
 
     def _read_servers(self, part: Part) -> None:
-        self._variables.turn_to(part.folder)
+        self._variables.turn_to(part.folder, part.point)
         isolation = str(self._options.get("isolation", "run"))
-        for name, spec in read_servers(part.top, self._variables, isolation).items():
+        for name, (spec, needs) in read_servers(part.top, self._variables, isolation).items():
             if name in self._owners:
                 owners = f"{visible(self._owners[name])} and {visible(part.file)}"
                 message = f"the server {name!r} has two owners: {owners}"
@@ -168,6 +175,7 @@ class _Loader:
             cwd = posixpath.normpath(posixpath.join(part.folder, spec.cwd))
             self._owners[name] = part.file
             self._servers[name] = spec.but(cwd=cwd)
+            self._needs[name] = needs
 
     def _refuse_no_servers(self) -> None:
         files = [part.top.mapping for part in self._parts]
@@ -178,9 +186,11 @@ class _Loader:
 
     def _suites_of(self, part: Part) -> list[Suite]:
         """The cases of one file, dealt out to its servers in the order in which they appear."""
-        self._variables.turn_to(part.folder)
+        self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
         for server, case in self._cases(part):
+            needs = dict.fromkeys((*self._needs.get(server, ()), *case.needs))
+            case = case.but(needs=tuple(needs)) if needs else case
             by_server.setdefault(server, []).append(case)
         name = part.top.mapping.get("name") or part.top.mapping.get("description")
         secrets = self.secrets

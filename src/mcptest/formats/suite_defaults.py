@@ -34,9 +34,12 @@ class Defaults:
         self.retries = retries
         if "retries" in fields.mapping:
             self.retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+        variables.asked()
         given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
         filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}
         self.budgets = read_budgets(fields.replaced(filled))
+        # What every test needs of the environment.
+        self.needs = variables.asked()
 
     def owner_of(self, key: str, entry: Fields) -> Fields:
         """Where a key of an entry stands: in the entry itself, or here."""

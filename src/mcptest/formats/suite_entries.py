@@ -11,7 +11,7 @@ from mcptest.formats.suite_steps import CALLS, STEP_KEYS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Mapping
 
     from mcptest.core.plan import Step
     from mcptest.formats.suite_parts import Part
@@ -40,6 +40,7 @@ class EntryReader:
         self._server_of = server_of
         self._defaults = defaults
         self._names: dict[str, int] = {}
+        self._written = frozenset(_names_in(part.top.mapping))
 
     def read(self, lane: str) -> list[tuple[str, Case]]:
         """The cases of a lane, in the order of the file."""
@@ -76,6 +77,7 @@ class EntryReader:
             fields.complain("name", "F009", '"name" is empty', on_key=False)
         id = f"{self._part.file}#{lane}-{index + 1}"
         captured: list[str] = []
+        self._steps.asked()
         key = self._key_of(name)
         setup = self._around(fields, "setup", id, key, captured)
         steps = self._calls(lane, fields, id, key, captured)
@@ -84,7 +86,8 @@ class EntryReader:
             steps = [step.but(label="") for step in steps]
         case = self._marked(fields, line, name)
         server = self._server_of(self._defaults.owner_of("server", fields))
-        return server, case.but(steps=(*setup, *steps), teardown=tuple(teardown))
+        needs = (*self._defaults.needs, *self._steps.asked())
+        return server, case.but(steps=(*setup, *steps), teardown=tuple(teardown), needs=needs)
 
     def _refuse_mixture(self, lane: str, fields: Fields) -> None:
         call = CALLS[lane]
@@ -99,7 +102,11 @@ class EntryReader:
 
     def _key_of(self, name: str) -> str:
         """The name under which snapshots are kept; a second of the same name has a number."""
-        count = self._names[name] = self._names.get(name, 0) + 1
+        count = self._names.get(name, 0) + 1
+        # A number must not make it the name of another test.
+        while count > 1 and f"{name} ({count})" in self._written:
+            count += 1
+        self._names[name] = count
         return name if count == 1 else f"{name} ({count})"
 
     def _calls(
@@ -126,7 +133,8 @@ class EntryReader:
         if fields.mapping.get(key) == []:
             fields.complain(key, "F011", f'"{key}" is empty: it does nothing')
         found = []
-        for index, item in enumerate(fields.list_at(key)):
+        items = fields.list_at(key)
+        for index, item in enumerate(items):
             place = fields.at((key, index))
             if not isinstance(item, dict):
                 message = f"a step must be a mapping and is {kind_of(item)}"
@@ -138,7 +146,9 @@ class EntryReader:
             step = self._steps.read(inner, step_id, f"{name} > {number}", captured, shared)
             title = inner.text("name")
             if step:
-                found.append(step.but(label=f"{number}: {title or step.label}"))
+                label = f"{number}: {title or step.label}"
+                at = self._part.document.item_line(items, index)
+                found.append(step.but(label=label, at=at))
         return found
 
     def _step_fields(self, fields: Fields) -> Fields:
@@ -163,3 +173,13 @@ class EntryReader:
             tags=tuple(dict.fromkeys((*defaults.tags, *tags))),
             retries=retries,
         )
+
+
+def _names_in(file: Mapping[str, object]) -> Iterator[str]:
+    """The names of all entries of a file, as they are written."""
+    for lane in CALLS:
+        items = file.get(lane)
+        for item in items if isinstance(items, list) else ():
+            name = item.get("name") if isinstance(item, dict) else None
+            if isinstance(name, str):
+                yield name

@@ -6,8 +6,8 @@ import posixpath
 
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
-from mcptest.formats.document import read_document
-from mcptest.formats.fields import Fields, kind_of
+from mcptest.formats.document import locate, read_document
+from mcptest.formats.fields import Fields, kind_of, point_at
 from mcptest.formats.plugin_imports import read_subprocess_matchers
 
 TYPE_CHECKING = False
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
     from mcptest.core.plan import PluginSpec
-    from mcptest.formats.document import Document
+    from mcptest.formats.document import Document, Places
+
+    Resolve = Callable[[str], str]
 
 __all__ = ["IMPORT_KEYS", "Part", "Parts", "read_parts"]
 
@@ -27,7 +29,10 @@ _MOST_PARTS = 200
 
 
 class Part(Record):
-    """One file of a suite. `folder` is where it lies, definite."""
+    """One file of a suite. `folder` is where it lies, definite.
+
+    `point` gives the place of a complaint that is not, or not yet, one of the file's.
+    """
 
     file: str
     folder: str
@@ -35,6 +40,7 @@ class Part(Record):
     top: Fields
     complaints: list[Complaint]
     read_beside: Callable[[str], str]
+    point: Callable[[Complaint], Diagnostic]
     plugins: tuple[PluginSpec, ...] = ()
 
 
@@ -50,11 +56,20 @@ class Parts(Record):
     mistakes: tuple[Diagnostic, ...] = ()
 
 
-def read_parts(text: str, file: str, folder: str, read_beside: Callable[[str], str]) -> Parts:
-    """The file and everything it imports."""
-    reader = _PartReader(folder, read_beside)
+def read_parts(
+    text: str,
+    file: str,
+    folder: str,
+    read_beside: Callable[[str], str],
+    real_path: Resolve = posixpath.normpath,
+) -> Parts:
+    """The file and everything it imports.
+
+    By `real_path` files are told apart: one may have several names, by links.
+    """
+    reader = _PartReader(folder, read_beside, real_path)
     main = reader.read(text, file, ".")
-    reader.follow(main, posixpath.normpath(file), ".")
+    reader.follow(main, real_path(file), ".")
     return Parts(
         files=tuple(reader.found.values()),
         imports_first=tuple(reader.done),
@@ -65,23 +80,30 @@ def read_parts(text: str, file: str, folder: str, read_beside: Callable[[str], s
 class _PartReader:
     """Reads files, each once, in the order in which they are first named."""
 
-    def __init__(self, folder: str, read_beside: Callable[[str], str]) -> None:
+    def __init__(self, folder: str, read_beside: Callable[[str], str], real_path: Resolve) -> None:
         self._folder = folder
         self._read_beside = read_beside
+        self._real_path = real_path
         self.found: dict[str, Part] = {}
         self.done: list[Part] = []
         self.mistakes: list[Diagnostic] = []
 
     def read(self, text: str, file: str, place: str) -> Part:
-        return _read_part(text, file, self._folder, place, self._read_beside)
+        home = self._plain(posixpath.join(self._folder, place))
+        return _read_part(text, file, home, place, self._read_beside)
 
-    def follow(self, part: Part, name: str, place: str) -> None:
+    def _plain(self, path: str) -> str:
+        """The path without detours, unless one of them leads elsewhere, through a link."""
+        plain = posixpath.normpath(path)
+        return plain if self._real_path(plain) == self._real_path(path) else path
+
+    def follow(self, part: Part, real: str, place: str) -> None:
         """Take in a file, and whatever it imports before it."""
-        self.found[name] = part
+        self.found[real] = part
         for path, key in _imports(part.top):
-            shown = posixpath.normpath(posixpath.join(posixpath.dirname(part.file), path))
+            shown = self._plain(posixpath.join(posixpath.dirname(part.file), path))
             # A circle ends where it began.
-            if shown in self.found:
+            if self._real_path(shown) in self.found:
                 continue
             if len(self.found) >= _MOST_PARTS:
                 message = f"with this there are more than {_MOST_PARTS} files in one suite"
@@ -99,11 +121,23 @@ class _PartReader:
         except FormatError as error:
             self.mistakes += error.diagnostics
         else:
-            self.follow(part, name, place)
+            self.follow(part, self._real_path(name), place)
+
+
+class _Pointer:
+    """Points at places of one document, whose text is read for that once, and only if need be."""
+
+    def __init__(self, document: Document) -> None:
+        self._document = document
+        self._places: Places | None = None
+
+    def __call__(self, complaint: Complaint) -> Diagnostic:
+        self._places = self._places or locate(self._document)
+        return point_at(complaint, self._document.file, self._places)
 
 
 def _read_part(
-    text: str, file: str, folder: str, place: str, read_beside: Callable[[str], str]
+    text: str, file: str, home: str, place: str, read_beside: Callable[[str], str]
 ) -> Part:
     document = read_document(text, file)
     complaints: list[Complaint] = []
@@ -113,7 +147,6 @@ def _read_part(
         Fields({}, (), complaints).complain("", "F005", message)
         value = {}
     fields = Fields(value, (), complaints)
-    home = posixpath.normpath(posixpath.join(folder, place))
     return Part(
         file=file,
         folder=home,
@@ -121,6 +154,7 @@ def _read_part(
         top=fields,
         complaints=complaints,
         read_beside=lambda name: read_beside(posixpath.join(place, name)),
+        point=_Pointer(document),
         plugins=tuple(plugin.but(cwd=home) for plugin in _plugins(fields, file)),
     )
 

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
+from mcptest.core.revisions import REVISIONS
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.conductor_config import default_startup_s
 from mcptest.formats.fields import Fields, kind_of
+from mcptest.formats.server_http import HTTP_KEYS, read_http
 from mcptest.formats.suite_variables import is_source
 from mcptest.matching.regex_form import compile_regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.formats.suite_variables import Variables
 
-__all__ = ["PLANNED_SERVER_KEYS", "SERVER_KEYS", "read_servers"]
+__all__ = ["SERVER_KEYS", "read_servers"]
 
 SERVER_KEYS = (
     "command",
@@ -28,12 +30,17 @@ SERVER_KEYS = (
     "isolation",
     "max_line_bytes",
     "client",
+    *HTTP_KEYS,
 )
-PLANNED_SERVER_KEYS = ("url", "headers", "auth")
 
 
-def read_servers(fields: Fields, variables: Variables, isolation: str) -> dict[str, ServerSpec]:
-    """The servers of a file by name; every mistake has been complained about."""
+def read_servers(
+    fields: Fields, variables: Variables, isolation: str
+) -> dict[str, tuple[ServerSpec, tuple[Diagnostic, ...]]]:
+    """The servers of a file by name, each with what the environment does not have for it.
+
+    Every mistake has been complained about.
+    """
     inner = fields.mapping_at("servers")
     if inner is None:
         return {}
@@ -45,16 +52,19 @@ def read_servers(fields: Fields, variables: Variables, isolation: str) -> dict[s
             inner.complain(name, "F009", "the name of a server must not be empty")
         entry = inner.mapping_at(name)
         if entry:
-            found[name] = _read_server(name, entry, variables, isolation)
+            variables.asked()
+            spec = _read_server(name, entry, variables, isolation)
+            found[name] = (spec, variables.asked())
     return found
 
 
 def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
-    written.refuse_unknown(SERVER_KEYS, PLANNED_SERVER_KEYS, "a server")
-    if not any(key in written.mapping for key in PLANNED_SERVER_KEYS):
+    written.refuse_unknown(SERVER_KEYS, (), "a server")
+    if "url" not in written.mapping:
         written.require(("command",), "a server")
     fields = _filled(written, variables)
-    command = _command(fields)
+    http = read_http(fields, str, _Values(variables))
+    command = () if http and "command" not in fields.mapping else _command(fields)
     env = _env(fields, variables)
     cwd = fields.text("cwd")
     _refuse_nul(fields, "cwd", cwd)
@@ -66,7 +76,9 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
         cwd=cwd,
         env=env,
         inherit_env=fields.flag("inherit_env", True),
-        startup_timeout_s=fields.duration_s("startup_timeout") or default_startup_s(command[0]),
+        http=http,
+        startup_timeout_s=fields.duration_s("startup_timeout")
+        or default_startup_s(command[0] if command else ""),
         ready_pattern=_ready_pattern(fields),
         timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
         protocol_version=_revision(fields),
@@ -77,13 +89,38 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
 
 
 # What is text, whatever the value is that a reference stands for.
-_TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation")
+_TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation", "url", "ca_file", "transport")
+
+# What has its own way with values from the environment.
+_OWN_WAY = ("env", "headers")
+
+
+class _Values:
+    """The values of headers and of credentials."""
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
+
+    def header(self, fields: Fields, key: str) -> str:
+        """A text, or a value that comes from the environment."""
+        value = fields.mapping[key]
+        if is_source(value):
+            return self._variables.sent_from_environment(fields, key)
+        if not isinstance(value, str):
+            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+            fields.complain(key, "F008", f"{message} and is {kind_of(value)}", on_key=False)
+            return ""
+        return str(self._variables.text(value, fields.at((key,))))
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable that is named at a key."""
+        return self._variables.secret(fields, key)
 
 
 def _filled(written: Fields, variables: Variables) -> Fields:
-    """The server with its references replaced; its environment has its own way."""
+    """The server with its references replaced; its environment and headers have their own way."""
     filled = {
-        key: value if key == "env" else _filled_at(key, value, written, variables)
+        key: value if key in _OWN_WAY else _filled_at(key, value, written, variables)
         for key, value in written.mapping.items()
     }
     return written.replaced(filled)
@@ -140,7 +177,7 @@ def _env(fields: Fields, variables: Variables) -> dict[str, str]:
 def _revision(fields: Fields) -> str:
     if "protocol_version" not in fields.mapping:
         return ""
-    return fields.choice("protocol_version", HANDSHAKE_REVISIONS, "")
+    return fields.choice("protocol_version", tuple(REVISIONS), "")
 
 
 def _ready_pattern(fields: Fields) -> str:

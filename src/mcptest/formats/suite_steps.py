@@ -8,8 +8,9 @@ from mcptest.core.framing import encode_line
 from mcptest.core.plan import Capture, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor_request import use_of
-from mcptest.formats.suite_choices import choosing
+from mcptest.formats.suite_choices import choosing, least
 from mcptest.formats.suite_expect import BUDGETS, Budgets, ExpectReader, successful
+from mcptest.formats.suite_sizes import CAPTURED, size_put_in
 from mcptest.formats.suite_variables import text_of
 from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_words import SuiteWords
@@ -17,9 +18,9 @@ from mcptest.matching.target import parse_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import Complaint, Diagnostic
     from mcptest.formats.fields import Fields
     from mcptest.formats.suite_variables import Variables
 
@@ -57,6 +58,10 @@ class StepReader:
         self._variables = variables
         self._words = words
         self._complaints = complaints
+
+    def asked(self) -> tuple[Diagnostic, ...]:
+        """What the environment does not have of what was read since the last question."""
+        return self._variables.asked()
 
     def read(
         self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
@@ -109,6 +114,8 @@ class StepReader:
         for key, value in written.items():
             if any(name not in values for name, _ in references(value)):
                 return None
+            if not self._variables.has_room(value, values, fields.at((key,))):
+                return None
             try:
                 filled(value, values)
             except ValueError as error:
@@ -118,10 +125,9 @@ class StepReader:
         return self._with(values, fields, written, origin, complaints)
 
     def _refuse_choices(self, fields: Fields, needs: tuple[str, ...]) -> None:
-        for steps in choosing(fields.mapping.get("expect"), needs):
-            message = "a captured value can be what a matcher compares with, not choose one"
-            help = "write the target, and the name of the matcher, plugin or schema, in full"
-            fields.at(("expect", *steps)).complain("", "F013", message, help, on_key=False)
+        for choice in choosing(fields.mapping, needs):
+            place = fields.at(choice.steps)
+            place.complain("", "F013", choice.message, choice.help, on_key=False)
 
     def _with(
         self,
@@ -145,9 +151,13 @@ class StepReader:
         written: dict[str, object],
         origin: _Origin,
     ) -> Callable[[Mapping[str, object]], Step]:
+        idle_if_empty = frozenset(least(written.get("expect"), needs))
+
         def fill(values: Mapping[str, object]) -> Step:
             complaints: list[Complaint] = []
             given = {**known, **{name: values[name] for name in needs}}
+            size_put_in(written, given, CAPTURED)
+            _refuse_idle(given, idle_if_empty)
             step = self._with(given, fields, written, origin, complaints)
             for complaint in complaints:
                 if complaint.severity == "error":
@@ -222,6 +232,13 @@ class StepReader:
             fields.complain(name, "F009", f"the path {error}", help, on_key=False)
             return None
         return Capture(name=name, path=path, steps=steps)
+
+
+def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
+    """Everything has at least nothing."""
+    for name in names:
+        if values[name] in ({}, []):
+            raise ValueError(f'{name!r} is empty, and under "partial" every value would meet it')
 
 
 def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:

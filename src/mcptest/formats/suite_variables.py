@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.diagnostics import Complaint
 from mcptest.core.secret_names import is_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields
 from mcptest.formats.secret_warning import warn_of_weak
+from mcptest.formats.suite_sizes import ONE_VALUE, WHOLE_FILE, Size, TooLargeError, size_put_in
 from mcptest.formats.templates import NAME, filled, references
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
     from typing import TypeGuard
+
+    from mcptest.core.diagnostics import Diagnostic
 
     Steps = tuple[str | int, ...]
 
@@ -34,6 +38,12 @@ CONFIG_DIR = "CONFIG_DIR"
 
 _UNCLOSED = r"\$\{[^}]*\Z"
 
+# Stands for the value of a variable that the environment does not have.
+_STAND_IN = "…"
+
+# The same where only ASCII may stand.
+_STAND_IN_TEXT = "not-set"
+
 
 class Variables:
     """The values that a file may refer to, and which of them are secrets."""
@@ -46,10 +56,23 @@ class Variables:
         self.secrets: list[str] = []
         # Names that will be known further down in the file.
         self._later: frozenset[str] = frozenset()
+        self._put_in = Size()
+        self._is_full = False
+        # What the environment does not have: for each value, and what was asked for of late.
+        self._unset: dict[str, tuple[Diagnostic, ...]] = {}
+        self._asked: dict[Diagnostic, None] = {}
+        self._point: Callable[[Complaint], Diagnostic] | None = None
 
-    def turn_to(self, folder: str) -> None:
-        """What is read next stands in a file of this folder."""
+    def turn_to(self, folder: str, point: Callable[[Complaint], Diagnostic]) -> None:
+        """What is read next stands in a file of this folder, whose places `point` knows."""
         self.values[CONFIG_DIR] = folder
+        self._point = point
+
+    def asked(self) -> tuple[Diagnostic, ...]:
+        """What the environment would have to have for what was read since the last question."""
+        found = tuple(self._asked)
+        self._asked.clear()
+        return found
 
     def read(self, fields: Fields) -> None:
         """Take in what stands under `variables`, each after those that it refers to."""
@@ -63,7 +86,9 @@ class Variables:
                 message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
                 fields.complain(name, "F003", message)
             else:
+                self.asked()
                 self.values[name] = self._value(fields, name)
+                self._unset[name] = self.asked()
         self._later = frozenset()
 
     def _value(self, fields: Fields, name: str) -> object:
@@ -93,15 +118,48 @@ class Variables:
             return ""
         value = self._environment.get(name)
         if value is None:
-            # Whoever starts no server has every variable, and no value for it.
-            if default is None and name not in self._environment:
-                message = f"the environment variable {name!r} is not set"
-                inner.complain(source, "F016", message, f"export {name}=… before the run")
-            return default or ""
+            if default is None:
+                self._miss(name, (*inner.steps, source))
+            return f"{_STAND_IN}{name}" if default is None else default
         if value and (source == "secret_env" or is_secret(name, value)):
             self.secrets.append(value)
             warn_of_weak(inner, source, name, value)
         return value
+
+    def sent_from_environment(self, fields: Fields, key: str) -> str:
+        """The same for a header, where a value that is not known must be one that could stand."""
+        value = self.from_environment(fields, key)
+        return _STAND_IN_TEXT if value.startswith(_STAND_IN) else value
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable of the environment that is named at a key."""
+        name = fields.text(key)
+        if not name:
+            if fields.mapping[key] == "":
+                fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+            return ""
+        value = self._environment.get(name)
+        if value is None:
+            self._miss(name, (*fields.steps, key))
+            return _STAND_IN_TEXT
+        if value:
+            self.secrets.append(value)
+            warn_of_weak(fields, key, name, value)
+        return value
+
+    def _miss(self, name: str, steps: Steps) -> None:
+        """A variable that is not set is a mistake only for those who are run and use it."""
+        # Whoever starts no server has every variable, and no value for it.
+        if name in self._environment or self._point is None:
+            return
+        complaint = Complaint(
+            code="F016",
+            message=f"the environment variable {name!r} is not set",
+            help=f"export {name}=… before the run",
+            steps=steps,
+            on_key=True,
+        )
+        self._asked[self._point(complaint)] = None
 
     def _default(self, fields: Fields, source: str) -> str | None:
         if "default" not in fields.mapping:
@@ -112,7 +170,7 @@ class Variables:
             return None
         return fields.text("default")
 
-    def fill(self, value: object, place: Fields, more: Iterable[str] = ()) -> object:
+    def fill(self, value: object, place: Fields, more: Collection[str] = ()) -> object:
         """The value with its references replaced; complaints about those nobody knows.
 
         `more` are names that become known later; who uses them must be filled again.
@@ -120,6 +178,8 @@ class Variables:
         known = {*self.values, *more}
         is_whole = True
         for name, steps in references(value):
+            if name not in more:
+                self._asked |= dict.fromkeys(self._unset.get(name, ()))
             if name not in known:
                 is_whole = False
                 if self._is_whole:
@@ -128,12 +188,32 @@ class Variables:
             message = "a ${ that is never closed is taken as it stands"
             place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
         try:
-            return filled(value, self.values) if is_whole else value
+            return self._filled(value, place) if is_whole else value
         except KeyError:
             return value
         except ValueError as error:
             place.complain("", "F003", str(error))
             return value
+
+    def has_room(self, value: object, values: Mapping[str, object], place: Fields) -> bool:
+        """Whether these values may be put in; a complaint about the first that is too much."""
+        if self._is_full:
+            return False
+        try:
+            size_put_in(value, values, ONE_VALUE)
+            self._put_in = size_put_in(value, values, WHOLE_FILE, self._put_in)
+        except TooLargeError as error:
+            # With all that came before, everything else would be too much as well.
+            self._is_full = error.is_of_all
+            message = str(error)
+            if place.steps[:1] == ("variables",) and not error.is_of_all:
+                message = error.about(repr(place.steps[1]))
+            place.at(error.steps).complain("", "F004", message, on_key=False)
+            return False
+        return True
+
+    def _filled(self, value: object, place: Fields) -> object:
+        return filled(value, self.values) if self.has_room(value, self.values, place) else value
 
     def text(self, value: object, place: Fields) -> object:
         """The same where a text is wanted: a reference alone is put as text, too."""

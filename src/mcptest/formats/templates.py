@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["NAME", "filled", "filled_texts", "misplaced", "references"]
+__all__ = ["NAME", "alone", "filled", "filled_texts", "misplaced", "references"]
 
 NAME = r"[A-Za-z_][A-Za-z0-9_]*"
 _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
@@ -38,6 +38,12 @@ def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from references(item, (*steps, index))
+
+
+def alone(text: str) -> str:
+    """The name in a text that is nothing but one reference, "" for any other."""
+    whole = _REFERENCE.fullmatch(text)
+    return whole[2] if whole and not whole[1] else ""
 
 
 def filled(value: object, values: Mapping[str, object], *, literal: bool = False) -> object:

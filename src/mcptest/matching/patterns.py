@@ -290,11 +290,26 @@ def near_miss(name: str, known: tuple[str, ...]) -> str:
     near = [
         (edit_distance(word, candidate.lower()), candidate)
         for candidate in sorted(known)
-        if candidate[0].lower() == word[0] and abs(len(candidate) - len(word)) <= 2
+        if _may_be(word, candidate.lower())
     ]
     distance, best = min(near, default=(3, ""))
     # Two slips in a word of four letters are another word: "text" is not "type".
     return best if distance <= (2 if len(word) > 4 else 1) else ""
+
+
+def _may_be(word: str, name: str) -> bool:
+    """Whether a word is worth comparing with this name: most slips leave the first letter alone.
+
+    Where it was lost or swapped, the rest must be right: "ontains" is none, "amount" no "count".
+    """
+    if name[0] == word[0]:
+        return abs(len(name) - len(word)) <= 2
+    is_lost = name[1:] == word and len(word) > 2 and word not in _WORDS
+    return is_lost or name == word[1:2] + word[0] + word[2:]
+
+
+# What is left of some names without their first letters is a word, too.
+_WORDS = frozenset(["mail", "son"])
 
 
 def _error(code: str, message: str, offset: int, width: int, help: str) -> PatternError:

@@ -37,8 +37,12 @@ if TYPE_CHECKING:
         def mode(self) -> SnapshotMode:
             """What happens to a value that has no snapshot, or another one."""
 
-        def declare(self, key: str) -> None:
-            """Some test wants a snapshot of this name, whether it will run or not."""
+        def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
+            """Some test wants a snapshot of this name, whether it will run or not.
+
+            `is_given` says that its author gave the name; else it was made for what stands at
+            this place. ParameterError when something else has it.
+            """
 
         def redacted(self, value: object) -> object:
             """The value without any secret."""
@@ -102,14 +106,15 @@ class _SnapshotPattern(Pattern):
         return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
 
-def snapshot_pattern(book: SnapshotBook, key: str, options: object) -> Pattern:
+def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
     """The pattern for what stands under `snapshot`; ParameterError when that makes no sense.
 
-    `key` is the name of the snapshot, unless the options give it another.
+    `key` is the name of the snapshot, unless the options give it another. `place` is where in
+    the file it stands.
     """
     name, rules = read_options(options)
     use = _Use(key=name or key, rules=rules)
-    book.declare(use.key)
+    book.declare(use.key, place, is_given=bool(name))
 
     def check(use: _Use, actual: object, path: str = "") -> Miss | None:
         return _checked(book, use, actual, path)

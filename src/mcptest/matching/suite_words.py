@@ -163,8 +163,6 @@ class SuiteWords:
         return self._named("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
-        if isinstance(value, dict) and "snapshot" in value:
-            raise ParameterError("cannot deny a snapshot: what is new would be accepted and fail")
         return Group(source={word: value}, checks=(Not(value=self.compile(value, trail)),))
 
     def _choices(self, word: str, value: object, trail: Trail) -> Group:
@@ -215,7 +213,12 @@ class SuiteWords:
 
         if self._book is None:
             raise ParameterError("cannot be used here", "only what is run has snapshots")
-        return self._seen(snapshot_pattern(self._book, self._key, value))
+        if "not" in steps_of(trail):
+            raise ParameterError(
+                "cannot be denied: what is new would be accepted and fail",
+                'take it out of "not", however deep it stands there',
+            )
+        return self._seen(snapshot_pattern(self._book, self._key, value, trail))
 
     # Patterns
 

@@ -9,7 +9,7 @@ from mcptest.migrate.references import unescaped
 from mcptest.migrate.remarks import LeftBehindError, Remark
 from mcptest.migrate.responses import Wish, expected_value
 from mcptest.migrate.shapes import directives_in, is_plain
-from mcptest.migrate.successes import success_of
+from mcptest.migrate.successes import schema_notes, success_of
 from mcptest.migrate.yaml_page import render_page
 
 TYPE_CHECKING = False
@@ -45,6 +45,7 @@ def write_cases(
     remarks: list[Remark] = []
     documents = [render_page({"_server": server})] if server else []
     head = len(documents)
+    kept: list[Draft] = []
     id = 0
     for draft in drafts:
         try:
@@ -55,12 +56,13 @@ def write_cases(
             remarks.append(_remark(draft, error.reason))
             continue
         documents.append(document)
+        kept.append(draft)
         id += len(draft.steps)
         if "retries" in draft.marks:
             remarks.append(_remark(draft, "retries: a case is tried as often as the run says"))
-    carried = len(documents) - head
-    text = "---\n".join(documents) if carried else ""
-    return CasesText(text=text, carried=carried, remarks=tuple(remarks))
+    text = "---\n".join(documents) if kept else ""
+    remarks += schema_notes(kept)
+    return CasesText(text=text, carried=len(kept), remarks=tuple(remarks))
 
 
 def _case(draft: Draft, first_id: int, setting: Setting) -> str:

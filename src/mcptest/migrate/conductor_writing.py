@@ -11,7 +11,7 @@ from mcptest.migrate.references import unescaped
 from mcptest.migrate.remarks import LeftBehindError, Remark
 from mcptest.migrate.responses import Wish, expected_value, field_path
 from mcptest.migrate.stderr_text import stderr_wish
-from mcptest.migrate.successes import success_of
+from mcptest.migrate.successes import schema_notes, success_of
 from mcptest.migrate.word_patterns import WordReader, accepts_absence
 from mcptest.migrate.yaml_page import render_page
 
@@ -70,6 +70,7 @@ def write_conductor(
         kept, losses = _without_mistakes(head, kept, check)
         remarks += losses
     remarks += [note for draft, _ in kept for note in _notes(draft)]
+    remarks += schema_notes(draft for draft, _ in kept)
     return ConductorText(
         text=_page(head, kept) if kept else "", carried=len(kept), remarks=tuple(remarks)
     )

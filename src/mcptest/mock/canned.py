@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest import __version__
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.suggest import closest
@@ -55,8 +56,22 @@ class ManifestPlayer:
         known = [method for method in (*LISTS, *_USES) if method.partition("/")[0] in families]
         return (*BEFORE_HANDSHAKE, *known)
 
+    @property
+    def about(self) -> tuple[str, str, dict[str, object]]:
+        """The name, the version and the capabilities of the server."""
+        return self._manifest.name, self._manifest.version or __version__, self._capabilities
+
+    def input_schema(self, tool: str) -> object:
+        """The schema of the arguments of a tool, None when there is no such tool."""
+        number = self._numbers.get(("tool", tool))
+        return None if number is None else self._manifest.offers[number].entry.get("inputSchema")
+
     def start(self) -> State:
         return fresh_state()
+
+    def enter(self, state: State) -> Outcome:
+        """Nothing is different for a client that makes no handshake."""
+        return state, ()
 
     def report(self, state: State) -> MockReport:
         """What the client did in a session."""

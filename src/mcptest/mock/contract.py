@@ -8,6 +8,7 @@ from mcptest.mock.bodies import LISTS
 from mcptest.mock.cue_index import bits_of
 from mcptest.mock.derived import listed
 from mcptest.mock.finding import differences, find_cue
+from mcptest.mock.identity import about_server, input_schemas, unplayable_cases
 from mcptest.mock.implied import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
@@ -44,14 +45,43 @@ class ContractPlayer:
         self._is_once = is_once
         self._capabilities = capabilities_of(script)
         self._lists: dict[str, dict[str, object]] = {}
+        self._about: tuple[str, str, dict[str, object]] | None = None
+        self._schemas: dict[str, object] | None = None
 
     @property
     def methods(self) -> tuple[str, ...]:
         """The methods of requests that can be answered."""
         return tuple(dict.fromkeys((*self._script.methods, *BEFORE_HANDSHAKE, *LISTS)))
 
+    @property
+    def about(self) -> tuple[str, str, dict[str, object]]:
+        """The name, the version and the capabilities of the server, as its handshake has them."""
+        if self._about is None:
+            self._about = about_server(self._script, self._welcoming, self._capabilities)
+        return self._about
+
+    def input_schema(self, tool: str) -> object:
+        """The schema of the arguments of a tool, None when no list has it."""
+        if self._schemas is None:
+            self._schemas = input_schemas(self._script, self._listed("tools/list"))
+        return self._schemas.get(tool)
+
+    @property
+    def _welcoming(self) -> list[Cue]:
+        """The cues of a handshake that is not refused."""
+        cues = self._script.cues_for("request", "initialize")
+        return [cue for cue in cues if "error" not in self._script.answer_to(cue)]
+
     def start(self) -> State:
         return fresh_state(bits_of(self._script.opening))
+
+    def enter(self, state: State) -> Outcome:
+        """A client that makes no handshake: all cases that begin with one have had it."""
+        unplayable = unplayable_cases(self._script)
+        if unplayable:
+            state = state.note("unplayable cases", unplayable)
+        state = state.use(*(cue.index for cue in self._welcoming))
+        return self._begin(state, {"jsonrpc": "2.0", "method": INITIALIZED})
 
     def report(self, state: State) -> MockReport:
         """What the client did in a session; a case is exercised when all of it came."""
@@ -84,7 +114,7 @@ class ContractPlayer:
         """Who the client is, is not the contract's business: any cue for it will do."""
         before = state
         cues = self._script.cues_for("request", "initialize")
-        welcoming = [cue for cue in cues if "error" not in self._script.answer_to(cue)]
+        welcoming = self._welcoming
         cue = find_cue(self._script, state, "request", message)
         cue = cue or next(iter((*welcoming, *cues)), None)
         if cue is None:
@@ -127,8 +157,7 @@ class ContractPlayer:
         if method == "ping":
             return state, (self._result(message, {}),)
         if method == "server/discover":
-            result = discover_result(self._script.name, "", self._capabilities)
-            return state, (self._result(message, result),)
+            return state, (self._result(message, discover_result(*self.about)),)
         if method in LISTS and cursor is None:
             return state, (self._result(message, self._listed(method)),)
         return self._refuse(state, message)

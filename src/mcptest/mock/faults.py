@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Delivery = tuple[float, bytes | None]
 
-__all__ = ["KINDS", "Faults", "deliver", "parse_faults"]
+__all__ = ["KINDS", "Faults", "deliver", "parse_faults", "planned"]
 
 KINDS = ("hang", "drop", "error", "slow", "malformed")
 
@@ -95,7 +95,13 @@ def _seconds(option: str, text: str) -> float:
 
 
 def deliver(faults: Faults, sent: Iterable[Sent]) -> Iterator[Delivery]:
-    """When and how messages go out; what comes behind a late answer waits for it."""
+    """When and how messages go out as lines; what comes behind a late answer waits for it."""
+    for wait_s, _, line in planned(faults, sent):
+        yield wait_s, line
+
+
+def planned(faults: Faults, sent: Iterable[Sent]) -> Iterator[tuple[float, Sent, bytes | None]]:
+    """The same, with what each line was before anything befell it; an error is in its place."""
     wait_s = 0.0
     for each in sent:
         kind = ""
@@ -106,12 +112,10 @@ def deliver(faults: Faults, sent: Iterable[Sent]) -> Iterator[Delivery]:
         if kind == "hang":
             return
         if kind == "drop":
-            yield wait_s, None
+            yield wait_s, each, None
             return
-        if kind == "malformed":
-            yield wait_s, _malformed(each.message)
-        else:
-            yield wait_s, encode_line(_message(faults, each))
+        each = each.but(message=_message(faults, each))
+        yield wait_s, each, (_malformed if kind == "malformed" else encode_line)(each.message)
 
 
 def _delay_s(faults: Faults, method: str) -> float:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from mcptest import __version__
 from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS
 from mcptest.mock.bodies import LISTS
+from mcptest.mock.eras import SERVER_INFO, STATELESS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,8 +43,6 @@ ALWAYS_FINE = frozenset(
     ]
 )
 
-_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
-
 # The session
 
 
@@ -58,14 +57,14 @@ def initialize_result(name: str, version: str, capabilities: Result, params: obj
 
 
 def discover_result(name: str, version: str, capabilities: Result) -> Result:
-    """The answer to `server/discover`: only revisions with a handshake are spoken here."""
+    """The answer to `server/discover`: the revision that needs no handshake."""
     return {
         "resultType": "complete",
-        "supportedVersions": list(HANDSHAKE_REVISIONS),
+        "supportedVersions": [STATELESS],
         "capabilities": capabilities,
         "ttlMs": 0,
         "cacheScope": "private",
-        "_meta": {_SERVER_INFO: {"name": name, "version": version or __version__}},
+        "_meta": {SERVER_INFO: {"name": name, "version": version or __version__}},
     }
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from mcptest.mock.script import Cue, Line, Script
     from mcptest.mock.state import Message, Owed, State
 
-__all__ = ["UnboundNameError", "hear", "say"]
+__all__ = ["NEEDED", "UnboundNameError", "hear", "say"]
 
 _PROGRESS = "notifications/progress"
 
 # What a client must declare to be asked this.
-_NEEDED = {
+NEEDED = {
     "sampling/createMessage": "sampling",
     "elicitation/create": "elicitation",
     "roots/list": "roots",
@@ -93,18 +93,19 @@ def _request(
     id = line.id
     if isinstance(id, Ref):
         id = filled(message["id"], {}, pulled(line.binds, message))
+    key = str(id) if type(id) in _ID_TYPES else ""
     while type(id) not in _ID_TYPES or id_key(id) in state.asked:
         state = state.but(minted=state.minted + 1)
         id = f"mock-{state.minted}"
     message = message | {"id": id}
     state = state.ask(id_key(id), Asked(line=line.index, owed=owed))
     state, message = _finished(_noted(state, line.method), line, message)
-    return state, [Sent(message=message)]
+    return state, [Sent(message=message, owed=_id_of(owed), key=key or str(id))]
 
 
 def _noted(state: State, method: str) -> State:
     """The contract has its way, and whoever wrote it hears that a client may refuse this."""
-    needed = _NEEDED.get(method)
+    needed = NEEDED.get(method)
     if needed is None or needed in (state.declared or ()):
         return state
     return state.note(method, f"{method} was sent to a client that did not declare {needed}")
@@ -121,7 +122,11 @@ def _notification(
             return state, []
         message = message | {"params": params | {"progressToken": token}}
     state, message = _finished(state, line, message)
-    return state, [Sent(message=message)]
+    return state, [Sent(message=message, owed=_id_of(owed))]
+
+
+def _id_of(owed: Owed | None) -> object:
+    return ABSENT if owed is None else owed.id
 
 
 def _finished(state: State, line: Line, message: Message) -> tuple[State, Message]:

@@ -7,16 +7,17 @@ import json
 from mcptest.core.record import Record
 from mcptest.core.visible import printable_json, shorten, visible
 from mcptest.matching.shown import shown
+from mcptest.mock.state import MAX_WRONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from mcptest.mock.state import State, Wrong
 
     Place = dict[str, object]
 
-__all__ = ["Missed", "MockReport", "render_report", "render_summary"]
+__all__ = ["Missed", "MockReport", "joined_reports", "render_report", "render_summary"]
 
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
@@ -34,13 +35,17 @@ class Missed(Record):
 
 
 class MockReport(Record):
-    """The cases by what became of them, and what was wrong; `more_wrong` was not recorded."""
+    """The cases by what became of them, and what was wrong; `more_wrong` was not recorded.
+
+    `fates` says of each case, in the order of the files, whether it was exercised.
+    """
 
     exercised: tuple[Place, ...]
     missed: tuple[Missed, ...]
     wrong: tuple[Wrong, ...]
     more_wrong: int = 0
     notes: tuple[str, ...] = ()
+    fates: tuple[bool, ...] = ()
 
     @classmethod
     def of(
@@ -63,12 +68,42 @@ class MockReport(Record):
             wrong=state.wrong,
             more_wrong=state.more_wrong,
             notes=tuple(state.notes.values()),
+            fates=tuple(fate for _, (_, fate) in told),
         )
 
     @property
     def is_kept(self) -> bool:
         """Whether the client kept the contract: all of it, and nothing else."""
         return not self.missed and not self.wrong
+
+
+def joined_reports(one: MockReport, other: MockReport) -> MockReport:
+    """The report about two sessions with the same cases: one exercised in either of them is so."""
+    exercised: list[Place] = []
+    missed: list[Missed] = []
+    for first, second in zip(_cases(one), _cases(other), strict=True):
+        if not isinstance(first, Missed):
+            exercised.append(first)
+        elif not isinstance(second, Missed):
+            exercised.append(second)
+        else:
+            missed.append(first if first.awaited else second)
+    wrong = (*one.wrong, *other.wrong)
+    return MockReport(
+        exercised=tuple(exercised),
+        missed=tuple(missed),
+        wrong=wrong[:MAX_WRONG],
+        more_wrong=one.more_wrong + other.more_wrong + max(0, len(wrong) - MAX_WRONG),
+        notes=tuple(dict.fromkeys((*one.notes, *other.notes))),
+        fates=tuple(map(max, one.fates, other.fates)),
+    )
+
+
+def _cases(report: MockReport) -> Iterator[Place | Missed]:
+    """The cases in the order of the files, each as it is told of."""
+    exercised, missed = iter(report.exercised), iter(report.missed)
+    for fate in report.fates:
+        yield next(exercised) if fate else next(missed)
 
 
 def render_report(report: MockReport) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from mcptest.core.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.revisions import REVISIONS
+from mcptest.mock.eras import STATELESS, has_envelope, params_of
 from mcptest.mock.implied import BEFORE_HANDSHAKE
 from mcptest.mock.refusal import INVALID_REQUEST, PARSE_ERROR, refusal
 from mcptest.mock.secret_values import hidden_line
 from mcptest.mock.state import Sent
+from mcptest.mock.stateless import stateless_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,18 +23,30 @@ if TYPE_CHECKING:
 
     from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.framing import Noise, Overlong
+    from mcptest.core.jsonrpc import IdKey
     from mcptest.mock.report import MockReport
     from mcptest.mock.state import Message, State
 
     Outcome = tuple[State, tuple[Sent, ...]]
 
     class Player(Protocol):
-        """Knows what to say; `methods` are those of the requests that it can answer."""
+        """Knows what to say; `methods` are those of the requests that it can answer.
+
+        `about` are the name, the version and the capabilities of the server. A client that
+        makes no handshake is let in by `enter`.
+        """
 
         @property
         def methods(self) -> tuple[str, ...]: ...
 
+        @property
+        def about(self) -> tuple[str, str, dict[str, object]]: ...
+
+        def input_schema(self, tool: str) -> object: ...
+
         def start(self) -> State: ...
+
+        def enter(self, state: State) -> Outcome: ...
 
         def request(self, state: State, message: Message) -> Outcome: ...
 
@@ -46,11 +60,14 @@ if TYPE_CHECKING:
 __all__ = ["give_up", "respond", "respond_to_noise"]
 
 
-def respond(player: Player, state: State, value: object) -> Outcome:
-    """The session after a JSON value, and what is to be sent."""
+def respond(player: Player, state: State, value: object, key: IdKey | None = None) -> Outcome:
+    """The session after a JSON value, and what is to be sent.
+
+    `key` is that of a subscription which the value may open; by default, it is made of its id.
+    """
     if isinstance(value, list):
         return _batch(player, state, value)
-    return _single(player, state, value)
+    return _single(player, state, value, key)
 
 
 def respond_to_noise(state: State, item: Noise | Overlong) -> Outcome:
@@ -72,13 +89,16 @@ def give_up(state: State, value: object, error: PatternTimeoutError) -> Outcome:
     )
 
 
-def _single(player: Player, state: State, value: object) -> Outcome:
+def _single(player: Player, state: State, value: object, key: IdKey | None = None) -> Outcome:
     kind = message_kind(value)
     if not isinstance(value, dict) or kind == "malformed":
         sentence = "a message is an object with a method, a result or an error"
         return _refused(state, None, INVALID_REQUEST, sentence, value)
     found = list(breaches(value))
     if kind == "response":
+        if state.era == "stateless":
+            sentence = f"no answers are asked for in revision {STATELESS}"
+            return _refused(state, None, INVALID_REQUEST, sentence, value)
         if "result" not in value and "error" not in value:
             sentence = "a request needs a method"
             return _refused(state, value["id"], INVALID_REQUEST, sentence, value)
@@ -88,8 +108,20 @@ def _single(player: Player, state: State, value: object) -> Outcome:
     if found:
         return _refused(state, value.get("id"), INVALID_REQUEST, found[0][1], value)
     if kind == "request":
-        return player.request(_greeted(state, value), value)
+        return _requested(player, state, value, key)
+    if state.listens and value["method"] == "notifications/cancelled":
+        state = state.stop_listening(id_key(params_of(value).get("requestId")))
     return player.notification(state, value)
+
+
+def _requested(player: Player, state: State, value: Message, key: IdKey | None) -> Outcome:
+    """The session after a request; the first of them shows of which era the client is."""
+    if state.era == "stateless" or (not state.era and has_envelope(value)):
+        return stateless_request(player, state, value, key)
+    if has_envelope(value):
+        sentence = f"this session began with a handshake, and a request of {STATELESS} has none"
+        return _refused(state, value["id"], INVALID_REQUEST, sentence, value)
+    return player.request(_greeted(state, value), value)
 
 
 def _greeted(state: State, message: Message) -> State:
@@ -98,7 +130,8 @@ def _greeted(state: State, message: Message) -> State:
     if method == "initialize":
         params = message.get("params")
         declared = params.get("capabilities") if isinstance(params, dict) else None
-        return state.but(declared=frozenset(declared if isinstance(declared, dict) else ()))
+        names = frozenset(declared if isinstance(declared, dict) else ())
+        return state.but(declared=names, era="handshake")
     if state.declared is not None or method in BEFORE_HANDSHAKE:
         return state
     sentence = f"{method} came before any handshake, and was answered all the same"

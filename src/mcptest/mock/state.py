@@ -16,14 +16,25 @@ from mcptest.mock.shelf import Shelf
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from typing import Any, Literal
 
     from mcptest.core.jsonrpc import IdKey
     from mcptest.core.outcome import Mismatch
 
     Message = dict[str, Any]
+    Era = Literal["", "handshake", "stateless"]
 
-__all__ = ["MAX_WRONG", "Asked", "Owed", "Sent", "State", "Wrong", "fresh_state"]
+__all__ = [
+    "MAX_WRONG",
+    "Asked",
+    "Listen",
+    "Owed",
+    "Round",
+    "Sent",
+    "State",
+    "Wrong",
+    "fresh_state",
+]
 
 # A client that is wrong more often than this is not told more by the rest of it.
 MAX_WRONG = 200
@@ -38,12 +49,17 @@ _MAX_DIFFERENCES = 20
 class Sent(Record):
     """A message for the client; `method` is that of the request it answers, if any.
 
-    A batch has its answers in `parts` as well.
+    A batch has its answers in `parts` as well. `owed` is the id of the request because of which
+    it is said, when it answers none; `listen` is the subscription it is for. A question has the
+    id that the contract writes, which may be taken, in `key`.
     """
 
     message: object
     method: str = ""
     parts: tuple[Sent, ...] = ()
+    owed: object = ABSENT
+    listen: object = ABSENT
+    key: str = ""
 
     @property
     def is_answer(self) -> bool:
@@ -64,6 +80,28 @@ class Asked(Record):
     owed: Owed | None
 
 
+class Round(Record):
+    """Questions that a client without handshake answers by asking again, with `token`.
+
+    `questions` are by the keys under which they were sent; `owed` is the id of the request that
+    waits, of which `method` and `body` are what it asked for.
+    """
+
+    token: str
+    owed: object
+    method: str
+    body: object
+    questions: Mapping[str, Message]
+
+
+class Listen(Record):
+    """A subscription: the id of the request that opened it, and what it is to hear."""
+
+    key: IdKey
+    id: object
+    wanted: Mapping[str, object]
+
+
 class Wrong(Record):
     """Something the client said that the contract does not have, ready for a report."""
 
@@ -80,7 +118,9 @@ class State(Record):
     the lines that open a case and have not been said, a bit for each. `held` are the cases whose
     turn it is and that cannot be opened, because a name is not bound. `declared` are the
     capabilities that the client named in its handshake, None before it. `notes` are told at the
-    end, one for each subject.
+    end, one for each subject. `era` is "handshake" or "stateless", "" before the client has
+    shown which; only in the latter there are `rounds` and `listens`, and it `is_entered` once
+    the player knows of it.
     """
 
     used: int
@@ -95,6 +135,10 @@ class State(Record):
     minted: int = 0
     revision: str = ""
     declared: frozenset[str] | None = None
+    era: Era = ""
+    is_entered: bool = False
+    rounds: tuple[Round, ...] = ()
+    listens: tuple[Listen, ...] = ()
     wrong: tuple[Wrong, ...] = ()
     more_wrong: int = 0
 
@@ -131,6 +175,17 @@ class State(Record):
 
     def hear_answer(self, key: IdKey) -> State:
         return self.but(asked={each: asked for each, asked in self.asked.items() if each != key})
+
+    def open_round(self, round: Round) -> State:
+        return self.but(rounds=(*self.rounds, round)[-_MAX_WAITING:], minted=self.minted + 1)
+
+    def close_round(self, token: str) -> State:
+        return self.but(rounds=tuple(each for each in self.rounds if each.token != token))
+
+    def stop_listening(self, key: IdKey) -> State:
+        """The session without a subscription, which need not be there."""
+        rest = tuple(each for each in self.listens if each.key != key)
+        return self if len(rest) == len(self.listens) else self.but(listens=rest)
 
     def note(self, subject: str, sentence: str) -> State:
         """The session with something to be told that is not wrong, once for each subject."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 
 from mcptest.core.errors import CheckError, UsageError
-from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.outcome import Evidence, Fault, Finding
 from mcptest.core.visible import visible
 from mcptest.plugins.errors import HostError, PluginCrashed
 from mcptest.plugins.host import PluginHost
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from mcptest.core.plan import PluginSpec
     from mcptest.wire.guardian import Guardian
@@ -28,6 +28,8 @@ class PluginDesk:
         self._hosts: dict[PluginSpec, PluginHost] = {}
         self._guardian: Guardian | None = None
         self._interrupts: Interrupts | None = None
+        # What they did that broke no test.
+        self.findings: list[Finding] = []
 
     def open(self, guardian: Guardian, interrupts: Interrupts) -> None:
         """What the plugins of this process are started with; in a copy of it, again."""
@@ -56,6 +58,7 @@ class PluginDesk:
             cwd=spec.cwd,
             guardian=self._guardian,
             interrupts=self._interrupts,
+            name=spec.name,
         )
         self._hosts[spec] = host
         return host
@@ -68,8 +71,9 @@ class PluginDesk:
         for host in hosts.values():
             host.hang_up()
         began = time.monotonic()
-        for host in hosts.values():
+        for spec, host in hosts.items():
             host.close(at_once=at_once, waited_s=time.monotonic() - began)
+            self.findings += _left_by(spec, host)
 
 
 class Declared:
@@ -104,6 +108,13 @@ def one_owner_each(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
             message = f"the plugin {spec.name!r} has two owners: {owners}"
             raise UsageError(message, "give one of them another name")
     return found
+
+
+def _left_by(spec: PluginSpec, host: PluginHost) -> Iterator[Finding]:
+    message = f"the plugin {spec.name!r} left processes behind; they were killed"
+    for pid, command in host.left_behind.items():
+        quote = f"{pid}: {visible(command)}"
+        yield Finding(kind="left_behind", server="", message=message, quote=quote)
 
 
 def _failed(spec: PluginSpec, error: HostError) -> Fault:

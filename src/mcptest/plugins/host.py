@@ -6,6 +6,7 @@ One call is made at a time: threads queue.
 
 from __future__ import annotations
 
+import os
 import shlex
 import threading
 import time
@@ -50,7 +51,8 @@ class PluginHost:
     """One plugin. Nothing is started before the first `call`; `close` ends it.
 
     `command` is a program and its arguments, or one text that is split like a shell would;
-    no shell is started. `call_timeout` is in seconds.
+    no shell is started. `call_timeout` is in seconds. The first call has `first_id`, or one
+    that nobody can foresee: what is said before it was asked cannot be the answer to it.
     """
 
     def __init__(
@@ -62,6 +64,8 @@ class PluginHost:
         max_line_bytes: int = DEFAULT_MAX_LINE_BYTES,
         guardian: Guardian | None = None,
         interrupts: Interrupts | None = None,
+        first_id: int | None = None,
+        name: str = "",
     ) -> None:
         command = shlex.split(command) if isinstance(command, str) else command
         if not command:
@@ -69,11 +73,13 @@ class PluginHost:
         if not 0 < call_timeout <= MAX_CALL_TIMEOUT_S:
             raise ValueError("call_timeout must be more than 0 seconds and at most a day")
         limits = Limits(max_line_bytes=max_line_bytes)
-        self.spec = ServerSpec(name=command[0], command=tuple(command), cwd=cwd, limits=limits)
+        name = f"the plugin {name or command[0]}"
+        self.spec = ServerSpec(name=name, command=tuple(command), cwd=cwd, limits=limits)
         self.call_timeout = call_timeout
         self._peer = LinePeer(self.spec, guardian, interrupts)
         self._lock = threading.Lock()
-        self._last_id = 0
+        self._first_id = _unforeseen() if first_id is None else first_id
+        self._last_id = self._first_id - 1
         # Calls that nobody waits for any more: their answers may still come.
         self._given_up: set[Any] = set()
         self._crash: PluginCrashed | None = None
@@ -106,6 +112,11 @@ class PluginHost:
             if self._crash:
                 return self._crash.stderr
             return self._peer.stderr
+
+    @property
+    def left_behind(self) -> dict[int, str]:
+        """The processes that it had left behind when it was ended, which were killed."""
+        return self._peer.left_behind
 
     def hang_up(self) -> None:
         """End its input; `close` waits for what it makes of that."""
@@ -158,7 +169,10 @@ class PluginHost:
             if found == id_key(id):
                 return response
             if found not in self._given_up:
-                raise InvalidResponse(f"its id is not that of the call, {id}", _text(item))
+                reason = f"its id is not that of the call, {id}"
+                if id == self._first_id:
+                    reason += ": it answers what was never asked"
+                raise InvalidResponse(reason, _text(item))
             self._given_up.discard(found)
 
     def _next_item(self, deadline: float, method: str) -> Item:
@@ -171,6 +185,11 @@ class PluginHost:
             message = f"ended before it answered {visible(method)!r}: {error.how}"
             self._crash = PluginCrashed(message, stderr=error.stderr)
             raise self._crash from None
+
+
+def _unforeseen() -> int:
+    """A number that fits into the integers of any language, with many more after it."""
+    return 1 + int.from_bytes(os.urandom(4), "big") // 4
 
 
 def _read(item: Item) -> PluginResponse:

@@ -17,6 +17,7 @@ from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, U
 from mcptest.core.outcome import Fault
 from mcptest.core.visible import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.wire.wall_limit import OverdueError, WallLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +33,11 @@ MATCHERS, REPORTERS = "mcptest.matchers", "mcptest.reporters"
 _NAME = r"(?!not$)[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 _MAX_QUOTED = 200
 
+# For importing a package and registering its matchers; for reading the parameters of one of
+# them, or putting it into words.
+_LOAD_LIMIT_S = 30.0
+_WORD_LIMIT_S = 5.0
+
 # Whatever somebody else's code raises. One that leaves must not take the run with it.
 _ANYTHING = BaseException
 
@@ -43,12 +49,14 @@ def installed_matchers() -> list[Matcher]:
         owner = owner_of(point)
         try:
             # Standard output is the report's, whatever is printed while this is loaded.
-            with redirect_stdout(sys.stderr):
+            with redirect_stdout(sys.stderr), WallLimit(_LOAD_LIMIT_S):
                 point.load()(partial(_take, found, owner))
         except McptestError:
             raise
+        except OverdueError:
+            raise _unusable(owner, f"loading it took more than {_LOAD_LIMIT_S:g} s") from None
         except _ANYTHING as error:
-            raise _unusable(owner, error) from error
+            raise _unusable(owner, _told(error)) from error
     return found
 
 
@@ -84,8 +92,8 @@ def owner_of(point: EntryPoint) -> str:
     return f"the package {visible(package)} ({visible(point.value)})"
 
 
-def _unusable(owner: str, error: BaseException) -> UsageError:
-    return UsageError(f"{owner} cannot be used: {_told(error)}", "update it, or uninstall it")
+def _unusable(owner: str, why: str) -> UsageError:
+    return UsageError(f"{owner} cannot be used: {why}", "update it, or uninstall it")
 
 
 def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
@@ -129,17 +137,20 @@ def _mistake_in(matcher: object) -> str:
 
 def _parse(matcher: Matcher, *texts: Any) -> Any:
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), WallLimit(_WORD_LIMIT_S):
             return matcher.parse(*texts)
     except ParameterError:
         raise
+    except OverdueError:
+        why = f"cannot read its parameters: that took more than {_WORD_LIMIT_S:g} s"
+        raise ParameterError(why) from None
     except _ANYTHING as error:
         raise ParameterError(f"cannot read its parameters: {_told(error)}") from None
 
 
 def _wants(matcher: Matcher, parameter: Any) -> str:
     try:
-        with redirect_stdout(sys.stderr):
+        with redirect_stdout(sys.stderr), WallLimit(_WORD_LIMIT_S):
             return str(matcher.wants(parameter))
     except _ANYTHING:
         # Whether the value is right is known, and that is worth more than these words.

@@ -18,7 +18,7 @@ from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import REPORT_FORMAT, Collected
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, name_of, place_of
+from mcptest.reporters.headline import diagnostic_line, place_of, title_of
 from mcptest.reporters.paint import Paint
 from mcptest.reporters.wording import defused
 
@@ -88,10 +88,10 @@ class AgentReporter(Collected):
             yield not_run_line(finished)
         for suite, result in self.not_run()[:MAX_FAILURES]:
             place = place_of(suite, result)
-            yield f"not run: {name_of(result)} ({place}): {_short(result.reason)}"
+            yield f"not run: {self._title(suite, result)} ({place}): {_short(result.reason)}"
         for suite, result in self.flaky():
             attempts = counted(result.attempts, "attempt")
-            yield f"flaky: {name_of(result)} ({place_of(suite, result)}): {attempts}"
+            yield f"flaky: {self._title(suite, result)} ({place_of(suite, result)}): {attempts}"
         for finding in finished.findings:
             yield f"server: {visible(finding.kind)}: {_short(finding.message)}"
         yield from coverage_lines(finished.coverage)
@@ -105,7 +105,8 @@ class AgentReporter(Collected):
             if first is None:
                 told.append((number, suite, result))
             else:
-                same.setdefault(first, []).append(f"{name_of(result)} ({place_of(suite, result)})")
+                like = f"{self._title(suite, result)} ({place_of(suite, result)})"
+                same.setdefault(first, []).append(like)
         for number, suite, result in told[:MAX_FAILURES]:
             yield from self._failure(number, suite, result, same.get(number, []))
         if len(told) > MAX_FAILURES:
@@ -116,7 +117,7 @@ class AgentReporter(Collected):
         self, number: str, suite: SuiteStarted, result: CaseResult, same: Sequence[str]
     ) -> Iterator[str]:
         yield ""
-        yield f"{number}. {name_of(result)}"
+        yield f"{number}. {self._title(suite, result)}"
         yield f"   where: {place_of(suite, result)}"
         if result.fault is not None:
             yield from _fault_lines(result.fault, "   ")
@@ -135,6 +136,9 @@ class AgentReporter(Collected):
             yield f"   … and {len(same) - MAX_FAILURES:,} more the same"
         if suite.format != REPORT_FORMAT:
             yield f"   repeat: {self._command(suite, result)}"
+
+    def _title(self, suite: SuiteStarted, result: CaseResult) -> str:
+        return title_of(self.started, suite, result)
 
     def _command(self, suite: SuiteStarted, result: CaseResult) -> str:
         """The command that runs this test again, and as little else as can be."""

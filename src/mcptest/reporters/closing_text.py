@@ -79,6 +79,10 @@ def _snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
         text = f"{counted(len(keys), 'stale snapshot')} of {visible(file)}: {named}"
         lines.append(paint.yellow(f"{text} (--update-snapshots removes what no test asks for)"))
+    for file, keys in report.held.items():
+        named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
+        text = f"{counted(len(keys), 'snapshot')} of {visible(file)} held back: {named}"
+        lines.append(paint.yellow(f"{text} (only what a test passes with is accepted)"))
     for file, keys in report.unstable.items():
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
         lines.append(paint.yellow(f"snapshots of {visible(file)} that varied: {named}"))

@@ -15,7 +15,7 @@ from mcptest.matching.shown import counted
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.failure_text import render_result
-from mcptest.reporters.headline import name_of
+from mcptest.reporters.headline import server_of, title_of
 from mcptest.reporters.terminal import TerminalReporter
 from mcptest.reporters.wording import defused_markers
 
@@ -50,6 +50,8 @@ class GithubReporter(Collected):
         if isinstance(event, SuiteStarted):
             self._end_group()
             name = shorten(event.name or event.file, MAX_TITLE_CHARS)
+            server = server_of(self.started, event)
+            name += f" on {server}" if server else ""
             self._log.write(_command("group", {}, f"{name} ({counted(event.total, 'test')})"))
             self._is_in_group = True
         if isinstance(event, RunFinished):
@@ -74,14 +76,16 @@ class GithubReporter(Collected):
         for suite, result in self.failures():
             verdict = "failed" if result.status == "failed" else "ended in an error"
             properties = _place(suite.file, result.line)
-            title = f"{name_of(result)} {verdict}"
+            title = f"{title_of(self.started, suite, result)} {verdict}"
             yield _command("error", {**properties, "title": title}, _message(result))
         for suite, result in self.flaky():
-            properties = {**_place(suite.file, result.line), "title": f"{name_of(result)} is flaky"}
-            yield _command("warning", properties, f"passed on attempt {result.attempts:,}")
+            properties = _place(suite.file, result.line)
+            title = f"{title_of(self.started, suite, result)} is flaky"
+            message = f"passed on attempt {result.attempts:,}"
+            yield _command("warning", {**properties, "title": title}, message)
         for suite, result in self.not_run():
             properties = _place(suite.file, result.line)
-            title = f"{name_of(result)} was not run"
+            title = f"{title_of(self.started, suite, result)} was not run"
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:

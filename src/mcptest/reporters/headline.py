@@ -8,12 +8,21 @@ from mcptest.reporters.failure_text import fault_headline
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.events import SuiteStarted
+    from mcptest.core.events import RunStarted, SuiteStarted
     from mcptest.core.outcome import CaseResult
 
-__all__ = ["diagnostic_line", "headline", "name_of", "place_of"]
+__all__ = [
+    "diagnostic_line",
+    "headline",
+    "lasting_server",
+    "name_of",
+    "place_of",
+    "server_of",
+    "title_of",
+]
 
 MAX_NAME_CHARS = 200
+_SUITE = "suite"
 MAX_PATH_CHARS = 200
 MAX_MESSAGE_CHARS = 400
 
@@ -32,6 +41,25 @@ def headline(result: CaseResult) -> str:
 
 def name_of(result: CaseResult) -> str:
     return visible(shorten(result.name, MAX_NAME_CHARS)) or "(a test without a name)"
+
+
+def title_of(started: RunStarted, suite: SuiteStarted, result: CaseResult) -> str:
+    """The name of a case, and its server where the name alone may stand for several."""
+    server = server_of(started, suite)
+    return f"{name_of(result)} (on {server})" if server else name_of(result)
+
+
+def server_of(started: RunStarted, suite: SuiteStarted) -> str:
+    """The server of these cases; "" when their file is for one, or the whole run is."""
+    return lasting_server(suite) if suite.server != started.server else ""
+
+
+def lasting_server(suite: SuiteStarted) -> str:
+    """The server of these cases; "" when their file is for one.
+
+    This is for what names a case from run to run, whichever of them are chosen.
+    """
+    return visible(shorten(suite.server, MAX_NAME_CHARS)) if suite.format == _SUITE else ""
 
 
 def place_of(suite: SuiteStarted, result: CaseResult) -> str:

@@ -59,10 +59,15 @@ def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) 
 
 
 def render_card(
-    result: CaseResult, number: int, suite: str, file: str, *, is_open: bool = True
+    result: CaseResult, number: int, suite: str, file: str, *, server: str, is_open: bool = True
 ) -> Markup:
-    """Everything there is to say about a test that failed or broke."""
+    """Everything there is to say about a test that failed or broke.
+
+    `server` is "" where it goes without saying.
+    """
     origin = [cut(suite, MAX_NAME_CHARS), " · ", render_place(file, result.line)]
+    if server:
+        origin += [" · ", element("span", "on ", cut(server, MAX_NAME_CHARS), class_="server")]
     words = [_status(result), " ", _name(result), *_marks(result), _time(result)]
     head = element("summary", *words, element("span", *origin, class_="origin"))
     body = [

@@ -11,6 +11,7 @@ from __future__ import annotations
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import STATUSES, Summary
 from mcptest.matching.shown import counted
+from mcptest.reporters.headline import server_of
 from mcptest.reporters.html_case import render_card, render_log, render_place, render_row
 from mcptest.reporters.html_charts import Timing, render_durations
 from mcptest.reporters.html_coverage import render_coverage
@@ -78,7 +79,9 @@ class HtmlReporter:
         number, suite = self._number, self._suites[-1]
         self._flaky += result.is_flaky
         if result.status != "skipped":
-            timing = Timing(number=number, name=result.name, duration_s=result.duration_s)
+            server = server_of(self._started, suite.started)
+            name = f"{result.name} (on {server})" if server else result.name
+            timing = Timing(number=number, name=name, duration_s=result.duration_s)
             self._timings.append(timing)
         has_card = result.status in ("failed", "error") and self._add_card(result, number, suite)
         log = Markup("")
@@ -89,7 +92,8 @@ class HtmlReporter:
 
     def _add_card(self, result: CaseResult, number: int, suite: _Suite) -> bool:
         is_open = len(self._cards) < MAX_OPEN_CARDS
-        card = render_card(result, number, suite.name, suite.file, is_open=is_open)
+        server = server_of(self._started, suite.started)
+        card = render_card(result, number, suite.name, suite.file, server=server, is_open=is_open)
         card = self._room_for_cards.admitted(card)
         if card:
             self._cards.append(card)
@@ -190,10 +194,10 @@ class _Suite:
     """The tests of one suite, already as markup, and their counts."""
 
     def __init__(self, started: SuiteStarted) -> None:
+        self.started = started
         self.name = started.name
         self.file = started.file
         self.counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
-        self._server = started.server
         self._rows: list[Markup] = []
         self._duration_s = 0.0
 
@@ -207,7 +211,9 @@ class _Suite:
         parts = [
             element("span", cut(self.name, MAX_NAME_CHARS), class_="name"),
             render_place(self.file),
-            joined(["· ", element("span", cut(self._server, MAX_NAME_CHARS), class_="server")]),
+            joined(
+                ["· ", element("span", cut(self.started.server, MAX_NAME_CHARS), class_="server")]
+            ),
             f"· {counts or 'no tests'} ·",
             element("span", render_duration(self._duration_s), class_="time"),
         ]

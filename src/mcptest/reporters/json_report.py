@@ -19,6 +19,7 @@ from mcptest.reporters.members import (
     dumped,
     fault_members,
     finding_members,
+    gate_members,
     hazard_members,
     invariant_members,
     milliseconds,
@@ -101,6 +102,8 @@ class JsonReporter:
             "bailed": finished.bailed,
             "selected": self._started.total,
         }
+        if finished.unasked_gates:
+            report["unasked_gates"] = [gate_members(each) for each in finished.unasked_gates]
         if finished.snapshots:
             named = dict(finished.snapshots.fields())
             report["snapshots"] = {word: _listed(named[word]) for word in named}

@@ -18,6 +18,7 @@ from mcptest.reporters.failure_text import (
     place_line,
     render_result,
 )
+from mcptest.reporters.headline import lasting_server
 from mcptest.reporters.wording import defused, defused_markers
 
 TYPE_CHECKING = False
@@ -47,7 +48,7 @@ class JunitReporter:
         if isinstance(event, CaseFinished):
             self._suites[-1].add(event.result)
         elif isinstance(event, SuiteStarted):
-            self._suites.append(_Suite(event.name, event.file))
+            self._suites.append(_Suite(event.name, event.file, lasting_server(event)))
         elif isinstance(event, RunStarted):
             self._started = event
         elif isinstance(event, RunFinished):
@@ -107,9 +108,11 @@ class JunitReporter:
 class _Suite:
     """The cases of one suite, already as XML, and their counts."""
 
-    def __init__(self, name: str, file: str) -> None:
-        self._name = name
+    def __init__(self, name: str, file: str, server: str = "") -> None:
+        self._name = f"{name} on {server}" if server else name
         self._file = file
+        # The form readers group by; a file can have tests of several servers.
+        self._class = ".".join(part for part in (_dotted(file), server) if part) or "mcptest"
         self._cases: list[str] = []
         self._duration_s = 0.0
         self._by_status = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
@@ -126,7 +129,7 @@ class _Suite:
         """Count a case; `more` is what else there is to say about a fault."""
         self._by_status[result.status] += 1
         self._duration_s += result.duration_s
-        self._cases.append(_case_element(result, self._file, more))
+        self._cases.append(_case_element(result, self._file, self._class, more))
 
     def render(self) -> str:
         attributes = {"name": self._name}
@@ -147,8 +150,8 @@ def _left_out(reason: str) -> CaseResult:
     return CaseResult(name=name, status="failed", line=0, reason=reason)
 
 
-def _case_element(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
-    attributes = {"name": result.name, "classname": _dotted(file) or "mcptest"}
+def _case_element(result: CaseResult, file: str, class_: str, more: Sequence[DiffLine]) -> str:
+    attributes = {"name": result.name, "classname": class_}
     if file:
         attributes |= {"file": file, "line": str(result.line)}
     attributes["time"] = _seconds(result.duration_s)

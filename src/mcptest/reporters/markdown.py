@@ -15,7 +15,7 @@ from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import never_exercised, percent_text
 from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
 from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, name_of, place_of
+from mcptest.reporters.headline import diagnostic_line, place_of, server_of, title_of
 from mcptest.reporters.wording import defused, render_duration
 
 TYPE_CHECKING = False
@@ -93,7 +93,7 @@ class MarkdownReporter(Collected):
 
     def _suite_table(self) -> str:
         rows = [
-            (code_cell(suite.name or suite.file), *_counts(results))
+            (self._suite_cell(suite), *_counts(results))
             for suite, results in self.suites[:MAX_ROWS]
         ]
         hidden = len(self.suites) - MAX_ROWS
@@ -107,6 +107,11 @@ class MarkdownReporter(Collected):
         header = ("suite", "passed", "failed", "errors", "skipped", "time")
         return _table(header, rows, is_numeric=True)
 
+    def _suite_cell(self, suite: SuiteStarted) -> str:
+        server = server_of(self.started, suite)
+        name = code_cell(suite.name or suite.file)
+        return f"{name} on {code_cell(server)}" if server else name
+
     def _failure_blocks(self) -> Iterator[str]:
         failures = self.failures()
         if not failures:
@@ -114,25 +119,29 @@ class MarkdownReporter(Collected):
         yield "### Failures"
         folding, room = Folding(), MAX_FAILURE_CHARS
         for told, (suite, result) in enumerate(failures):
-            same_as = folding.first_like(result, name_of(result))
-            block = _failure(suite, result, same_as)
+            title = title_of(self.started, suite, result)
+            same_as = folding.first_like(result, title)
+            block = _failure(title, place_of(suite, result), result, same_as)
             room -= len(block)
             if told == MAX_FAILURES or room < 0:
                 yield f"… and {counted(len(failures) - told, 'more failure')}."
                 return
             yield block
 
+    def _named(self, suite: SuiteStarted, result: CaseResult) -> str:
+        return code_span(title_of(self.started, suite, result))
+
     def _lists(self) -> Iterator[str]:
         flaky = [
-            f"{code_span(name_of(result))} passed on attempt {result.attempts:,}"
-            for _, result in self.flaky()
+            f"{self._named(suite, result)} passed on attempt {result.attempts:,}"
+            for suite, result in self.flaky()
         ]
         if flaky:
             yield "### Flaky"
             yield _bullets(flaky)
         not_run = [
-            f"{code_span(name_of(result))}: {code_span(result.reason)}"
-            for _, result in self.not_run()
+            f"{self._named(suite, result)}: {code_span(result.reason)}"
+            for suite, result in self.not_run()
         ]
         if not_run:
             yield "### Not run"
@@ -155,13 +164,12 @@ def _coverage_table(coverage: Sequence[ServerCoverage]) -> str:
     return _table(("server", "coverage", "not exercised"), rows, is_numeric=False)
 
 
-def _failure(suite: SuiteStarted, result: CaseResult, same_as: str | None) -> str:
-    title = f"#### {code_span(name_of(result))}"
-    place = code_span(place_of(suite, result))
+def _failure(title: str, place: str, result: CaseResult, same_as: str | None) -> str:
+    head = f"#### {code_span(title)}\n\n{code_span(place)}"
     if same_as is not None:
-        return f"{title}\n\n{place}: the same as {code_span(same_as)}"
+        return f"{head}: the same as {code_span(same_as)}"
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=False)]
-    return f"{title}\n\n{place}\n\n{fenced(lines)}"
+    return f"{head}\n\n{fenced(lines)}"
 
 
 def _finding(message: str, count: int) -> str:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcptest.core.conformance import CaptureScore, Hazard
     from mcptest.core.coverage import CoveredOffer, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.measured_gates import MeasuredGates
     from mcptest.core.outcome import CaseResult, Fault, Finding, LogLine, Mismatch, Summary
 
     Members = dict[str, object]
@@ -35,6 +36,7 @@ __all__ = [
     "dumped",
     "fault_members",
     "finding_members",
+    "gate_members",
     "hazard_members",
     "invariant_members",
     "milliseconds",
@@ -174,6 +176,8 @@ def coverage_members(coverage: Sequence[ServerCoverage]) -> Members | None:
 
 def _server_members(server: ServerCoverage) -> Members:
     members: Members = {"server": server.server, "percent": percent_shown([server])}
+    if server.home:
+        members["suite"] = server.home
     for kind, name in OFFER_LISTS.items():
         members[name] = [_offer_members(offer) for offer in server.offers if offer.kind == kind]
     return members
@@ -185,6 +189,21 @@ def _offer_members(offer: CoveredOffer) -> Members:
         parts = offer.properties
         members["properties"] = [{"name": part.name, "calls": part.calls} for part in parts]
     return members
+
+
+def gate_members(gates: MeasuredGates) -> Members:
+    """What a suite asks for, and what this run, which had only a part of it, has measured."""
+    return {
+        "suite": gates.home,
+        "coverage": gates.coverage,
+        "performance": gates.performance,
+        "files": list(gates.files),
+        "ran": list(gates.ran),
+        "servers": [_server_members(server) for server in gates.servers],
+        "silent": list(gates.silent),
+        "idle": list(gates.idle),
+        "took_ms": [round(took_ms, 3) for took_ms in gates.took_ms],
+    }
 
 
 def invariant_members(score: CaptureScore) -> list[Members]:

@@ -10,20 +10,23 @@ from mcptest.core.conformance import CaptureScore, merge_sessions
 from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import UsageError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
 from mcptest.core.outcome import CaseResult, merge_findings
-from mcptest.core.visible import visible
+from mcptest.core.snapshots import merge_snapshots
+from mcptest.core.visible import shorten, visible
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.outcome import Fault
+    from mcptest.core.outcome import Fault, Finding
 
 __all__ = ["merge_runs"]
 
 # A shard for which no tests were left is no trouble, as long as others had some.
 _NOTHING_SELECTED = "nothing_selected"
+_MAX_FILES = 300
 
 
 def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
@@ -50,13 +53,12 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=merge_findings(finding for end in ends for finding in end.findings),
+        findings=merge_findings(finding for end in ends for finding in _lasting(end)),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
         interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),
         bailed=any(end.bailed for end in ends),
         coverage=merge_coverage(end.coverage for end in ends),
-        missed_gates=tuple(dict.fromkeys(gate for end in ends for gate in end.missed_gates)),
         conformance=CaptureScore(
             sessions=merge_sessions(each for end in ends for each in end.conformance.sessions),
             hazards=tuple(dict.fromkeys(each for end in ends for each in end.conformance.hazards)),
@@ -64,8 +66,42 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
         broken_rules=tuple(dict.fromkeys(id for end in ends for id in end.broken_rules)),
         not_run=sum(end.not_run for end in ends),
         may_leave_out=all(end.may_leave_out for end in ends if end.not_run),
+        snapshots=merge_snapshots(end.snapshots for end in ends),
     )
+    merged.last = _asked(merged.last, ends)
     return merged
+
+
+def _lasting(end: RunFinished) -> Sequence[Finding]:
+    """What is said of a run; that it could not ask its gates alone may be true no longer."""
+    if not end.unasked_gates:
+        return end.findings
+    return [finding for finding in end.findings if finding.kind != GATES_NOT_ASKED]
+
+
+def _asked(merged: RunFinished, ends: Sequence[RunFinished]) -> RunFinished:
+    """The merged run with the gates of suites that were spread over several runs.
+
+    What cannot be measured is missed. It goes along, for a merge with the rest of the shards.
+    """
+    known = [gate for end in ends for gate in end.missed_gates if gate != _lacking(end)]
+    measured = merge_measured(gates for end in ends for gates in end.unasked_gates)
+    merged = merged.but(unasked_gates=tuple(gates for gates in measured if gates.missing))
+    known += missed_gates([gates for gates in measured if not gates.missing])
+    known += [_lacking(merged)] if merged.unasked_gates else []
+    return merged.but(missed_gates=tuple(dict.fromkeys(known)))
+
+
+def _lacking(end: RunFinished) -> str:
+    """That there is too little to ask its gates; "" where there are none to ask."""
+    parts = end.unasked_gates
+    if not parts:
+        return ""
+    files = dict.fromkeys(visible(file) for part in parts for file in part.missing)
+    lack = f"no report here has the tests of {shorten(', '.join(files), _MAX_FILES)}"
+    return not_asked(
+        [part.home for part in parts], f"{lack}; merge the reports of all shards"
+    ).message
 
 
 def _refuse_twice(runs: Sequence[tuple[str, Collected]]) -> None:

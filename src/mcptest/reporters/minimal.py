@@ -8,7 +8,7 @@ from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import percent_shown, percent_text
 from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, headline, name_of, place_of
+from mcptest.reporters.headline import diagnostic_line, headline, place_of, title_of
 from mcptest.reporters.paint import Paint
 from mcptest.reporters.wording import defused
 
@@ -35,12 +35,13 @@ class MinimalReporter(Collected):
         folding = Folding()
         for suite, result in self.failures():
             word = "FAIL" if result.status == "failed" else "ERROR"
-            name, place = name_of(result), place_of(suite, result)
+            name, place = title_of(self.started, suite, result), place_of(suite, result)
             same_as = folding.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
         for suite, result in self.not_run():
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
-            yield f"NOT RUN {place_of(suite, result)} {name_of(result)}: {reason}"
+            name = title_of(self.started, suite, result)
+            yield f"NOT RUN {place_of(suite, result)} {name}: {reason}"
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"

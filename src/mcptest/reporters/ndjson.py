@@ -60,20 +60,25 @@ class NdjsonReporter:
         members: Members = {}
         if isinstance(event, CaseFinished):
             test = case_members(event.result, all_logs=self._all_logs)
-            members = {"event": "test_finished", "file": self._suite.file, **test}
+            members = {"event": "test_finished", **self._origin(), **test}
         elif isinstance(event, CaseStarted):
-            place = {"file": self._suite.file, "line": event.line}
+            place = {**self._origin(), "line": event.line}
             members = {"event": "test_started", "name": event.name, **place}
         elif isinstance(event, SuiteStarted):
             self._suite = event
             members = _suite_members(event)
         elif isinstance(event, SuiteFinished):
-            members = {"event": "suite_finished", "name": event.name, "file": event.file}
+            origin = {"file": event.file, "server": self._suite.server}
+            members = {"event": "suite_finished", "name": event.name, **origin}
         elif isinstance(event, RunStarted):
             members = self._started_members(event)
         elif isinstance(event, RunFinished):
             members = _finished_members(event)
         return members
+
+    def _origin(self) -> Members:
+        """Which suite a test is of: a file can have one for each of several servers."""
+        return {"file": self._suite.file, "server": self._suite.server}
 
     def _started_members(self, event: RunStarted) -> Members:
         return {

@@ -14,7 +14,7 @@ from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import shown
 from mcptest.reporters.closing_text import ending_line
 from mcptest.reporters.collected import Collected
-from mcptest.reporters.headline import headline, name_of
+from mcptest.reporters.headline import headline, lasting_server, name_of, title_of
 from mcptest.reporters.wording import defused_markers
 
 TYPE_CHECKING = False
@@ -83,13 +83,13 @@ class SarifReporter(Collected):
         for diagnostic in self.started.warnings:
             yield _of_diagnostic(diagnostic)
         for suite, result in self.failures():
-            yield _of_failure(suite, result)
+            yield _of_failure(suite, result, title_of(self.started, suite, result))
         for suite, result in self.flaky():
-            text = f"{name_of(result)}: passed on attempt {result.attempts:,}"
+            text = f"{title_of(self.started, suite, result)}: passed on attempt {result.attempts:,}"
             yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
         level = "note" if self.finished.may_leave_out else "error"
         for suite, result in self.not_run():
-            text = f"{name_of(result)}: {result.reason}"
+            text = f"{title_of(self.started, suite, result)}: {result.reason}"
             yield result_of("test-not-run", level, text, location(suite.file, result.line))
         for finding in self.finished.findings:
             yield self._of_finding(finding)
@@ -131,15 +131,17 @@ def _of_diagnostic(diagnostic: Diagnostic) -> Members:
     return result_of(diagnostic.code, diagnostic.severity, text, place)
 
 
-def _of_failure(suite: SuiteStarted, result: CaseResult) -> Members:
+def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
-    lines = [f"{name_of(result)}: {headline(result)}"]
+    lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
         sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name and not the line: a test that moves is still the same.
-    result_members["partialFingerprints"] = {"test/v1": f"{visible(suite.file)}#{name_of(result)}"}
+    parts = (visible(suite.file), lasting_server(suite), name_of(result))
+    fingerprint = "#".join(part for part in parts if part)
+    result_members["partialFingerprints"] = {"test/v1": fingerprint}
     return result_members
 
 

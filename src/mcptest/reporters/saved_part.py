@@ -74,6 +74,13 @@ class SavedPart:
         except OverflowError:
             raise _wrong(self._at(name), "a number of milliseconds", value) from None
 
+    def number(self, name: str) -> float:
+        return _a_number(self._at(name), self._value(name, None))
+
+    def numbers(self, name: str) -> tuple[float, ...]:
+        items = enumerate(self._items(name))
+        return tuple(_a_number(f"{self._at(name)}[{number}]", item) for number, item in items)
+
     def flag(self, name: str, default: bool) -> bool:
         value = self._value(name, default)
         if not isinstance(value, bool):
@@ -116,6 +123,15 @@ class SavedPart:
 
     def _at(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
+
+
+def _a_number(where: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
+        raise _wrong(where, "a number from 0", value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise _wrong(where, "a number from 0", value) from None
 
 
 def _wrong(where: str, wanted: str, value: object) -> SavedPartError:

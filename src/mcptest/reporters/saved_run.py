@@ -15,7 +15,6 @@ from mcptest.core.conformance import (
     Verdict,
     merge_sessions,
 )
-from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
@@ -34,13 +33,12 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.shown import counted, shown
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 from mcptest.reporters.json_report import REPORT_VERSION
-from mcptest.reporters.members import OFFER_LISTS, summary_members
+from mcptest.reporters.members import summary_members
+from mcptest.reporters.saved_coverage import read_coverage, read_gates
 from mcptest.reporters.saved_part import SavedPart, SavedPartError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from mcptest.core.outcome import Summary
 
 __all__ = ["read_saved_run"]
@@ -92,13 +90,14 @@ def _run(report: SavedPart) -> Collected:
         interrupted=report.flag("interrupted", default=False),
         interrupted_in=report.text("interrupted_in") if report.has("interrupted_in") else "",
         bailed=report.flag("bailed", default=False),
-        coverage=_coverage(report),
+        coverage=read_coverage(report),
         missed_gates=report.texts("gates"),
         conformance=_conformance(report),
         broken_rules=report.texts("broken_rules"),
         not_run=_not_run(report, run),
         may_leave_out=report.flag("not_run_allowed", default=False),
         snapshots=_snapshots(report.part("snapshots")) if report.has("snapshots") else None,
+        unasked_gates=tuple(map(read_gates, report.parts("unasked_gates"))),
     )
     return run
 
@@ -284,28 +283,3 @@ def _diagnostic(part: SavedPart) -> Diagnostic:
         help=part.text("help", ""),
         severity="warning" if code.startswith("W") else "error",
     )
-
-
-def _coverage(report: SavedPart) -> tuple[ServerCoverage, ...]:
-    if not report.has("coverage"):
-        return ()
-    servers = report.part("coverage").parts("servers", is_needed=True)
-    return tuple(
-        ServerCoverage(server=server.text("server"), offers=tuple(_offers(server)))
-        for server in servers
-    )
-
-
-def _offers(server: SavedPart) -> Iterator[CoveredOffer]:
-    for kind, name in OFFER_LISTS.items():
-        for offer in server.parts(name):
-            properties = tuple(
-                CoveredProperty(name=part.text("name"), calls=part.count("calls"))
-                for part in offer.parts("properties")
-            )
-            yield CoveredOffer(
-                kind=kind,
-                name=offer.text("name"),
-                calls=offer.count("calls"),
-                properties=properties,
-            )

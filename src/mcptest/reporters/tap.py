@@ -16,7 +16,7 @@ from mcptest.matching.shown import shown
 from mcptest.reporters.closing_text import ending_line, not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import coverage_lines
-from mcptest.reporters.headline import diagnostic_line, headline, name_of
+from mcptest.reporters.headline import diagnostic_line, headline, server_of, title_of
 from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
@@ -53,13 +53,14 @@ class TapReporter(Collected):
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
-            title = _description(name_of(result))
+            title = _description(title_of(self.started, suite, result))
             if result.status == "skipped":
                 reason = visible(shorten(result.reason, MAX_TAIL_CHARS))
                 # An older reader would take the first # for that of the directive.
                 title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_description(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
-            yield is_ok, title, _block(_diagnostics(suite, result))
+            server = server_of(self.started, suite)
+            yield is_ok, title, _block(_diagnostics(suite, result, server))
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
         """What befell the whole run, as points: a document without points looks like success."""
@@ -106,13 +107,14 @@ def _description(text: str) -> str:
     return _DIRECTIVE.sub(lambda _: _NO_HASH, text).replace("#", _HASH)
 
 
-def _diagnostics(suite: SuiteStarted, result: CaseResult) -> dict[str, object]:
+def _diagnostics(suite: SuiteStarted, result: CaseResult, server: str) -> dict[str, object]:
     members: dict[str, object] = {}
     if result.status in ("failed", "error"):
         members |= {
             "message": headline(result),
             "severity": "fail" if result.status == "failed" else "error",
             "suite": visible(suite.name),
+            **({"server": server} if server else {}),
             "file": visible(suite.file),
             "line": result.line,
             "duration_ms": round(result.duration_s * 1000, 3),

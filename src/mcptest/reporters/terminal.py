@@ -29,10 +29,12 @@ from mcptest.reporters.failure_text import (
     stderr_lines,
 )
 from mcptest.reporters.folding import Folding
+from mcptest.reporters.headline import server_of
 from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint
 from mcptest.reporters.progress import Progress
 from mcptest.reporters.wording import defused, render_duration
+from mcptest.reporters.wrapping import wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,7 +138,8 @@ class TerminalReporter:
         self._finished += 1
         same_as = self._first_like(result)
         remark = self._remark(result, same_as)
-        lines = [f"  {self._marks[result.status]} {visible(result.name)} {remark}"]
+        title = f"  {self._marks[result.status]} {visible(result.name)} {remark}"
+        lines = self._wrapped([title])
         for line in self._details(result, is_known=same_as is not None):
             lines.append(DETAIL_INDENT + painted(line, self._paint) if line.text else "")
         if result.status in ("failed", "error") and len(lines) > 1:
@@ -161,7 +164,9 @@ class TerminalReporter:
         if self._verbose or not result.mismatches:
             return None
         name = visible(shorten(result.name, MAX_NAME_CHARS))
-        return self._folding.first_like(result, f' same as "{name}"')
+        server = server_of(self._run, self._suite)
+        label = f' same as "{name}"' + (f" on {server}" if server else "")
+        return self._folding.first_like(result, label)
 
     def _details(self, result: CaseResult, *, is_known: bool) -> list[DiffLine]:
         """The lines below the title of a case; none for most."""
@@ -178,8 +183,14 @@ class TerminalReporter:
 
     def _run_finished(self, event: RunFinished) -> None:
         lines = closing_lines(self._run, event, self._paint, verbose=self._verbose)
-        self._write([*self._gap(), *lines])
+        self._write([*self._gap(), *self._wrapped(lines)])
         self._stream.flush()
+
+    def _wrapped(self, lines: list[str]) -> list[str]:
+        """Lines that fit, where somebody looks at them; programs that read them want them whole."""
+        if not self._live:
+            return lines
+        return [part for line in lines for part in wrapped(line, self._width)]
 
     def _gap(self) -> list[str]:
         return [] if self._after_gap else [""]

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.plan import Limits, ServerSpec
     from mcptest.core.session import Strayed, Violated
-    from mcptest.wire.stdio import StdioServer
+    from mcptest.core.trouble import Trouble
+    from mcptest.runner.wires import Wire
     from mcptest.wire.stopping import Stopped
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "asks_and_never_listens",
     "busy_clue",
     "call",
+    "channel_failed",
     "deaf",
     "echoed",
     "gone",
@@ -63,17 +65,26 @@ STRAYS = {
 NOISE = "the server wrote to stdout something that is not a message"
 _NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
 
+# What to say of a server that leaves the first request unanswered.
+_SILENT = {
+    "initialize": 'it is running; "startupTimeout" in the config is the limit',
+    "server/discover": "it is running; one with a handshake may not know this request: leave out "
+    "--spec-version",
+}
+
 _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
 
-def with_evidence(fault: Fault, wire: StdioServer, exit_status: str = "") -> Fault:
+def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
     """The fault with what the server left behind."""
     wire.drain_stderr()
+    http = wire.spec.http
     return fault.but(
         evidence=Evidence(
             command=wire.spec.command,
-            cwd=wire.spec.cwd,
+            cwd=wire.spec.cwd if wire.spec.command else "",
+            url=http.url if http else "",
             exit_status=exit_status,
             stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
             stdout_tail=_tail(wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])),
@@ -103,7 +114,7 @@ def seconds(duration_s: float) -> str:
     return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
 
 
-def not_ready(spec: ServerSpec, wire: StdioServer) -> Fault:
+def not_ready(spec: ServerSpec, wire: Wire) -> Fault:
     fault = Fault(
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
@@ -113,11 +124,9 @@ def not_ready(spec: ServerSpec, wire: StdioServer) -> Fault:
     return with_evidence(fault, wire)
 
 
-def timed_out(
-    wire: StdioServer, method: str, id: object, limit_s: float, clues: list[str]
-) -> Fault:
+def timed_out(wire: Wire, method: str, id: object, limit_s: float, clues: list[str]) -> Fault:
     """No answer in time; the most likely reason first."""
-    hint = _join(_unread(wire), _why(wire, clues))
+    hint = _join(_unread(wire), wire.progress(id), _why(wire, clues))
     if wire.unsent_bytes:
         fault = Fault(
             kind="stdin_blocked",
@@ -126,11 +135,11 @@ def timed_out(
             hint=hint,
             effect="indefinite",
         )
-    elif method == "initialize":
+    elif method in ("initialize", "server/discover"):
         fault = Fault(
             kind="handshake_timeout",
-            message=f"the server did not answer initialize within {seconds(limit_s)}",
-            hint=hint or 'it is running; "startupTimeout" in the config is the limit',
+            message=f"the server did not answer {method} within {seconds(limit_s)}",
+            hint=hint or _SILENT[method],
         )
     else:
         fault = Fault(
@@ -142,7 +151,7 @@ def timed_out(
     return with_evidence(fault, wire)
 
 
-def premature(method: str, id: object, wire: StdioServer) -> Fault:
+def premature(method: str, id: object, wire: Wire) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server answered {call(method, id)} before it had read it: "
@@ -152,12 +161,12 @@ def premature(method: str, id: object, wire: StdioServer) -> Fault:
     return with_evidence(fault, wire)
 
 
-def deaf(method: str, wire: StdioServer) -> Fault:
+def deaf(method: str, wire: Wire) -> Fault:
     message = f"the server has closed its stdin and cannot read {visible(method)}"
     return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
 
 
-def asks_and_never_listens(wire: StdioServer) -> Fault:
+def asks_and_never_listens(wire: Wire) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
@@ -176,13 +185,14 @@ def after_silence(fault: Fault, since: str) -> Fault:
 
 
 def gone(
-    wire: StdioServer, moment: str, stopped: Stopped | None, clues: list[str], was_open: bool
+    wire: Wire, moment: str, stopped: Stopped | None, clues: list[str], was_open: bool
 ) -> Fault:
     """The server went away, or closed its stdout, at a bad moment."""
     hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
     if stopped is None:
-        message = f"the server closed its stdout and went on running while {moment}"
-        status = "still running; it was stopped"
+        what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
+        message = f"the server {what} while {moment}"
+        status = "still running; it was stopped" if wire.spec.command else ""
     else:
         status = describe_exit(stopped.exit_code)
         message = f"the server ended ({status}) while {moment}"
@@ -193,6 +203,13 @@ def gone(
         effect="indefinite" if was_open else "definite",
     )
     return with_evidence(fault, wire, status)
+
+
+def channel_failed(trouble: Trouble) -> Fault:
+    """That a message, or the answer to it, did not get through."""
+    return Fault(
+        kind=trouble.kind, message=trouble.message, hint=trouble.hint, effect=trouble.effect
+    )
 
 
 def malformed(noise: Noise) -> Fault:
@@ -234,7 +251,7 @@ def too_long(line: Overlong) -> Fault:
     )
 
 
-def over_budget(limits: Limits, messages: int, size: int, wire: StdioServer) -> Fault:
+def over_budget(limits: Limits, messages: int, size: int, wire: Wire) -> Fault:
     fault = Fault(
         kind="output_budget",
         message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
@@ -299,7 +316,7 @@ def busy_clue(messages: int) -> list[str]:
     return [f"{many} came meanwhile"] if messages else []
 
 
-def _why(wire: StdioServer, clues: list[str]) -> str:
+def _why(wire: Wire, clues: list[str]) -> str:
     """What was seen that may be the reason, the likeliest first."""
     if clues and "Content-Length" in clues[0]:
         return clues[0]  # then the missing newline is a part of the same mistake
@@ -314,7 +331,7 @@ def _clue(clues: list[str]) -> str:
     return f"{clues[0]}{more}{advice}"
 
 
-def _unfinished(wire: StdioServer) -> str:
+def _unfinished(wire: Wire) -> str:
     head, size = wire.decoder.remainder
     if not size:
         return ""
@@ -323,7 +340,7 @@ def _unfinished(wire: StdioServer) -> str:
     return f"{many} came without the newline that ends a message: {quote}"
 
 
-def _unread(wire: StdioServer) -> str:
+def _unread(wire: Wire) -> str:
     return "it has closed its stdin, so it cannot read requests" if wire.has_closed_stdin else ""
 
 

@@ -77,4 +77,7 @@ class Findings:
             )
         for pid, command in stopped.left_behind.items():
             message = "the server left processes behind; they were killed"
+            if pid in stopped.unmarked and stopped.suspects:
+                others = " or ".join(map(visible, stopped.suspects))
+                message = f"the server or {others} left processes behind; they were killed"
             self.add("left_behind", message, quote=f"{pid}: {visible(command)}")

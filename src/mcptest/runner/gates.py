@@ -1,127 +1,121 @@
 """What suites ask of a whole run: coverage by kind of offer, and how long calls may take.
 
-Pure but for being told: it hears the events of a run, and says at the end what was missed.
+It hears the events of a run, and says at the end what was missed, or that it could not be asked.
 """
 
 from __future__ import annotations
 
-import math
-
 from mcptest.core.events import CaseFinished, SuiteStarted
-from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.measured_gates import MeasuredGates, missed_gates, not_asked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import Event, RunFinished
     from mcptest.core.plan import Gates, ServerSpec, Suite
 
-__all__ = ["GateWatch", "quantile"]
+__all__ = ["GateWatch"]
 
-# So many names are listed; nobody reads more.
-_MAX_LISTED = 5
-
-_UNITS = {
-    "tools": ("tool",),
-    "resources": ("resource", "resourceTemplate"),
-    "prompts": ("prompt",),
-}
+_FILTERED = "-k, --tag or --skip-tag left tests out"
+_SHARD = (
+    "this shard has only some of its files; "
+    "mcptest report merge asks them when it has the JSON reports of all shards"
+)
 
 
-class _Gated(Record):
-    """What the files of one suite ask for, of which servers, and how long their calls took."""
+class _Gated:
+    """What one suite asks for, of which servers, and how long their calls took."""
 
-    gates: Gates
-    servers: set[str]
-    took_ms: list[float]
+    def __init__(self, home: str, gates: Gates) -> None:
+        self.home = home
+        self.gates = gates
+        self.files: list[str] = []
+        # Whether anything is asked of each of its servers.
+        self.servers: dict[str, bool] = {}
+        self.took_ms: list[float] = []
+
+    def add(self, suite: Suite, spec: ServerSpec) -> None:
+        self.files.append(suite.file)
+        is_started = any(case.skip is None for case in suite.cases)
+        self.servers[spec.name] = self.servers.get(spec.name, False) or is_started
 
 
 class GateWatch:
     """Hears a run, and knows what its suites ask of it.
 
-    A suite and what it imports have one and the same gates, and are measured together.
+    A suite and what it imports have one and the same gates, and are measured together; two
+    suites are not, even if they call their servers the same. `files` are all files of each
+    suite: a shard may have some of them only. Where a filter left tests out, `is_filtered`,
+    nothing can be said.
     """
 
-    def __init__(self, suites: Sequence[tuple[Suite, ServerSpec]]) -> None:
-        by_gates: dict[int, _Gated] = {}
-        self._by_file: dict[str, _Gated] = {}
+    def __init__(
+        self,
+        suites: Sequence[tuple[Suite, ServerSpec]],
+        files: Mapping[str, tuple[str, ...]] | None = None,
+        *,
+        is_filtered: bool = False,
+    ) -> None:
+        self._by_home: dict[str, _Gated] = {}
+        # A file that several suites import runs several times, in this order.
+        self._by_file: dict[str, list[_Gated]] = {}
         for suite, spec in suites:
             if suite.gates is None:
                 continue
-            empty = _Gated(gates=suite.gates, servers=set(), took_ms=[])
-            gated = by_gates.setdefault(id(suite.gates), empty)
-            self._by_file[suite.file] = gated
-            # One whose tests are all left out is never started.
-            if any(case.skip is None for case in suite.cases):
-                gated.servers.add(spec.name)
-        self._all = tuple(by_gates.values())
-        self._file = ""
+            home = suite.home or suite.file
+            gated = self._by_home.setdefault(home, _Gated(home, suite.gates))
+            gated.add(suite, spec)
+            self._by_file.setdefault(suite.file, []).append(gated)
+        self._files = files or {}
+        self._is_filtered = is_filtered
+        self._now: _Gated | None = None
 
     def hear(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
-            self._file = event.file
-        elif isinstance(event, CaseFinished) and self._file in self._by_file:
-            took_ms = (took_s * 1000 for took_s in event.result.times_s)
-            self._by_file[self._file].took_ms.extend(took_ms)
+            waiting = self._by_file.get(event.file, [])
+            self._now = waiting[0] if waiting else None
+            if len(waiting) > 1:
+                waiting.pop(0)
+        elif isinstance(event, CaseFinished) and self._now:
+            self._now.took_ms += [took_s * 1000 for took_s in event.result.times_s]
 
-    def missed(self, finished: RunFinished) -> Iterator[str]:
-        """A sentence for each gate that was not reached."""
-        for gated in self._all:
-            known = [each for each in finished.coverage if each.server in gated.servers]
-            silent = gated.servers.difference(each.server for each in known)
-            for key, wanted in (gated.gates.coverage or {}).items():
-                yield from _missed_coverage(key, wanted, known, sorted(silent))
-            for key, most_ms in (gated.gates.performance or {}).items():
-                yield from _missed_time(key, most_ms, gated.took_ms)
+    def asked(self, finished: RunFinished, coverage: Iterable[ServerCoverage]) -> RunFinished:
+        """The end of the run with what was missed; `coverage` is that of each suite's servers.
 
-
-def _missed_coverage(
-    key: str, wanted: float, servers: Sequence[ServerCoverage], silent: Sequence[str]
-) -> Iterator[str]:
-    noun = "all offers" if key == "total" else key
-    offers = [offer for server in servers for offer in server.offers]
-    if key != "total":
-        offers = [offer for offer in offers if offer.kind in _UNITS[key]]
-    if silent:
-        names = visible(", ".join(silent))
-        yield f"coverage of {noun} is not known: {names} could not say what there is"
-    elif not offers:
-        yield f"coverage of {noun} is not known: no server says that it offers any"
-    elif (percent := 100 * sum(1 for offer in offers if offer.calls) / len(offers)) < wanted:
-        # Cut, not rounded: what is not reached must not look as if it were.
-        seen = f"{int(percent * 10) / 10:.1f} %"
-        unused = [offer.name for offer in offers if not offer.calls]
-        listed = visible(", ".join(unused[:_MAX_LISTED]))
-        more = f" and {len(unused) - _MAX_LISTED} more" if len(unused) > _MAX_LISTED else ""
-        yield (
-            f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; "
-            f"unused: {listed}{more}"
+        What cannot be asked of this run alone goes along with it, to be asked of all shards.
+        """
+        # A run that stopped early says nothing about what all of it would have reached.
+        if finished.bailed:
+            return finished
+        if self._is_filtered:
+            finding = not_asked(self._by_home, _FILTERED)
+            return finished.but(findings=(*finished.findings, finding))
+        known = list(coverage)
+        measured = [self._measured(gated, known) for gated in self._by_home.values()]
+        whole = [each for each in measured if not each.missing]
+        parts = tuple(each for each in measured if each.missing)
+        findings = (not_asked([each.home for each in parts], _SHARD),) if parts else ()
+        return finished.but(
+            missed_gates=(*finished.missed_gates, *missed_gates(whole)),
+            findings=(*finished.findings, *findings),
+            unasked_gates=parts,
         )
 
-
-def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator[str]:
-    if not took_ms:
-        yield f"{key} is not known: no call was timed"
-        return
-    seen = _measure(key, took_ms)
-    if seen > most_ms:
-        over = f"{seen:.3f} ms over {len(took_ms)} call{'s' if len(took_ms) != 1 else ''}"
-        yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
-
-
-def _measure(key: str, took_ms: Sequence[float]) -> float:
-    if key == "max_ms":
-        return max(took_ms)
-    if key == "mean_ms":
-        return math.fsum(took_ms) / len(took_ms)
-    return quantile(took_ms, int(key.removeprefix("p").removesuffix("_ms")))
-
-
-def quantile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that at least so much of all values do not exceed."""
-    ordered = sorted(values)
-    rank = max(1, math.ceil(percent * len(ordered) / 100))
-    return ordered[rank - 1]
+    def _measured(self, gated: _Gated, coverage: Iterable[ServerCoverage]) -> MeasuredGates:
+        mine = [each for each in coverage if each.home == gated.home]
+        known = {each.name for each in mine}
+        unknown = {name: on for name, on in gated.servers.items() if name not in known}
+        ran = tuple(dict.fromkeys(gated.files))
+        return MeasuredGates(
+            home=gated.home,
+            coverage=gated.gates.coverage or {},
+            performance=gated.gates.performance or {},
+            files=self._files.get(gated.home, ran),
+            ran=ran,
+            servers=tuple(each for each in mine if each.name in gated.servers),
+            silent=tuple(name for name, is_started in unknown.items() if is_started),
+            idle=tuple(name for name, is_started in unknown.items() if not is_started),
+            took_ms=tuple(gated.took_ms),
+        )

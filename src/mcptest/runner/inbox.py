@@ -12,8 +12,17 @@ from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redact_all
-from mcptest.core.session import INITIALIZE_ID, Answered, Asked, Notified, Strayed, Violated
+from mcptest.core.session import (
+    INITIALIZE_ID,
+    Answered,
+    Asked,
+    Continued,
+    Notified,
+    Strayed,
+    Violated,
+)
 from mcptest.core.strict_json import dump_json
+from mcptest.core.trouble import Trouble
 from mcptest.runner import faults
 
 TYPE_CHECKING = False
@@ -26,13 +35,15 @@ if TYPE_CHECKING:
     from mcptest.core.session import ClientSession, Message, SessionEvent
     from mcptest.runner.findings import Findings
 
-    Item = Frame | Noise | Overlong
+    Item = Frame | Noise | Overlong | Trouble
     Quoted = TypeVar("Quoted", Strayed, Violated)
 
 __all__ = ["Inbox"]
 
 # How many odd things during one call are remembered as its possible cause.
 _MAX_CLUES = 1000
+
+_TOOLS_CHANGED = "notifications/tools/list_changed"
 
 # How many notifications of one step are kept for a test that looks at them.
 _MAX_NOTIFICATIONS = 10_000
@@ -55,6 +66,8 @@ class Inbox:
         self.messages = 0
         self.notifications: list[Any] = []
         self._keeps_notifications = False
+        # How often the server has said that its tools are others.
+        self.tool_changes = 0
         # Hears of everything first; what it takes concerns nobody else.
         self.listener: Callable[[SessionEvent], bool] | None = None
 
@@ -89,6 +102,8 @@ class Inbox:
                 self._take_frame(item, owed)
             elif isinstance(item, Noise):
                 self._take_noise(item)
+            elif isinstance(item, Trouble):
+                self._take_trouble(item)
             else:
                 self._break(faults.too_long(item))
         return owed
@@ -113,6 +128,8 @@ class Inbox:
                     self._break(faults.echoed())
                 else:
                     owed.append(event.reply)
+            elif isinstance(event, Continued):
+                owed.append(event.request)
             elif isinstance(event, Notified):
                 self._take_notification(event)
             elif isinstance(event, Strayed):
@@ -123,6 +140,8 @@ class Inbox:
                 self._take_violation(self._without_secrets(event))
 
     def _take_notification(self, event: Notified) -> None:
+        if event.message["method"] == _TOOLS_CHANGED:
+            self.tool_changes += 1
         if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
             self.notifications.append(event.message)
 
@@ -142,6 +161,17 @@ class Inbox:
             return
         self._suspect(faults.violation_sentence(event, with_quote=True))
         self._findings.add_violation(event)
+
+    def _take_trouble(self, trouble: Trouble) -> None:
+        key = jsonrpc.id_key(self._session.first_id(trouble.id))
+        if trouble.id is not ABSENT:
+            self._session.spoiled(trouble.id)
+        is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
+        if is_awaited or trouble.is_refusal:
+            self._break(faults.channel_failed(trouble))
+            return
+        self._suspect(trouble.message)
+        self._findings.add(trouble.kind, trouble.message)
 
     def _take_noise(self, noise: Noise) -> None:
         self._findings.add_noise(noise)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Fault
+from mcptest.core.revisions import STATELESS
 from mcptest.runner import faults
 from mcptest.runner.inventory import take_inventory
 from mcptest.runner.server import Server
@@ -37,6 +38,7 @@ class Keeper:
         self._deaths = 0
         self._given_up: Fault | None = None
         self._replaced = ""
+        self._is_stateless = False
         self.has_started_one = False
         # What each server, by its name, was found to offer.
         self.inventories: dict[str, tuple[CoveredOffer, ...]] = {}
@@ -79,6 +81,7 @@ class Keeper:
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()
         self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
+        self._is_stateless = False
 
     def _ready(self, spec: ServerSpec, note: str, *, with_handshake: bool) -> tuple[Server, str]:
         if self._given_up:
@@ -89,6 +92,11 @@ class Keeper:
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
         return self._server, note
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a server that can be asked now."""
+        return self._server is not None and self._server.is_usable
 
     def replace(self, reason: str) -> None:
         """What comes next gets a fresh server, and is told the reason."""
@@ -103,10 +111,15 @@ class Keeper:
         if not server.needs_fresh_process_for(step):
             server.send_ahead(step)
 
-    def take_inventory(self) -> None:
-        """Find out what the server offers, unless that is known or it cannot be asked."""
+    def take_inventory(self, wanted: ServerSpec | None = None) -> None:
+        """Find out what the server offers, unless that is known or it cannot be asked.
+
+        Whoever wants one server is not given what another one offers.
+        """
         server, spec = self._server, self._spec
         if server is None or spec is None or spec.name in self.inventories:
+            return
+        if wanted is not None and wanted is not spec and wanted != spec:
             return
         if server.is_usable and server.is_initialised and not server.is_silent:
             offers = take_inventory(server)
@@ -136,7 +149,7 @@ class Keeper:
 
     def _start(self, spec: ServerSpec, *, with_handshake: bool) -> None:
         try:
-            server = Server(spec, self.launcher)
+            server = Server(self._known(spec), self.launcher)
         except ServerError as error:
             self._given_up = error.fault
             raise
@@ -145,7 +158,12 @@ class Keeper:
             server.open(with_handshake=with_handshake)
         except ServerError as error:
             raise self._refused(server, error) from None
+        self._is_stateless = server.is_stateless
         self.has_started_one = self.has_started_one or with_handshake
+
+    def _known(self, spec: ServerSpec) -> ServerSpec:
+        """The server with the era in which it was found to speak, so that it is asked once."""
+        return spec.but(protocol_version=STATELESS) if self._is_stateless else spec
 
     def _refused(self, server: Server, error: ServerError) -> ServerError:
         """That no session could be opened; nobody tries again."""
@@ -192,4 +210,4 @@ class Keeper:
 
 # What a server is not used after: its stdout or stdin cannot be trusted any more.
 _DEAF = frozenset(["line_too_long", "output_budget", "stdin_blocked"])
-_SPENT = _DEAF | {"exited_during_call", "exited_early"}
+_SPENT = _DEAF | {"exited_during_call", "exited_early", "connect_failed", "session_lost"}

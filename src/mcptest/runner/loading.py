@@ -14,7 +14,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_suites, read_text
 from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
-from mcptest.runner.servers import Servers
+from mcptest.runner.servers import Servers, Unneeded
 from mcptest.runner.shelf import Shelf
 from mcptest.wire.cpu_limit import CpuLimit
 
@@ -40,22 +40,14 @@ _PATTERN_LIMIT = CpuLimit(1.0)
 __all__ = ["Plan", "Unneeded", "Wanted", "load_plan", "load_suites"]
 
 
-class Unneeded(dict[str, str]):
-    """An environment for those who will start no server: every variable is set."""
-
-    def __contains__(self, name: object) -> bool:
-        return True
-
-    def __missing__(self, name: str) -> str:
-        return ""
-
-
 class Wanted(Record):
     """What the user asked for, as they wrote it."""
 
     paths: tuple[str, ...] = ()
     config: str = ""
     server_command: tuple[str, ...] = ()
+    server: ServerSpec | None = None
+    spec_version: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
     format: str = ""
@@ -69,14 +61,17 @@ class Wanted(Record):
 
 
 class Plan(Record):
-    """Everything a run needs to know; nothing has been started yet."""
+    """Everything a run needs to know; nothing has been started yet.
+
+    `gated_files` are all files of each suite with gates, those of other shards among them.
+    """
 
     suites: tuple[tuple[Suite, ServerSpec], ...]
     warnings: tuple[Diagnostic, ...] = ()
     plugins: PluginDesk | None = None
     snapshots: Snapshots | None = None
     is_whole: bool = True
-    is_partial: bool = False
+    gated_files: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
 
     @property
     def total(self) -> int:
@@ -99,7 +94,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     servers = Servers(wanted, environment, mistakes, warnings)
     shelf = Shelf(servers.plugins_of, wanted.snapshots)
     # Where the command line names the server, what files say of theirs need not be complete.
-    is_named = bool(wanted.server_command or wanted.config)
+    is_named = bool(wanted.server_command or wanted.config or wanted.server)
     known = Unneeded(environment) if is_named else environment
     files = find_suites(wanted.paths)
     # A suite says more of the environment than how its servers are started.
@@ -109,6 +104,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     if mistakes:
         raise FormatError(mistakes)
     selected = select(suites, wanted.selection)
+    _refuse_unset(selected)
     paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
     plan = Plan(
         suites=tuple(paired),
@@ -116,11 +112,31 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         plugins=shelf.desk,
         snapshots=shelf.snapshots,
         is_whole=wanted.is_whole,
-        is_partial=wanted.selection != Selection(),
+        gated_files=_gated_files(suites),
     )
     if shelf.snapshots and plan.secrets:
         shelf.snapshots.redact = redactor(plan.secrets)
     return plan
+
+
+def _gated_files(suites: Iterable[Suite]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for suite in suites:
+        if suite.gates:
+            found.setdefault(suite.home, {})[suite.file] = None
+    return {home: tuple(files) for home, files in found.items()}
+
+
+def _refuse_unset(suites: Iterable[Suite]) -> None:
+    """What the environment does not have is missed by those that are run, and by nobody else."""
+    users: dict[Diagnostic, str] = {}
+    for suite in suites:
+        for case in suite.cases:
+            for need in case.needs if case.skip is None else ():
+                users.setdefault(need, case.name)
+    if users:
+        told = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
+        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in told])
 
 
 def _key(suite: Suite) -> tuple[str, str, str]:
@@ -149,6 +165,9 @@ def load_suites(
     files = find_suites(wanted.paths)
     shelf = Shelf(plugins_of)
     suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf)
+    # Nothing is run here, so that it is not set does no harm.
+    needs = (need for suite in suites for case in suite.cases for need in case.needs)
+    warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
     return suites, mistakes, warnings
 
 
@@ -161,20 +180,30 @@ def _load_all(
     shelf: Shelf,
 ) -> list[Suite]:
     suites: list[Suite] = []
+    # By what their names lead to: those that run by themselves, and those that others import.
+    homes: set[str] = set()
+    imported: set[str] = set()
     for file in files:
-        if any(suite.file == file for suite in suites):
-            continue  # it was imported by another
+        if imported and os.path.realpath(file) in imported:
+            continue
         try:
             text = read_text(file)
             found, slips = _load(text, file, format or format_of(file, text), environment, shelf)
         except FormatError as error:
             mistakes += error.diagnostics
         else:
+            imports = {os.path.realpath(each.file): each.file for each in found if _is_import(each)}
             # What runs by itself already is not run again for whoever imports it.
-            known = {suite.home for suite in suites}
+            known = {name for real, name in imports.items() if real in homes}
             suites += [suite for suite in found if suite.file not in known]
+            homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
+            imported |= imports.keys()
             warnings += slips
     return suites
+
+
+def _is_import(suite: Suite) -> bool:
+    return suite.home not in ("", suite.file)
 
 
 def _load(
@@ -195,6 +224,7 @@ def _load(
         read_beside=read_beside,
         registry_with=lambda plugins: shelf.registry_with(file, plugins),
         book_of=shelf.book_of,
+        real_path=os.path.realpath,
     )
     return load_suite(text, file, context)
 

@@ -1,21 +1,18 @@
 """Hold the structured output of tools against their own schemas, without being asked.
 
-What a server declares is read once. Its schemas must be JSON Schema, and what it answers must
-be what it declares. Nothing that a schema refers to is ever fetched.
+What a server declares is read once, and again when it says that its tools are others. Its
+schemas must be JSON Schema, and what it answers must be what it declares. Nothing that a schema
+refers to is ever fetched. What could not be checked is told.
 """
 
 from __future__ import annotations
 
 import contextlib
-import time
+from itertools import chain
+from weakref import ref
 
-from mcptest.core import jsonrpc
-from mcptest.core.errors import PatternTimeoutError, ServerError
-from mcptest.core.framing import encode_line
-from mcptest.core.kinds import FINDINGS
-from mcptest.core.offer_kinds import KINDS
+from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
@@ -23,19 +20,19 @@ from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
 from mcptest.matching.registry import BadSchemaError
 from mcptest.matching.schema_matchers import SCHEMA_MATCHERS, declared_schema
 from mcptest.runner.apart import judge_apart
+from mcptest.runner.tool_list import read_tools
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
+    from weakref import ReferenceType
 
     from mcptest.runner.launcher import Launcher, Reply
     from mcptest.runner.server import Server
 
 __all__ = ["Outputs"]
 
-_PATIENCE_S = 5.0
-_MAX_PAGES = 100
 # A few lines of schema can mean more work than there is time.
 _LIMIT_S = 2.0
 _READ_LIMIT_S = 1.0
@@ -48,55 +45,105 @@ _WANTED = "what outputSchema says"
 class _Tool(Record):
     """A tool's output schema, compiled; or what is wrong with one of its schemas.
 
-    Where it is `plain`, most values can be seen to meet it without a validator.
+    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
+    all that it says of its schemas, as text.
     """
 
+    declared: str = ""
     schema: Any = None
     is_plain: bool = False
     output: Any = None
     mistakes: tuple[tuple[str, str], ...] = ()
 
 
+class _Known(Record):
+    """What the tools of a server declare, by name: once each, unless it lists them otherwise.
+
+    `gap` says why there may be more tools. It was learned from this process, which had said so
+    often until then that its tools are others.
+    """
+
+    tools: dict[str, tuple[_Tool, ...]]
+    gap: str
+    process: ReferenceType[Server]
+    changes: int
+
+    def holds_for(self, server: Server) -> bool:
+        """Whether the list need not be read again."""
+        changes = server.connection.inbox.tool_changes
+        if self.process() is server:
+            return changes == self.changes
+        # Another process begins as the first one did.
+        return not (changes or self.changes)
+
+
 class Outputs:
     """The schemas of the tools of every server."""
 
     def __init__(self) -> None:
-        self._servers: dict[object, dict[str, _Tool]] = {}
+        self._servers: dict[object, _Known] = {}
 
-    def learn(self, server: Server) -> dict[str, _Tool]:
-        """What the tools of a server declare, by name. It is asked once."""
+    def learn(self, server: Server) -> _Known:
+        """What the tools of a server declare. It is asked once, and when it says so again."""
         spec = server.spec
         key = (spec.name, spec.command, spec.cwd, str(spec.env))
-        if key not in self._servers:
-            tools = dict(_listed(server))
-            if not tools and not server.is_usable:
-                return tools  # it is gone; the next one is asked again
-            self._servers[key] = tools
-        return self._servers[key]
+        known = self._servers.get(key)
+        if known is None or not known.holds_for(server):
+            known = _learned(server)
+            if known.gap and not server.is_usable:
+                return known  # it is gone; the next one is asked again
+            self._servers[key] = known
+        return known
 
     def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with an answer of this tool, and with its schemas."""
-        known = self.learn(server).get(tool)
-        if known is None:
-            return ()
-        found = [
-            Mismatch(
-                path=f"tools/list {tool}.{key}",
-                expected="a JSON Schema",
-                actual=ABSENT,
-                message=why,
-            )
-            for key, why in known.mistakes
-        ]
-        return (*found, *_judge_output(known, reply, server.launcher))
+        known = self.learn(server)
+        if tool in known.tools:
+            launcher = server.launcher
+            found = (_judge_tool(tool, each, reply, launcher) for each in known.tools[tool])
+            return tuple(chain.from_iterable(found))
+        if known.gap and _is_success(reply):
+            why = f"tools are not held against their outputSchema: {known.gap}"
+            server.findings.add("unchecked_output", f"answers of {why}")
+        return ()
+
+
+def _learned(server: Server) -> _Known:
+    changes = server.connection.inbox.tool_changes
+    listed = read_tools(server)
+    tools: dict[str, tuple[_Tool, ...]] = {}
+    for entry in listed.entries:
+        name = entry.get("name")
+        if not isinstance(name, str):
+            continue
+        tool, others = _read(entry, server), tools.get(name, ())
+        if not others:
+            tools[name] = (tool,)
+        elif all(tool.declared != other.declared for other in others):
+            tools[name] = (*others, tool)
+            why = "with other schemas each time; what it answers is held against all of them"
+            server.findings.add("listed_twice", f"the tool {visible(name)} is listed twice, {why}")
+    return _Known(tools=tools, gap=listed.gap, process=ref(server), changes=changes)
+
+
+def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
+    for key, why in tool.mistakes:
+        path = f"tools/list {name}.{key}"
+        yield Mismatch(path=path, expected="a JSON Schema", actual=ABSENT, message=why)
+    yield from _judge_output(tool, reply, launcher)
+
+
+def _is_success(reply: Reply) -> bool:
+    """Whether an answer would have to be what an outputSchema says."""
+    message = reply.message if isinstance(reply.message, dict) else {}
+    result = message.get("result")
+    return isinstance(result, dict) and result.get("isError") is not True
 
 
 def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
-    message = reply.message if isinstance(reply.message, dict) else {}
-    result = message.get("result")
-    if tool.output is None or not isinstance(result, dict) or result.get("isError") is True:
+    if tool.output is None or not _is_success(reply):
         return
-    value = result.get("structuredContent", ABSENT)
+    value = reply.message["result"].get("structuredContent", ABSENT)
     if value is ABSENT:
         why = "is missing: the tool declares an outputSchema, so it must answer with it"
         yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
@@ -123,47 +170,6 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
         # What cannot be judged is never taken for right.
         why = f"cannot be held against the tool's outputSchema: that takes over {_LIMIT_S:g} s"
         return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
-
-
-def _listed(server: Server) -> Iterator[tuple[str, _Tool]]:
-    """Every tool that the server lists; none when it cannot say."""
-    declared = server.capabilities
-    if not isinstance(declared, dict) or KINDS["tools"].capability not in declared:
-        return
-    try:
-        for entries in _pages(server):
-            for entry in entries if isinstance(entries, list) else ():
-                if isinstance(entry, dict) and isinstance(entry.get("name"), str):
-                    yield entry["name"], _read(entry, server)
-    except ServerError as error:
-        kind = error.fault.kind if server.is_usable else "unclean_end"
-        if kind in FINDINGS:
-            server.findings.add(kind, error.fault.message)
-
-
-def _pages(server: Server) -> Iterator[object]:
-    """What each page holds, as far as it comes in time.
-
-    Any client asks this before it calls a tool, so it is part of the session: captures have
-    it, rules are asked about it, and what several servers offer can be compared.
-    """
-    deadline = time.monotonic() + _PATIENCE_S
-    method, params = KINDS["tools"].method, dict[str, object]()
-    for number in range(_MAX_PAGES):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            return
-        id = f"mcptest-tools-{number + 1}"
-        line = encode_line(jsonrpc.request(id, method, params))
-        step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        result = server.perform(step, left_s).message.get("result")
-        if not isinstance(result, dict):
-            return
-        yield result.get(KINDS["tools"].name)
-        cursor = result.get("nextCursor")
-        if not isinstance(cursor, str):
-            return
-        params = {"cursor": cursor}
 
 
 def _compiled(schema: object, launcher: Launcher) -> Any:
@@ -204,6 +210,7 @@ def _read(entry: dict[str, Any], server: Server) -> _Tool:
     # Only a validator knows the formats of texts.
     is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
     return _Tool(
+        declared=dump_json([entry.get("inputSchema"), schema]),
         schema=schema,
         is_plain=is_plain,
         output=compiled.get("outputSchema"),

@@ -16,7 +16,7 @@ from mcptest.core.outcome import CaseResult, merge_findings
 from mcptest.runner import faults
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.loading import Plan
-from mcptest.runner.merging import Counted, Ending, merge_endings
+from mcptest.runner.merging import Ending, measured, merge_endings
 from mcptest.runner.run import (
     Run,
     RunOptions,
@@ -131,7 +131,8 @@ class _ParallelRun:
             findings=told_findings(finished.findings, conformance),
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
-        finished = gated(finished, self._options)
+        coverage = measured(ending.coverage for ending in self._endings)
+        finished = gated(finished, self._options, coverage)
         if not (finished.interrupted or finished.bailed or finished.fault):
             assert finished.summary.total == self._plan.total, "tests got lost between workers"
         self._tell(finished)
@@ -164,7 +165,7 @@ class _ParallelRun:
                     )
                     run = Run(plan, options, launcher, send)
                     finished = run.run()
-                    coverage = Counted(offers=run.keeper.inventories, uses=run.uses)
+                    coverage = run.counted()
                     captures = tuple(run.keeper.captures)
                     # What the rules say is told once, of all files together.
                     finished = finished.but(

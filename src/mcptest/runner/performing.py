@@ -9,13 +9,21 @@ from __future__ import annotations
 import os
 import time
 
-from mcptest.core.errors import CheckError, PatternTimeoutError, ServerError
-from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
+from mcptest.core.errors import (
+    CheckError,
+    InterruptedRunError,
+    PatternTimeoutError,
+    ServerError,
+)
+from mcptest.core.outcome import ABSENT, CaseResult, Fault, Finding, Mismatch
+from mcptest.core.visible import visible
 from mcptest.matching.compare import pull
 from mcptest.runner import faults
+from mcptest.runner.retrying import answered_as, as_try, reason_to_start_afresh
 from mcptest.runner.unsent import UnsentError
-from mcptest.runner.verdicts import errored, failed, reason, remarks
+from mcptest.runner.verdicts import at_step, errored, failed, reason, remarks
 from mcptest.runner.weighing import weighed
+from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +36,12 @@ if TYPE_CHECKING:
     from mcptest.runner.server import Server
 
 __all__ = ["Performer"]
+
+# How long the teardown of an interrupted test may take.
+_LAST_S = 5.0
+
+# How long it may take to put captured values into a step.
+_FILL_LIMIT = CpuLimit(2.0)
 
 
 class Performer:
@@ -42,6 +56,9 @@ class Performer:
         self._keeps_times = False
         self._is_suite = False
         self._times: list[float] = []
+        self._try = 1
+        # The step whose answer is awaited, as it is written and as it was sent.
+        self._at_hand: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
@@ -72,10 +89,15 @@ class Performer:
         """
         if case.teardown:
             following = None
+        self._try = 1
         result = self._whole(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {reason(result)}")
+            self._try += 1
+            why = reason_to_start_afresh(case, result.fault.kind if result.fault else "")
+            if why:
+                self._keeper.replace(why)
             result = self._whole(case, spec, None)
         if self._keeper.keeps_log and (result.status == "failed" or earlier) and not result.fault:
             result = result.but(log=self._keeper.log())
@@ -91,10 +113,15 @@ class Performer:
         if self._is_suite:
             # There, what was captured belongs to the test it was captured in.
             self._values = {}
-        result = self._attempt(case, spec, following)
         if not case.teardown:
-            return result
-        after = self._attempt(case.but(steps=case.teardown, teardown=()), spec, None)
+            return self._attempt(case, spec, following)
+        try:
+            result = self._attempt(case, spec, following)
+            self._heed_interrupt()
+            after = self._attempt(case.but(steps=case.teardown, teardown=()), spec, None)
+        except InterruptedRunError:
+            self._tear_down_last(case, spec)
+            raise
         if after.status == "passed":
             return result
         if result.status == "passed":
@@ -102,37 +129,82 @@ class Performer:
         note = f"its teardown did not pass either: {reason(after)}"
         return result.but(notes=(*result.notes, note))
 
+    def _heed_interrupt(self) -> None:
+        """What a signal would end at once is not begun."""
+        if self._keeper.launcher.interrupts.count:
+            raise InterruptedRunError
+
+    def _tear_down_last(self, case: Case, spec: ServerSpec) -> None:
+        """Put away what an interrupted test has made, as far as that takes no long time.
+
+        The next signal ends this, too. A server that is gone is not started again for it.
+        """
+        begun, self._at_hand = self._at_hand, None
+        if begun and not any(begun[1] is step for step in case.teardown):
+            begun[0].give_up(begun[2])
+        steps = _after(case.teardown, begun[1] if begun else None)
+        interrupts, why = self._keeper.launcher.interrupts, "it was interrupted again"
+        if interrupts.count == 1:
+            with interrupts.respite(_LAST_S):
+                why = self._why_not_torn_down(case.but(steps=steps, teardown=()), spec)
+        if why:
+            told = f"the teardown of {visible(case.name)} was not done when it was interrupted"
+            finding = Finding(kind="teardown_failed", server=spec.name, message=f"{told}: {why}")
+            self._keeper.findings.append(finding)
+
+    def _why_not_torn_down(self, case: Case, spec: ServerSpec) -> str:
+        deadline = time.monotonic() + _LAST_S
+        try:
+            for step in case.steps:
+                left_s = deadline - time.monotonic()
+                if left_s <= 0:
+                    return f"it took more than {_LAST_S:g} s"
+                if not self._keeper.is_ready:
+                    return "there was no server to ask"
+                limit_s = min(left_s, case.timeout_s or spec.timeout_s)
+                result = self._attempt(case.but(steps=(step,), timeout_s=limit_s), spec, None)
+                if result.status != "passed":
+                    return reason(result)
+        except InterruptedRunError:
+            return "it was interrupted again"
+        return ""
+
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        began = time.monotonic()
+        began, here = time.monotonic(), case
         notes: tuple[str, ...] = ()
         try:
             if not case.steps:
                 return self._unusual(case, spec, following)
             for written_step in case.steps:
+                here = at_step(case, written_step)
                 step = self._filled(written_step)
-                server, note = self._keeper.server_for(spec, step)
+                sent = as_try(step, self._try)
+                server, note = self._keeper.server_for(spec, sent)
                 notes += (note,) if note else ()
                 if self._is_suite and not server.has_begun:
                     self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
-                reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
+                self._at_hand = (server, written_step, sent)
+                reply = self._sent(server, sent, case.timeout_s or spec.timeout_s)
+                self._at_hand = None
+                reply = answered_as(reply, sent, step)
                 reply, mismatches = weighed(server, step.expectation, reply)
                 if step.label or step.tool or written_step.captures or self._keeps_times:
                     mismatches += self._further(server, written_step, step, reply, mismatches)
                 if mismatches:
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
-                    return failed(case, step, reply, mismatches, duration_s, notes)
+                    return failed(here, step, reply, mismatches, duration_s, notes)
                 notes += remarks(step.expectation, reply)
         except (UnsentError, CheckError) as error:
             # The server did nothing wrong, and is kept unless it is left in mid-conversation.
             has_begun = isinstance(error, CheckError) or error.has_begun
             self._leave_dialogue(case, error.fault, has_begun=has_begun)
-            return errored(case, error.fault, time.monotonic() - began, notes)
+            return errored(here, error.fault, time.monotonic() - began, notes)
         except ServerError as error:
-            return self._broken(case, error.fault, time.monotonic() - began, notes)
+            return self._broken(here, error.fault, time.monotonic() - began, notes)
         except PatternTimeoutError as error:
-            return self._broken(case, faults.slow_pattern(error), time.monotonic() - began, notes)
+            return self._broken(here, faults.slow_pattern(error), time.monotonic() - began, notes)
         duration_s = time.monotonic() - began
         self._keeper.passed()
         # A log is taken, here as where something broke, before anything else is said.
@@ -213,8 +285,10 @@ class Performer:
         if missing:
             raise UnsentError(faults.missing_capture(missing))
         try:
-            return template.fill(self._values)
-        except ValueError as error:
+            # What was captured is the server's, and may be made to take for ever.
+            with _FILL_LIMIT:
+                return template.fill(self._values)
+        except (ValueError, PatternTimeoutError) as error:
             values = {name: self._values[name] for name in template.needs}
             raise UnsentError(faults.unusable_capture(values, str(error))) from None
 
@@ -249,3 +323,9 @@ class Performer:
         """What was left in the middle of a dialogue must not answer in the next one."""
         if case.dialogue and has_begun:
             self._keeper.replace(f"the case before ended in {fault.kind}")
+
+
+def _after(steps: tuple[Step, ...], begun: Step | None) -> tuple[Step, ...]:
+    """What is left to be done of these when this one was begun, which may be none of them."""
+    at = next((index for index, step in enumerate(steps) if step is begun), -1)
+    return steps[at + 1 :]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from itertools import zip_longest
 
-from mcptest.core.coverage import measure, percent_of
+from mcptest.core.coverage import merge_coverage, percent_of
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.events import (
     CaseFinished,
@@ -18,11 +18,13 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.kinds import FATAL
+from mcptest.core.kinds import FATAL, STRICT
 from mcptest.core.outcome import STATUSES, CaseResult, Summary
 from mcptest.core.record import Record
+from mcptest.core.snapshots import with_snapshots
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.keeper import Keeper
+from mcptest.runner.merging import Counted, measured
 from mcptest.runner.performing import Performer
 
 TYPE_CHECKING = False
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import CaptureScore
+    from mcptest.core.coverage import CoveredOffer, ServerCoverage, Use
     from mcptest.core.events import Event, Listener
     from mcptest.core.outcome import Status
     from mcptest.core.plan import Case, ServerSpec, Suite
@@ -99,7 +102,8 @@ class Run:
         self._tell = heard_by(tell, options)
         self.keeper = Keeper(launcher)
         self._performer = Performer(self.keeper)
-        self.uses = self._performer.uses
+        self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
+        self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
         self._current = ""
 
@@ -114,6 +118,10 @@ class Run:
             interrupted = True
         finally:
             self.keeper.retire()
+            if plan.plugins:
+                # What they leave behind is told with the rest.
+                plan.plugins.close()
+                self.keeper.findings += plan.plugins.findings
         finished = self._finish(time.monotonic() - began, interrupted)
         self._tell(finished)
         return finished
@@ -124,6 +132,7 @@ class Run:
         no_server = no_server and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
         conformance = conformance_of(self.keeper.scores)
+        coverage = measured([self.counted()])
         finished = RunFinished(
             summary=summary,
             duration_s=duration_s,
@@ -134,12 +143,23 @@ class Run:
             interrupted_in=self._current if interrupted else "",
             bailed=self._is_over() and summary.total < self._plan.total,
             not_run=self._tally.not_run,
-            coverage=tuple(
-                measure(server, offers, self.uses.get(server, {}))
-                for server, offers in self.keeper.inventories.items()
-            ),
+            coverage=merge_coverage([coverage]),
         )
-        return gated(finished, self._options)
+        return gated(finished, self._options, coverage)
+
+    def _count_for(self, suite: Suite) -> None:
+        """What is offered and used is counted by suite: two may call their servers the same."""
+        self.keeper.inventories = self._offers.setdefault(suite.home, {})
+        self._performer.uses = self._uses.setdefault(suite.home, {})
+
+    def counted(self) -> Counted:
+        """What was offered and used, by suite and server."""
+        return Counted(
+            offers={
+                (home, name): mine[name] for home, mine in self._offers.items() for name in mine
+            },
+            uses={(home, name): mine[name] for home, mine in self._uses.items() for name in mine},
+        )
 
     def _is_over(self) -> bool:
         return self._options.bail and self._tally.has_failed
@@ -149,11 +169,12 @@ class Run:
             return
         for suite, spec in suites:
             self._tell(suite_started(suite, spec))
+            self._count_for(suite)
             self._run_cases(suite, spec)
             self._tell(SuiteFinished(name=suite.name, file=suite.file))
             if self._is_over():
                 break
-            self.keeper.take_inventory()
+            self.keeper.take_inventory(spec)
             if spec.isolation == "file":
                 self.keeper.retire()
 
@@ -199,7 +220,7 @@ class Run:
             next_case = following if may_follow else None
             result = self._performer.perform(case, spec, retries, next_case)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
-            result = result.but(snapshots=taken)
+            result = with_snapshots(result, taken)
         self._current = ""
         self._tally.add(result)
         self._tell(CaseFinished(result=result))
@@ -254,22 +275,27 @@ def suite_started(suite: Suite, spec: ServerSpec) -> SuiteStarted:
     )
 
 
-def gated(finished: RunFinished, options: RunOptions) -> RunFinished:
-    """The end of a run with the gates that it missed; one that never began misses none."""
+def gated(
+    finished: RunFinished, options: RunOptions, coverage: Sequence[ServerCoverage] = ()
+) -> RunFinished:
+    """The end of a run with the gates that it missed; one that never began misses none.
+
+    `coverage` is that of each suite's own servers.
+    """
     if finished.fault or finished.interrupted:
         return finished
     missed = tuple(_missed_coverage(finished, options))
-    # A run that stopped early says nothing about what all of it would have reached.
-    if options.gates and not finished.bailed:
-        missed += tuple(options.gates.missed(finished))
+    finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished
+    if options.gates:
+        finished = options.gates.asked(finished, coverage)
     if options.snapshots:
-        finished = finished.but(snapshots=options.snapshots.settle(finished))
+        finished = options.snapshots.settled(finished)
     if options.allow_not_run:
         finished = finished.but(may_leave_out=True)
-    fatal = tuple(dict.fromkeys(each.kind for each in finished.findings if each.kind in FATAL))
+    kinds = FATAL | STRICT if options.strict_invariants else FATAL
+    fatal = tuple(dict.fromkeys(each.kind for each in finished.findings if each.kind in kinds))
     if fatal:
         finished = finished.but(broken_rules=fatal)
-    finished = finished.but(missed_gates=(*finished.missed_gates, *missed)) if missed else finished
     return (
         finished.but(broken_rules=(*finished.broken_rules, *_broken_rules(finished.conformance)))
         if (options.strict_invariants)

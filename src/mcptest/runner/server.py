@@ -12,16 +12,14 @@ import time
 from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
-from mcptest.core.handshake import handshake_fault, handshake_gaps
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.session import INITIALIZE_ID
 from mcptest.core.visible import visible
 from mcptest.runner import faults
 from mcptest.runner.connection import Connection
 from mcptest.runner.launcher import Launcher, Reply
-from mcptest.runner.readiness import ReadyPattern
-from mcptest.wire.stopping import Stopped, describe_exit, stop
+from mcptest.runner.opening import await_ready, open_session
+from mcptest.wire.stopping import Stopped, describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +44,8 @@ class Server:
     """A server under test, from spawn to its end."""
 
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
-        self.spec = spec
         self.launcher = launcher
-        self.is_open = False
-        self.stopped: Stopped | None = None
-        self.answered_at_the_end = False
-        self.connection = connection = Connection(spec, launcher)
-        self.findings = connection.findings
-        self._session, self._wire = connection.session, connection.wire
-        self._inbox = connection.inbox
+        self._connect(spec)
         self._is_end_told = False
         self._silent_since = ""
         self._begun: _Begun | None = None
@@ -63,45 +54,41 @@ class Server:
         self._asked = 0
         self._is_asking = False
 
+    def _connect(self, spec: ServerSpec) -> None:
+        self.connection = connection = Connection(spec, self.launcher)
+        self.spec = spec
+        self.is_open = False
+        self.stopped: Stopped | None = None
+        self.answered_at_the_end = False
+        self.findings = connection.findings
+        self._session, self._wire = connection.session, connection.wire
+        self._inbox = connection.inbox
+
     # Opening
 
     def open(self, *, with_handshake: bool = True) -> None:
         """Wait until the server is ready and shake hands, unless the tests do that."""
         deadline = time.monotonic() + self.spec.startup_timeout_s
-        self.connection.start_step()
-        if self.spec.ready_pattern:
-            self._wait_until_ready(deadline)
+        await_ready(self, deadline)
         if with_handshake:
             self.shake_hands(deadline)
         self.is_open = True
 
     def shake_hands(self, deadline: float | None = None, params: Message | None = None) -> None:
-        """Initialise the session, as every client must before anything else."""
+        """Open the session, as every client must before anything else."""
         deadline = deadline or time.monotonic() + self.spec.startup_timeout_s
-        request = self._session.initialize(params)
-        self._ask(encode_line(request), INITIALIZE_ID)
-        limit_s = self.spec.startup_timeout_s
-        answer = self._wait_for_answer("initialize", INITIALIZE_ID, deadline, limit_s)
-        fault = handshake_fault(answer)
-        if fault:
-            raise ServerError(faults.with_evidence(fault, self._wire))
-        for gap in handshake_gaps(answer["result"]):
-            self.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
-        self.handshake = answer["result"]
-        initialized = self._session.accept(answer["result"])
-        self.connection.send(encode_line(initialized))
-        self._wire.wait_until_read()
+        self.handshake = open_session(self, deadline, params)
 
-    def _wait_until_ready(self, deadline: float) -> None:
-        pattern = ReadyPattern(self.spec.ready_pattern)
-        while not pattern.is_found_in(self._wire.stderr):
-            # Stdout is watched too: a server that ends or talks nonsense is noticed here.
-            self.connection.take(self._wire.receive(min(deadline, time.monotonic() + 0.05)))
-            self.connection.raise_broken()
-            if self._wire.is_closed:
-                raise ServerError(self.gone("it was awaited to be ready"))
-            if time.monotonic() >= deadline:
-                raise ServerError(faults.not_ready(self.spec, self._wire))
+    def begin_anew(self, spec: ServerSpec) -> None:
+        """Give this process up, and take a fresh one in its place."""
+        self.close()
+        self._connect(spec)
+
+    def ask_first(self, request: Message, deadline: float) -> Any:
+        """The answer to the first request of a session."""
+        method, id = request["method"], request["id"]
+        self._ask(encode_line(request), id)
+        return self._wait_for_answer(method, id, deadline, self.spec.startup_timeout_s)
 
     # Steps
 
@@ -120,6 +107,7 @@ class Server:
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
+            self.refuse_refusal()
         elapsed_s = time.monotonic() - began
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
@@ -182,6 +170,12 @@ class Server:
         if self._wire.has_closed_stdin:
             raise ServerError(faults.deaf(step.method, self._wire))
 
+    def refuse_refusal(self) -> None:
+        """Over HTTP even what needs no answer can be refused, and that is a failure."""
+        if not self._wire.is_pipe:
+            self.connection.look_around()
+            self.connection.raise_broken()
+
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)
 
@@ -203,6 +197,11 @@ class Server:
     def capabilities(self) -> object:
         """What the server said it can do."""
         return self._session.capabilities
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it is spoken to in the era without a handshake."""
+        return self._session.is_stateless
 
     @property
     def is_initialised(self) -> bool:
@@ -243,7 +242,7 @@ class Server:
                 self._wait_on(method, id, deadline, limit_s)
         finally:
             self._inbox.stop_expecting()
-        if self._wire.unsent_bytes:
+        if self._wire.is_pipe and self._wire.unsent_bytes:
             raise ServerError(faults.premature(method, id, self._wire))
         self._silent_since = ""
         return self._inbox.answer
@@ -278,12 +277,23 @@ class Server:
         fault = faults.after_silence(fault, self._silent_since)
         self._silent_since = self._silent_since or faults.call(method, id)
         self._session.abandon(id)
-        if method != "initialize":
-            params = {"requestId": id, "reason": "timed out"}
-            self.connection.send(
-                encode_line(jsonrpc.notification("notifications/cancelled", params))
-            )
+        if method not in ("initialize", "server/discover"):
+            self._cancel(id, "timed out")
         return fault
+
+    def give_up(self, step: Step) -> None:
+        """Nobody waits for the answer to this step any more, and the server is told so."""
+        if self.is_usable and step.id is not ABSENT:
+            self._session.abandon(step.id)
+            self._cancel(step.id, "interrupted")
+
+    def _cancel(self, id: object, reason: str) -> None:
+        id = self._session.newest_id(id)
+        if self._session.is_stateless and self._wire.give_up(id):
+            # Over HTTP the end of the stream is what tells the server.
+            return
+        params = {"requestId": id, "reason": reason}
+        self.connection.send(encode_line(jsonrpc.notification("notifications/cancelled", params)))
 
     # Ending
 
@@ -291,7 +301,7 @@ class Server:
         """Stop the server by the ladder, once; later calls return how it went."""
         if self.stopped is None:
             self.connection.hear_out(self._wire.receive(0.0, heed_interrupts=False))
-            self.stopped = stop(self._wire, self.launcher.grace, at_once=at_once)
+            self.stopped = self._wire.end(self.launcher.grace, at_once=at_once)
             self.is_open = False
             self._hear_out()
             self._session.terminate()

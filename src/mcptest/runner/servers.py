@@ -18,7 +18,17 @@ if TYPE_CHECKING:
     from mcptest.core.plan import PluginSpec, Suite
     from mcptest.runner.loading import Wanted
 
-__all__ = ["Servers", "placed"]
+__all__ = ["Servers", "Unneeded", "placed"]
+
+
+class Unneeded(dict[str, str]):
+    """An environment for those who will start no server: every variable is set."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return ""
 
 
 class Servers:
@@ -36,7 +46,8 @@ class Servers:
         warnings: list[Diagnostic],
     ) -> None:
         self._wanted = wanted
-        self._environment = environment
+        # Where a command names the server, that of a config need not be complete.
+        self._environment = Unneeded(environment) if wanted.server_command else environment
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
@@ -60,6 +71,8 @@ class Servers:
         if spec and suite.format == "cases" and spec.isolation == "run":
             # A contract is a conversation with one process, from its beginning.
             spec = spec.but(isolation="file")
+        if spec and self._wanted.spec_version:
+            spec = spec.but(spec_version=self._wanted.spec_version)
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
@@ -67,14 +80,19 @@ class Servers:
 
         A suite names its servers itself, so a config, which describes one, is for other files.
         """
-        if not (self._told and self._wanted.server_command) or suite.server is None:
+        is_told = self._wanted.server_command or self._wanted.server
+        if not (self._told and is_told) or suite.server is None:
             return None
         names = {each.server.name for each in suites if each.home == suite.home and each.server}
         if len(names) > 1:
             message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
-            raise UsageError(f"--server-command names one server, and {message}")
-        changes = {"command": self._told.command, "cwd": os.getcwd()}
-        return suite.server.but(**changes)
+            option = "--url" if self._wanted.server else "--server-command"
+            raise UsageError(f"{option} names one server, and {message}")
+        told = self._told
+        secrets = (*suite.server.secrets, *told.secrets)
+        return suite.server.but(
+            command=told.command, cwd=os.getcwd(), http=told.http, secrets=secrets
+        )
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
         """The plugins that the tests of a file may ask, in the order of who declared them."""
@@ -87,6 +105,10 @@ class Servers:
         return config.secrets if config else ()
 
     def _config_of(self, file: str) -> ServerSpec | None:
+        if self._wanted.server_command:
+            # It names the server, and says nothing of plugins.
+            path = find_config(".") or find_config(os.path.dirname(file) or ".")
+            return self._from_config(path) if path else None
         config = self._told
         if config is None and not self._wanted.config:
             beside = find_config(os.path.dirname(file) or ".")
@@ -95,6 +117,13 @@ class Servers:
 
     def _from_command_line(self) -> ServerSpec | None:
         command, config = self._wanted.server_command, self._wanted.config
+        if self._wanted.server:
+            startup_s = default_startup_s(command[0]) if command else 0.0
+            return self._wanted.server.but(
+                command=command,
+                cwd=os.getcwd(),
+                startup_timeout_s=startup_s or self._wanted.server.startup_timeout_s,
+            )
         if command:
             return ServerSpec(
                 name=os.path.basename(command[0]),

@@ -2,39 +2,42 @@
 
 Those of `shop/mcptest.yaml` are in `shop/__snapshots__/mcptest.yaml.snap.yaml`. While tests
 run, books only note what they see, in whichever process that is; `Snapshots.finish` is given
-all of it and changes the files, each as a whole or not at all.
+all of it and changes the files, each as a whole or not at all. What cannot be written is a
+problem of the run, and keeps nothing else from being told.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
-import stat
-from itertools import pairwise
 
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
 from mcptest.core.redaction import redact_all
-from mcptest.core.snapshots import SnapshotReport, SnapshotTaken
+from mcptest.core.snapshots import WRITTEN, SnapshotTaken
 from mcptest.core.visible import visible
 from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_same
+from mcptest.matching.registry import ParameterError
 from mcptest.runner.discovery import read_text
+from mcptest.runner.snapshot_reporting import clashes, names_by_file, not_written, reported
+from mcptest.runner.snapshot_settling import Settled, settled
+from mcptest.wire import folder_lock
+from mcptest.wire.whole_files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from mcptest.core.snapshots import SnapshotMode, SnapshotStatus
+    from mcptest.core.outcome import Finding
+    from mcptest.core.paths import Trail
+    from mcptest.core.snapshots import SnapshotMode, SnapshotReport, SnapshotStatus
 
     Redact = Callable[[str], str]
 
-__all__ = ["Book", "Snapshots", "mode_of", "snapshot_path"]
+__all__ = ["Book", "Snapshots", "is_snapshot_path", "mode_of", "snapshot_path"]
 
 _FOLDER = "__snapshots__"
 _ENDING = ".snap.yaml"
-_WRITTEN = ("new", "updated")
 # What people write to say that it is not set.
 _NO = frozenset(["", "0", "false", "no", "off"])
 
@@ -56,6 +59,12 @@ def snapshot_path(file: str) -> str:
     """Where the snapshots of a suite are."""
     folder, name = os.path.split(file)
     return os.path.join(folder, _FOLDER, name + _ENDING)
+
+
+def is_snapshot_path(path: str) -> bool:
+    """Whether a path is one that snapshots are written to."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) == _FOLDER and name.endswith(_ENDING)
 
 
 class Snapshots:
@@ -82,40 +91,33 @@ class Snapshots:
         self._taken.clear()
         return taken
 
-    def finish(self, all_taken: Iterable[SnapshotTaken], is_complete: bool) -> SnapshotReport:
-        """Write what is new or accepted, and say what was done.
+    def finish(
+        self,
+        all_taken: Iterable[SnapshotTaken],
+        is_complete: bool,
+        held: Iterable[SnapshotTaken] = (),
+    ) -> tuple[SnapshotReport, tuple[Finding, ...]]:
+        """Write what is new or accepted, and say what was done, and what went wrong.
 
         What no test asks for any more is removed in the mode "update", after a run in which
-        whole files ran; else it is only named.
+        whole files ran; else it is only named. What is `held` is neither.
         """
         by_file: dict[str, list[SnapshotTaken]] = {file: [] for file in self._books}
         for taken in all_taken:
             by_file.setdefault(taken.file, []).append(taken)
-        settled = {
-            file: self.book(file).settle(by_file[file], is_complete) for file in sorted(by_file)
-        }
-
-        def named(what: str) -> dict[str, tuple[str, ...]]:
-            found = {file: getattr(each, what) for file, each in settled.items()}
-            return {file: keys for file, keys in found.items() if keys}
-
-        return SnapshotReport(
-            written=named("written"),
-            updated=named("updated"),
-            removed=named("removed"),
-            stale=named("stale"),
-            unstable=named("unstable"),
-        )
-
-
-class _Settled(Record):
-    """What became of the snapshots of one file, by their names."""
-
-    written: tuple[str, ...] = ()
-    updated: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    stale: tuple[str, ...] = ()
-    unstable: tuple[str, ...] = ()
+        done: dict[str, Settled] = {}
+        lost: list[SnapshotTaken] = []
+        problems: list[Finding] = []
+        for file in sorted(by_file):
+            try:
+                done[file] = self.book(file).settle(by_file[file], is_complete)
+            except (FormatError, UsageError) as error:
+                lost += by_file[file]
+                problems.append(not_written(file, error))
+            else:
+                problems += clashes(file, done[file].clashing)
+        report = reported(done, unwritten=names_by_file(lost), held=names_by_file(held))
+        return report, tuple(problems)
 
 
 class Book:
@@ -126,16 +128,26 @@ class Book:
         self.path = snapshot_path(file)
         self._owner = owner
         self._taken = taken
-        self._declared: set[str] = set()
+        # Where in the file the names stand; those that authors give may stand in many places.
+        self._declared: dict[str, Trail] = {}
         self._entries: dict[str, object] | None = None
 
     @property
     def mode(self) -> SnapshotMode:
         return self._owner.mode
 
-    def declare(self, key: str) -> None:
+    def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
         """Some test has a snapshot of this name. FormatError when the file is no good."""
-        self._declared.add(_writable(key))
+        key = _writable(key)
+        if is_given:
+            self._declared.setdefault(key, None)
+        elif self._declared.get(key) not in (None, place):
+            raise ParameterError(
+                f"has the same name as another one, {visible(key)!r}: nobody could tell them apart",
+                "give one of them another name: {snapshot: NAME}",
+            )
+        else:
+            self._declared[key] = place
         # While files are loaded every mistake can still be told, and nothing has started.
         self._stored()
 
@@ -154,7 +166,7 @@ class Book:
         """Note what came for this snapshot; the last look at it counts."""
         key = self._name(key)
         status = self._status(key, is_same)
-        kept = self.redacted(value) if status in _WRITTEN else ABSENT
+        kept = self.redacted(value) if status in WRITTEN else ABSENT
         self._taken.append(SnapshotTaken(file=self.file, key=key, status=status, value=kept))
 
     def _status(self, key: str, same: bool) -> SnapshotStatus:
@@ -177,36 +189,39 @@ class Book:
             return {}
         return read_snapshots(read_text(self.path), self.path)
 
-    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> _Settled:
-        """Write what is to be written of all that was seen."""
-        # Anew: somebody else may have written to it during the run.
-        entries = self._read()
-        last = {each.key: each for each in taken}
-        changed = {each.key: each.value for each in last.values() if each.status in _WRITTEN}
-        declared = set(map(self._name, self._declared))
-        stale = sorted(entries.keys() - declared - last.keys())
-        removed = tuple(stale) if self.mode == "update" and is_complete else ()
-        if changed or removed:
-            kept = {key: value for key, value in entries.items() if key not in removed}
-            self._write(kept | changed)
-        return _Settled(
-            written=tuple(sorted(changed.keys() - entries.keys())),
-            updated=tuple(sorted(changed.keys() & entries.keys())),
-            removed=removed,
-            stale=() if removed else tuple(stale),
-            unstable=_unstable(taken),
-        )
-
-    def _write(self, entries: dict[str, object]) -> None:
+    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+        """Write what is to be written of all that was seen; UsageError when that fails."""
+        found = self._settled(taken, is_complete)
+        if found.entries is None:
+            return found
         try:
-            if entries:
-                raw = self._rendered(entries).encode("utf-8")
-                os.makedirs(os.path.dirname(self.path), exist_ok=True)
-                _replace(os.path.realpath(self.path), raw)
-            else:
-                os.unlink(self.path)
+            folder = os.path.dirname(os.path.realpath(self.path))
+            os.makedirs(folder, exist_ok=True)
+            with folder_lock.locked(folder, folder_lock.PATIENCE_S):
+                # Anew: another run may have written to it, up to this moment.
+                found = self._settled(taken, is_complete)
+                if found.entries is not None:
+                    self._write(found.entries)
+        except TimeoutError:
+            message = f"cannot write {visible(self.path)}: another run has its folder"
+            raise UsageError(message, "let the other one end, and run this one again") from None
         except OSError as error:
             raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
+        return found
+
+    def _settled(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+        stored = self._read()
+        known = stored if self._entries is None else self._entries
+        declared = set(map(self._name, self._declared))
+        removes = self.mode == "update" and is_complete
+        return settled(taken, stored, known, declared, removes=removes)
+
+    def _write(self, entries: dict[str, object]) -> None:
+        if entries:
+            raw = self._rendered(entries).encode("utf-8")
+            replace_file(os.path.realpath(self.path), raw)
+        else:
+            os.unlink(self.path)
         self._entries = entries
 
     def _rendered(self, entries: dict[str, object]) -> str:
@@ -229,33 +244,3 @@ class Book:
 def _writable(key: str) -> str:
     """The name without half characters, which no file can hold."""
     return key.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _unstable(taken: list[SnapshotTaken]) -> tuple[str, ...]:
-    """Which snapshots would have been written with two different values."""
-    written: dict[str, list[object]] = {}
-    for each in taken:
-        if each.status in _WRITTEN:
-            written.setdefault(each.key, []).append(each.value)
-    return tuple(
-        key
-        for key in sorted(written)
-        if not all(is_same(one, other) for one, other in pairwise(written[key]))
-    )
-
-
-def _replace(path: str, raw: bytes) -> None:
-    """Put a whole file in the place of another one, or of none."""
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "wb") as target:
-            target.write(raw)
-            target.flush()
-            os.fsync(target.fileno())
-        with contextlib.suppress(FileNotFoundError):
-            os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise

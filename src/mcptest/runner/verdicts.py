@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, Expectation, Step
     from mcptest.runner.launcher import Reply
 
-__all__ = ["errored", "failed", "reason", "remarks"]
+__all__ = ["at_step", "errored", "failed", "reason", "remarks"]
 
 
 def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
@@ -33,6 +33,11 @@ def reason(result: CaseResult) -> str:
         return f"{result.fault.kind}, {result.fault.message}"
     first = result.mismatches[0]
     return f"failed at {first.path or 'the answer'}, {first.message}"
+
+
+def at_step(case: Case, step: Step) -> Case:
+    """The case as one whose failure is told at the line of this step."""
+    return case.but(line=step.at) if step.at else case
 
 
 def failed(

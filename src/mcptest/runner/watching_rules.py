@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.conformance import SessionScore
+    from mcptest.core.trouble import Trouble
     from mcptest.invariants.composition import Member
     from mcptest.invariants.live import LiveJudge
-
-    from mcptest.core.trouble import Trouble
 
     Item = Frame | Noise | Overlong | Trouble
 

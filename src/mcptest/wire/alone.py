@@ -28,6 +28,7 @@ class NoGuardian:
     def __init__(self) -> None:
         above = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
+        self.suspects: set[str] = set()
 
     def next_mark(self) -> str:
         return f"{self.mark}1/"

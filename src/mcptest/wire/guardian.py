@@ -37,6 +37,9 @@ class Guardian:
         above = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
         self.groups: set[int] = set()
+        # Who else was started beside the servers: whom they leave behind, without our mark,
+        # cannot be told from whom a server does.
+        self.suspects: set[str] = set()
         self._servers = 0
         # Only a process whose children are all ours may call the others orphans; a shell that
         # became us by `exec` may have left us its own.

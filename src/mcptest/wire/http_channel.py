@@ -151,6 +151,11 @@ class HttpChannel:
             self._running.remove(running)
         running.exchange.link.close()
 
+    def progress(self, listener: Listener) -> str:
+        """What the connection waits for on which this listener's request is to go."""
+        waiting = [each for each in self._running if each.listener is listener]
+        return waiting[0].exchange.link.progress if waiting else ""
+
     def cancel(self, listener: Listener) -> None:
         """Break off what this listener waits for; it hears nothing more."""
         for running in [each for each in self._running if each.listener is listener]:

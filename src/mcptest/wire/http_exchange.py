@@ -24,8 +24,13 @@ __all__ = ["Exchange", "Head", "HttpRequest"]
 # Status line and headers together; larger ones are no answer but an attack.
 _MAX_HEAD_BYTES = 256 * 1024
 
+# One that never stops talking must not keep us from looking at the clock.
+_MAX_READS = 16
+
 # A server may say "100 Continue" and the like before it answers; not for ever.
 _MAX_INTERIM = 20
+
+_HEADERS_TOO_LARGE = 431
 
 
 class HttpRequest(Record):
@@ -56,6 +61,7 @@ class Exchange:
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._outgoing = bytearray()
         self._has_begun = False
+        self._is_deaf = False
         self._interim = 0
         self.has_head = False
         self.is_over = False
@@ -75,7 +81,9 @@ class Exchange:
     def may_be_reused(self) -> bool:
         """Whether the link can carry another exchange."""
         http = self._http
-        return self.is_over and http.our_state is h11.DONE and http.their_state is h11.DONE
+        is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
+        # What came after the end of an answer belongs to nothing that was asked.
+        return self.is_over and is_done and not self._outgoing and not http.trailing_data[0]
 
     def advance(self) -> Iterator[Head | bytes]:
         """Go on as far as is possible; LinkError says what broke."""
@@ -86,15 +94,39 @@ class Exchange:
             self._begin()
         try:
             if self._outgoing:
-                del self._outgoing[: self.link.write(bytes(self._outgoing[: 1 << 20]))]
+                self._write()
             yield from self._receive()
         except OSError as error:
             raise self._broken(f"the connection broke: {error.strerror or error}") from None
         except h11.RemoteProtocolError as error:
-            raise self._broken(f"the answer is not proper HTTP: {error}") from None
+            raise self._improper(error) from None
+
+    def _write(self) -> None:
+        try:
+            del self._outgoing[: self.link.write(bytes(self._outgoing[: 1 << 20]))]
+        except OSError:
+            # It reads no further; what it has answered may be here all the same.
+            self._outgoing.clear()
+            self._is_deaf = True
+
+    def _improper(self, error: h11.RemoteProtocolError) -> LinkError:
+        if self.has_head:
+            return self._broken(f"the answer is not proper HTTP: {error}")
+        if error.error_status_hint == _HEADERS_TOO_LARGE:
+            message = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
+            return self._broken(message)
+        hint = "is it HTTP that the server speaks on this port, and not HTTPS?"
+        return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
 
     def _begin(self) -> None:
         self._has_begun = True
+        try:
+            self._hand_over()
+        except h11.LocalProtocolError as error:
+            message = f"the request cannot be sent as it is: {error}"
+            raise LinkError("connect_failed", message, "look at the headers it is given") from None
+
+    def _hand_over(self) -> None:
         request, link = self.request, self.link
         via_proxy = link.proxy is not None and request.address.scheme == "http"
         headers = [("Host", request.address.authority), *request.headers]
@@ -113,12 +145,14 @@ class Exchange:
         self._outgoing += self._http.send(h11.EndOfMessage()) or b""
 
     def _receive(self) -> Iterator[Head | bytes]:
+        reads = 0
         while not self.is_over:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
-                chunk = self.link.read()
+                chunk = self.link.read() if reads < _MAX_READS else None
                 if chunk is None:
                     return
+                reads += 1
                 self._feed(chunk)
             elif isinstance(event, h11.InformationalResponse):
                 self._count_interim()
@@ -133,7 +167,8 @@ class Exchange:
 
     def _feed(self, chunk: bytes) -> None:
         if not chunk and not self.has_head:
-            raise self._broken("the server closed the connection without an answer")
+            how = ", before it had read the request" if self._is_deaf else " without an answer"
+            raise self._broken(f"the server closed the connection{how}")
         self._http.receive_data(chunk)
 
     def _count_interim(self) -> None:
@@ -141,8 +176,8 @@ class Exchange:
         if self._interim > _MAX_INTERIM:
             raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
 
-    def _broken(self, message: str) -> LinkError:
-        return LinkError("http_body", message, was_sent=self._has_begun)
+    def _broken(self, message: str, hint: str = "") -> LinkError:
+        return LinkError("http_body", message, hint, was_sent=self._has_begun)
 
 
 def _head(event: h11.Response) -> Head:

@@ -33,6 +33,15 @@ _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 20
 
 
+_WAITING = {
+    "lookup": "the host of {} is still being looked up",
+    "connect": "{} has not accepted the connection",
+    "tunnel": "the proxy {} has not said whether it makes the connection",
+    "tls": "{} has not completed the TLS handshake",
+    "open": "",
+}
+
+
 class LinkError(McptestError):
     """The connection failed; `kind` names the layer."""
 
@@ -92,6 +101,11 @@ class Link:
     def is_open(self) -> bool:
         return self.state == "open"
 
+    @property
+    def progress(self) -> str:
+        """What it waits for while it is being made, for somebody who has waited in vain."""
+        return _WAITING[self.state].format(visible(self._peer.authority))
+
     def advance(self) -> None:
         """Go as far as is possible without waiting. LinkError says which layer failed."""
         before = None
@@ -126,11 +140,14 @@ class Link:
         while self._places:
             family, place = self._places.pop(0)
             self._drop_socket()
-            self._socket = socket.socket(family, socket.SOCK_STREAM)
-            self._socket.setblocking(False)
-            with contextlib.suppress(OSError):
+            try:
+                # A machine may lack a whole family of addresses.
+                self._socket = socket.socket(family, socket.SOCK_STREAM)
+                self._socket.setblocking(False)
                 self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            code = self._socket.connect_ex(place)
+                code = self._socket.connect_ex(place)
+            except OSError as error:
+                code = error.errno or errno.EINVAL
             if code in (0, errno.EINPROGRESS):
                 self.state, self.wants = "connect", select.POLLOUT
                 return
@@ -181,9 +198,12 @@ class Link:
     def _wrap(self) -> None:
         assert self._socket
         context = self._trust.context()
-        self._socket = context.wrap_socket(
-            self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
-        )
+        try:
+            self._socket = context.wrap_socket(
+                self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
+            )
+        except (OSError, ValueError) as error:
+            raise self._insecure(error) from None
         self.state = "tls"
 
     def _shake_hands(self) -> None:
@@ -199,11 +219,14 @@ class Link:
         except ssl.SSLCertVerificationError as error:
             raise self._mistrusted(error.verify_message) from None
         except (OSError, ValueError) as error:
-            reason = getattr(error, "reason", "") or _lost(error)
-            message = f"no secure connection to {visible(self.address.authority)}: {reason}"
-            raise LinkError("tls_failed", message, "does it speak TLS on this port?") from None
+            raise self._insecure(error) from None
         else:
             self.state = "open"
+
+    def _insecure(self, error: Exception) -> LinkError:
+        reason = getattr(error, "reason", "") or _lost(error)
+        message = f"no secure connection to {visible(self.address.authority)}: {reason}"
+        return LinkError("tls_failed", message, "does it speak TLS on this port?")
 
     def _mistrusted(self, reason: str) -> LinkError:
         message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"

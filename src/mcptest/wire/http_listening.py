@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from mcptest.core.framing import Frame
-from mcptest.core.http_answers import AnswerReader
+from mcptest.core.http_answers import CANCELLED, AnswerReader
+from mcptest.core.http_status import status_trouble
+from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
+from mcptest.core.strict_json import dump_json
 from mcptest.core.trouble import Trouble
 
 TYPE_CHECKING = False
@@ -54,6 +57,7 @@ class Post:
 
     def brought(self, chunk: bytes) -> None:
         if not self._is_dropped:
+            self._talk.hear(chunk)
             self._take(self.reader.brought(chunk))
 
     def _take(self, items: Sequence[Item]) -> None:
@@ -70,8 +74,8 @@ class Post:
         if not has_message and talk.may_fall_back(self.method, reader.status):
             talk.fall_back(self._line, items)
             return
-        if talk.session_id and reader.status == _GONE and not has_message:
-            items = [_session_lost(item) for item in items]
+        if talk.session_id and reader.status == _GONE and not _has_answer(items, reader.id):
+            items = [_session_lost(items, reader)]
         self._take(items)
         if reader.is_stream and not reader.is_answered and not self.is_receipt:
             self._rest_is_missing("the server ended its event stream")
@@ -91,8 +95,7 @@ class Post:
     def _rest_is_missing(self, how: str) -> None:
         if not self._talk.resume(self.reader, 0):
             message = f"{how} before it had answered {self.reader.said}"
-            trouble = Trouble(kind="event_stream", message=message, id=self.reader.id)
-            self._talk.deliver([trouble])
+            self._talk.deliver([_broken_off(message, self.reader)])
 
 
 class Stream:
@@ -124,50 +127,50 @@ class Stream:
         if self._refusal is not None:
             self._talk.give_up_old(self._refusal)
         elif self._talk.is_old:
-            self._talk.deliver([*items, self._no_stream()])
+            self._talk.fail_waiting(self._no_stream())
             self._talk.lose()
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
             self._talk.deliver([*items, self._no_stream()])
 
     def _no_stream(self) -> Trouble:
-        status = self.reader.status
-        message = f"the server answered {self.reader.said} with status {status} and no event stream"
-        return Trouble(kind="event_stream", message=message, id=self.reader.id)
+        reader = self.reader
+        rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
+        message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
+        return Trouble(kind="event_stream", message=f"{message}event stream", id=reader.id)
 
     def brought(self, chunk: bytes) -> None:
         if self._is_refused:
             return
+        self._talk.hear(chunk)
         items = self.reader.brought(chunk)
         if self.reader.endpoint and not self._has_endpoint:
             self._has_endpoint = True
-            trouble = self._talk.take_endpoint(self.reader.endpoint)
-            if trouble:
-                self._talk.deliver([trouble])
-                self._talk.lose()
+            self._talk.take_endpoint(self.reader.endpoint)
         self._talk.deliver(items)
 
     def ended(self) -> None:
-        self._over("the server ended its event stream")
+        how = "the server ended its event stream"
+        self._over(how, Trouble(kind="event_stream", message=f"{how} before it named an endpoint"))
 
     def failed(self, error: LinkError) -> None:
-        if self._refusal is not None and not self._has_endpoint:
-            self._talk.finished(self)
-            self._talk.give_up_old(self._refusal)
-            return
-        self._over(error.message)
+        self._over(error.message, _failure(error, self.reader))
 
-    def _over(self, how: str) -> None:
+    def _over(self, how: str, trouble: Trouble) -> None:
         talk, reader = self._talk, self.reader
         talk.finished(self)
         if self._is_refused or reader.is_answered:
             return
+        if self._refusal is not None and not self._has_endpoint:
+            talk.give_up_old(self._refusal)
+            return
         if talk.is_old:
+            talk.fail_waiting(trouble)
             talk.lose()
             return
         tries = 0 if reader.events else self._tries
         if not talk.resume(reader, tries) and reader.id is not ABSENT:
             message = f"{how} before it had answered {reader.said}, and again when it was resumed"
-            talk.deliver([Trouble(kind="event_stream", message=message, id=reader.id)])
+            talk.deliver([_broken_off(message, reader)])
 
 
 class Fetch:
@@ -206,11 +209,31 @@ def _failure(error: LinkError, reader: AnswerReader) -> Trouble:
         hint=error.hint,
         id=reader.id,
         effect="indefinite" if error.was_sent else "definite",
+        is_refusal=reader.id is ABSENT and reader.said != CANCELLED,
     )
 
 
-def _session_lost(item: Item) -> Item:
-    if not isinstance(item, Trouble):
-        return item
+def _broken_off(message: str, reader: AnswerReader) -> Trouble:
+    return Trouble(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
+
+
+def _has_answer(items: Sequence[Item], id: object) -> bool:
+    """Whether the server has answered under the very id that it was sent."""
+    for item in items:
+        value = item.value if isinstance(item, Frame) else None
+        if isinstance(value, dict) and id_key(value.get("id")) == id_key(id):
+            return True
+    return False
+
+
+def _session_lost(items: Sequence[Item], reader: AnswerReader) -> Trouble:
+    """Most servers tell it in a message that answers nothing in particular."""
+    said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
+    troubles = [item for item in items if isinstance(item, Trouble)]
+    trouble = (
+        troubles[0]
+        if troubles
+        else status_trouble(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
+    )
     hint = "the session has ended on the server's side; the next test begins a new one"
-    return item.but(kind="session_lost", hint=hint)
+    return trouble.but(kind="session_lost", hint=hint)

@@ -36,7 +36,8 @@ class Tunnel:
 
     def __init__(self, proxy: Proxy, address: Address) -> None:
         self._http = h11.Connection(h11.CLIENT)
-        place = f"{address.host}:{address.port}"
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        place = f"{host}:{address.port}"
         headers = [("Host", place)]
         if proxy.authorization:
             headers.append(("Proxy-Authorization", proxy.authorization))

@@ -7,6 +7,7 @@ is started by it and waited for until it listens; its stdout is then a log like 
 
 from __future__ import annotations
 
+import contextlib
 import heapq
 import os
 import select
@@ -49,6 +50,10 @@ _KNOCK_S = 0.02
 
 _STDIN_S = 0.05
 
+# What breaks when a server ends, and how long its end may come after that.
+_OF_A_BROKEN_CONNECTION = ("connect_failed", "event_stream", "http_body")
+_END_PATIENCE_S = 0.2
+
 _PORT = "{port}"
 
 
@@ -71,10 +76,13 @@ class HttpServer:
         self._is_over = False
         self._items: list[Item] = []
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
+        self._timer_count = 0
         trust = Trust(ca_file=spec.http.ca_file, is_blind=spec.http.insecure_tls)
         self._channel = HttpChannel(trust, os.environ)
         limit = spec.limits.max_line_bytes
-        self.talk = HttpTalk(spec.http, self._channel, limit, self._take, self._later)
+        self.talk = HttpTalk(
+            spec.http, self._channel, limit, self._take, self._later, self.stdout_tail.add
+        )
         self.process: StdioServer | None = None
         if spec.command:
             self._refuse_stranger()
@@ -136,12 +144,13 @@ class HttpServer:
 
     def _listens(self) -> bool:
         address = self.talk.address
-        host = "127.0.0.1" if address.host == "localhost" else address.host
-        try:
-            socket.create_connection((host, address.port), timeout=1.0).close()
-        except OSError:
-            return False
-        return True
+        # Whichever of the two it listens on.
+        hosts = ("127.0.0.1", "::1") if address.host == "localhost" else (address.host,)
+        for host in hosts:
+            with contextlib.suppress(OSError):
+                socket.create_connection((host, address.port), timeout=1.0).close()
+                return True
+        return False
 
     def open(self, deadline: float) -> Fault | None:
         """Wait until the server that we started listens; what is wrong when it never does."""
@@ -187,12 +196,21 @@ class HttpServer:
 
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
+            if isinstance(item, Trouble) and self._is_explained_by_its_end(item):
+                continue
             if isinstance(item, Trouble) and self.redact:
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
             self._items.append(item)
 
+    def _is_explained_by_its_end(self, trouble: Trouble) -> bool:
+        """Whether a connection broke because the process that we started has ended."""
+        if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
+            return False
+        return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
+
     def _later(self, delay_s: float, action: Callable[[], None]) -> None:
-        heapq.heappush(self._timers, (time.monotonic() + delay_s, len(self._timers), action))
+        self._timer_count += 1
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
 
     # One turn of the loop
 

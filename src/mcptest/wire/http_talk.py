@@ -13,10 +13,11 @@ from mcptest import __version__
 from mcptest.core.framing import Frame
 from mcptest.core.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.core.http_answers import AnswerReader
-from mcptest.core.http_headers import message_headers, param_headers
+from mcptest.core.http_headers import message_headers, own_version, param_headers
 from mcptest.core.http_status import NOT_SPOKEN
+from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
-from mcptest.core.revisions import REVISIONS
+from mcptest.core.revisions import REVISIONS, STATELESS
 from mcptest.core.strict_json import parse_json
 from mcptest.core.trouble import Trouble
 from mcptest.core.visible import shorten, visible
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.http_address import Address
     from mcptest.core.http_answers import Item
+    from mcptest.core.jsonrpc import IdKey
     from mcptest.core.plan import HttpSpec
     from mcptest.wire.http_channel import HttpChannel
 
@@ -50,7 +52,10 @@ _MAX_RESUMES = 5
 
 
 class HttpTalk:
-    """One client's talk with one server. `deliver` takes what has come, `later` sets a timer."""
+    """One client's talk with one server.
+
+    `deliver` takes what has come, `later` sets a timer, `hear` counts the bytes of answers.
+    """
 
     def __init__(
         self,
@@ -59,11 +64,13 @@ class HttpTalk:
         limit: int,
         deliver: Callable[[Sequence[Item]], None],
         later: Callable[[float, Callable[[], None]], None],
+        hear: Callable[[bytes], None],
     ) -> None:
         self.spec = spec
         self.channel = channel
         self.limit = limit
         self.later = later
+        self.hear = hear
         self._deliver = deliver
         self.credentials = Credentials(spec)
         self.address = parse_url(spec.url)
@@ -75,6 +82,7 @@ class HttpTalk:
         self._unsent: list[bytes] = []
         self._is_fetching = False
         self._tools: dict[str, object] = {}
+        self._resumed: dict[IdKey, int] = {}
         self.running: list[Listening] = []
 
     # Sending
@@ -109,6 +117,9 @@ class HttpTalk:
             limit=self.limit,
             is_old=self.is_old,
         )
+        if not self.version and own_version(message) == STATELESS:
+            # Without a handshake each request says it; what is none has only this.
+            self.version = STATELESS
         headers = {
             "Content-Type": "application/json",
             "Accept": _ACCEPT,
@@ -156,12 +167,16 @@ class HttpTalk:
         if not problem:
             self._send_waiting()
             return
+        hint = '"auth" says where the token is fetched and with which credentials'
+        self.fail_waiting(Trouble(kind="auth_failed", message=problem, hint=hint))
+
+    def fail_waiting(self, trouble: Trouble) -> None:
+        """What could not be sent yet will not be, and this is why."""
         waiting, self._unsent = self._unsent, []
         for line in waiting:
             message: Any = parse_json(line.decode("utf-8"))
             id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
-            hint = '"auth" says where the token is fetched and with which credentials'
-            self.deliver([Trouble(kind="auth_failed", message=problem, hint=hint, id=id)])
+            self.deliver([trouble.but(id=id, is_refusal=id is ABSENT, effect="definite")])
 
     def send_again(self, line: bytes) -> None:
         """The server did not take the token; a fresh one may be taken."""
@@ -187,7 +202,7 @@ class HttpTalk:
             self.session_id = given
             return None
         message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return Trouble(kind="http_status", message=message + visible(shorten(given, 80)))
+        return Trouble(kind="protocol_violation", message=message + visible(shorten(given, 80)))
 
     def look_at(self, method: str, items: Sequence[Item]) -> None:
         """Learn from answers what later requests must say."""
@@ -225,15 +240,21 @@ class HttpTalk:
 
     def resume(self, reader: AnswerReader, tries: int) -> bool:
         """Ask for the rest of a stream that broke off; False when it cannot be had."""
-        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old:
+        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or self.is_stateless:
             return False
         least, most = _RESUME_S
         # Each try that brings nothing doubles the wait, whatever the server would like.
         delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
         rest = AnswerReader(reader.said, reader.id, stream="get", limit=self.limit)
-        rest.resume()
+        rest.resume(reader)
+        key = id_key(reader.id)
+        self._resumed[key] = self._resumed.get(key, 0) + 1
         self.later(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
         return True
+
+    @property
+    def is_stateless(self) -> bool:
+        return self.version == STATELESS
 
     # The older transport
 
@@ -264,8 +285,16 @@ class HttpTalk:
             ]
         )
 
-    def take_endpoint(self, text: str) -> Trouble | None:
+    def take_endpoint(self, text: str) -> None:
         """The server says where messages go: to itself, or nowhere."""
+        trouble = self._go_to(text)
+        if trouble:
+            self.fail_waiting(trouble)
+            self.lose()
+        else:
+            self._send_waiting()
+
+    def _go_to(self, text: str) -> Trouble | None:
         shown = visible(shorten(text, 200))
         try:
             goal = redirected(self.address, text)
@@ -276,7 +305,6 @@ class HttpTalk:
             message = f"the server names the endpoint {shown}, which is another server; nothing "
             return Trouble(kind="redirect_refused", message=message + "is sent there")
         self._endpoint = goal
-        self._send_waiting()
         return None
 
     def lose(self) -> None:
@@ -287,8 +315,8 @@ class HttpTalk:
 
     def give_up(self, id: object) -> bool:
         """Close the answer to a request that is given up; False when there is none."""
-        for each in list(self.running):
-            if isinstance(each, Post) and each.reader.id == id:
+        for each in self._about(id):
+            if isinstance(each, Post):
                 self.channel.cancel(each)
                 self.finished(each)
                 return True
@@ -296,10 +324,17 @@ class HttpTalk:
 
     def progress(self, id: object) -> str:
         """How far the request with this id has come."""
-        for each in self.running:
-            if each.reader.id == id and each.reader.progress:
-                return each.reader.progress
-        return ""
+        if self.is_old and self._endpoint is None:
+            return "its event stream has not named the endpoint for messages"
+        for each in self._about(id):
+            if told := each.reader.progress or self.channel.progress(each):
+                return told
+        count = self._resumed.get(id_key(id), 0)
+        return f"its event stream broke off and was asked for again, {count} times" if count else ""
+
+    def _about(self, id: object) -> list[Listening]:
+        key = id_key(id)
+        return [each for each in self.running if id_key(each.reader.id) == key]
 
     def end_session(self) -> bool:
         """Tell the server that the session is over; whether there is one."""

@@ -4,7 +4,7 @@ A handler that raises can tear any line of ours in half. These only count and
 write one byte to a pipe that every wait watches, so a run stops between two
 steps, cleans up and reports.
 
-* first signal: stop, by the ladder
+* first signal: stop, by the ladder; what must be put away first has a respite
 * second: every server is killed at once
 * third: we leave; the guardian cleans up behind us
 
@@ -16,10 +16,11 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
 
 __all__ = ["Interrupts"]
@@ -67,6 +68,25 @@ class Interrupts:
         self._patience_s = patience_s
         if self.count:
             signal.setitimer(signal.ITIMER_REAL, patience_s)
+
+    @contextmanager
+    def respite(self, seconds: float) -> Iterator[None]:
+        """After the first signal: waits are undisturbed, until the next one ends them.
+
+        What is done meanwhile should take no more than this long; nobody sees to that here.
+        """
+        before, self.count = self.count, 0
+        os.read(self.fd, 1)
+        signal.setitimer(signal.ITIMER_REAL, seconds + self._patience_s)
+        try:
+            yield
+        finally:
+            again, self.count = self.count, self.count + before
+            if again:
+                self.on_second()
+            else:
+                os.write(self._writer, b"!")
+            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mcptest.wire.alone import NoGuardian
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.stopping import Stopped
 
     Item = Frame | Noise | Overlong
 
@@ -67,6 +68,8 @@ class LinePeer:
         self._is_alone = guardian is None
         self._interrupts = interrupts or NoInterrupts()
         self._process: StdioServer | None = None
+        # Whom it left behind, and what they were.
+        self.left_behind: dict[int, str] = {}
         self._pending: deque[Item] = deque()
 
     @property
@@ -87,6 +90,7 @@ class LinePeer:
                 self._guardian.dismiss()
                 self._guardian = None
             raise
+        self._guardian.suspects.add(self.spec.name)
         process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
         self._process = process
         # Whoever forgets to close it, or ends, still leaves nobody behind.
@@ -149,7 +153,9 @@ class LinePeer:
         """End what is left of it, by force; its exit status."""
         self._process = None
         self._guardian = None if self._is_alone else self._guardian
-        self._finalizer()
+        stopped = self._finalizer()
+        if stopped:
+            self.left_behind |= stopped.left_behind
         return process.exit_code()
 
     def _ended(self, process: StdioServer) -> PeerEndedError:
@@ -170,12 +176,14 @@ def _last_lines(process: StdioServer) -> str:
     return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
-def _end(process: StdioServer, owner: int, is_alone: bool) -> None:
-    """End it at once, and its guardian if it has one of its own.
+def _end(process: StdioServer, owner: int, is_alone: bool) -> Stopped | None:
+    """End it at once, and its guardian if it has one of its own; how it ended.
 
     Only the process that started it may: a fork of it has it, too.
     """
-    if os.getpid() == owner:
-        stop(process, Grace(), at_once=True)
-        if is_alone:
-            process.guardian.dismiss()
+    if os.getpid() != owner:
+        return None
+    stopped = stop(process, Grace(), at_once=True)
+    if is_alone:
+        process.guardian.dismiss()
+    return stopped

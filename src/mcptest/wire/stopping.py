@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from mcptest.wire.stdio import StdioServer
 
-    Rung = Literal["exited", "stdin", "term", "kill", "at_once"]
+    Rung = Literal["exited", "stdin", "term", "kill", "at_once", "closed"]
 
 __all__ = ["Grace", "Stopped", "describe_exit", "stop"]
 
@@ -29,12 +29,17 @@ class Grace(Record):
 
 
 class Stopped(Record):
-    """How a server ended: the rung that did it, its status, and whom it left behind."""
+    """How a server ended: the rung that did it, its status, and whom it left behind.
+
+    Some of `left_behind` may be of `suspects` instead, those that are `unmarked`.
+    """
 
     rung: Rung
     exit_code: int | None
     took_s: float
     left_behind: dict[int, str]
+    unmarked: frozenset[int] = frozenset()
+    suspects: tuple[str, ...] = ()
 
 
 def stop(server: StdioServer, grace: Grace, *, at_once: bool = False) -> Stopped:
@@ -43,11 +48,18 @@ def stop(server: StdioServer, grace: Grace, *, at_once: bool = False) -> Stopped
     rung = "exited" if server.has_exited else _descend(server, grace, at_once)
     # The leader has ended but is not reaped: its id cannot have been given to another
     # group yet, so these kills hit what it left behind and nobody else.
-    left_behind = _clear(server, grace)
+    left_behind, unmarked = _clear(server, grace)
     server.signal_group(signal.SIGKILL)
     server.reap()
     took_s = time.monotonic() - began
-    return Stopped(rung=rung, exit_code=server.exit_code(), took_s=took_s, left_behind=left_behind)
+    return Stopped(
+        rung=rung,
+        exit_code=server.exit_code(),
+        took_s=took_s,
+        left_behind=left_behind,
+        unmarked=unmarked,
+        suspects=tuple(sorted(server.guardian.suspects)),
+    )
 
 
 def _descend(server: StdioServer, grace: Grace, at_once: bool) -> Rung:
@@ -63,8 +75,8 @@ def _descend(server: StdioServer, grace: Grace, at_once: bool) -> Rung:
     return "at_once" if at_once else "kill"
 
 
-def _clear(server: StdioServer, grace: Grace) -> dict[int, str]:
-    """Kill whom the server left behind; who they were."""
+def _clear(server: StdioServer, grace: Grace) -> tuple[dict[int, str], frozenset[int]]:
+    """Kill whom the server left behind; who they were, and who of them has not its mark."""
     # The child of a launcher often ends a moment after it: only who stays is left behind.
     guardian = server.guardian
     orphans = guardian.list_orphans()
@@ -72,9 +84,11 @@ def _clear(server: StdioServer, grace: Grace) -> dict[int, str]:
     others = {pid for pid in orphans if belongs_elsewhere(pid, guardian.mark, server.mark)}
     leaving = [*list_marked(server.mark, but=server.pid), *(set(orphans) - others)]
     if not leaving:
-        return {}
+        return {}, frozenset()
     wait_until_gone(leaving, time.monotonic() + grace.linger_s)
-    return {**kill_marked(server.mark, but=server.pid), **guardian.kill_orphans(others)}
+    marked = kill_marked(server.mark, but=server.pid)
+    unmarked = guardian.kill_orphans(others)
+    return {**marked, **unmarked}, frozenset(unmarked.keys() - marked.keys())
 
 
 def describe_exit(code: int | None) -> str:

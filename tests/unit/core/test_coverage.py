@@ -58,6 +58,24 @@ def test_a_uri_uses_the_template_it_fits(template: str, uri: str, is_hit: bool) 
     assert bool(found.calls) is is_hit
 
 
+def test_servers_of_one_name_in_two_suites_are_told_apart_by_their_files() -> None:
+    one = ServerCoverage(server="s", offers=(offer("a", 1),), home="one.yaml")
+    two = ServerCoverage(server="s", offers=(offer("b", 1),), home="two.yaml")
+    apart = merge_coverage([[one, two]])
+    assert apart == (one.but(server="s (one.yaml)"), two.but(server="s (two.yaml)"))
+    assert [server.name for server in apart] == ["s", "s"]
+    # Also when a shard, which had one of them only, did not have to.
+    more = two.but(offers=(offer("b", 2),))
+    assert merge_coverage([apart, [more]])[1].offers == (offer("b", 3),)
+
+
+def test_two_suites_that_test_the_same_server_cover_it_together() -> None:
+    one = ServerCoverage(server="s", offers=(offer("a", 1, x=0), offer("b", 0)), home="one.yaml")
+    two = ServerCoverage(server="s", offers=(offer("b", 1), offer("a", 0, x=0)), home="two.yaml")
+    [both] = merge_coverage([[one, two]])
+    assert (both.server, both.offers) == ("s", (offer("a", 1, x=0), offer("b", 1)))
+
+
 def test_coverages_of_one_server_add_up() -> None:
     one = ServerCoverage(server="s", offers=(offer("a", 1, x=1, y=0), offer("b", 0)))
     two = ServerCoverage(server="s", offers=(offer("a", 2, x=0, y=2), offer("c", 1)))

@@ -60,18 +60,18 @@ def test_a_long_line_is_cut_around_the_caret() -> None:
     )
     assert render_diagnostic(diagnostic).splitlines()[2:] == [
         "  |",
-        "7 | …" + "a" * 50 + "WRONG" + "b" * 45 + "…",
-        "  | " + " " * 51 + "^^^^^",
+        "7 | …" + "a" * 36 + "WRONG" + "b" * 31 + "…",
+        "  | " + " " * 37 + "^^^^^",
     ]
 
 
 def test_the_end_of_a_long_line_is_cut_when_the_caret_is_near_its_start() -> None:
     diagnostic = Diagnostic(
-        code="F006", file="a.yml", message="m", line=7, column=3, width=500, source="x" * 101
+        code="F006", file="a.yml", message="m", line=7, column=3, width=500, source="x" * 73
     )
     assert render_diagnostic(diagnostic).splitlines()[3:] == [
-        "7 | " + "x" * 100 + "…",
-        "  |   " + "^" * 98,
+        "7 | " + "x" * 72 + "…",
+        "  |   " + "^" * 70,
     ]
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import ClientSpec, Limits, ServerSpec
-from mcptest.formats.conductor_config import KEYS, PLANNED_KEYS, load_config
+from mcptest.core.plan import ClientSpec, HttpSpec, Limits, OAuthSpec, ServerSpec
+from mcptest.formats.conductor_config import KEYS, load_config
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
@@ -85,6 +85,20 @@ def test_every_key_is_read() -> None:
         "maxLineBytes": 1024,
         "client": {"roots": ["file:///a"]},
         "strictInvariants": True,
+        "url": "http://127.0.0.1:{port}/mcp",
+        "headers": {"X-Key": "${TOKEN}"},
+        "auth": {
+            "clientCredentials": {
+                "tokenUrl": "https://login.example/token",
+                "clientId": "us",
+                "clientSecretEnv": "TOKEN",
+                "scope": "all",
+                "resource": "https://shop.example",
+            }
+        },
+        "caFile": "a.pem",
+        "insecureTls": True,
+        "transport": "sse",
     }
     assert set(config) == set(KEYS)
     assert load(config, TOKEN="s3cret") == ServerSpec(
@@ -99,12 +113,26 @@ def test_every_key_is_read() -> None:
         protocol_version="2025-06-18",
         isolation="file",
         limits=Limits(max_line_bytes=1024),
-        secrets=("s3cret",),
+        secrets=("s3cret", "s3cret", "s3cret"),
         client=ClientSpec(
             capabilities={"roots": {}},
             answers={"roots/list": {"result": {"roots": [{"uri": "file:///a"}]}}},
         ),
         strict_invariants=True,
+        http=HttpSpec(
+            url="http://127.0.0.1:{port}/mcp",
+            headers={"X-Key": "s3cret"},
+            oauth=OAuthSpec(
+                token_url="https://login.example/token",
+                client_id="us",
+                client_secret="s3cret",
+                scope="all",
+                resource="https://shop.example",
+            ),
+            ca_file="a.pem",
+            insecure_tls=True,
+            transport="sse",
+        ),
     )
 
 
@@ -195,11 +223,11 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
   "startupTimeout": 0,
   "readyPattern": "(",
   "timeout": -1,
-  "protocolVersion": "2026-07-28",
+  "protocolVersion": "2026-07-29",
   "isolation": "all",
   "maxLineBytes": 0,
   "comand": "x",
-  "url": "http://x"
+  "headers": {}
 }"""
     assert mistakes(text) == [
         ("F008", 2, 11, '"name" must be text and is a number'),
@@ -219,11 +247,17 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
             "position 0",
         ),
         ("F009", 10, 14, f'"timeout" {OUT_OF_RANGE}'),
-        ("F010", 11, 22, "revision 2026-07-28 is not supported by this version of mcptest"),
+        (
+            "F008",
+            11,
+            22,
+            '"protocolVersion" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, '
+            "2026-07-28",
+        ),
         ("F008", 12, 16, '"isolation" must be one of run, file, test'),
         ("F009", 13, 19, '"maxLineBytes" must be from 1 to 2,147,483,648'),
         ("F006", 14, 3, 'the config of a server has no key "comand"; did you mean "command"?'),
-        ("F010", 15, 3, '"url" is not supported by this version of mcptest'),
+        ("F003", 15, 3, '"headers" is for a server on HTTP, and there is no "url"'),
     ]
 
 
@@ -241,13 +275,47 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
         (
             {"protocolVersion": "2020-01-01"},
             "F008",
-            '"protocolVersion" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25',
+            '"protocolVersion" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, '
+            "2026-07-28",
         ),
         ({"isolation": None}, "F008", '"isolation" must be one of run, file, test'),
         ({"colour": 1}, "F006", 'the config of a server has no key "colour"'),
-        *(
-            ({key: {}}, "F010", f'"{key}" is not supported by this version of mcptest')
-            for key in PLANNED_KEYS
+        (
+            {"url": "ftp://x"},
+            "F009",
+            '"url" is no URL of a server: it must begin with http:// or https://',
+        ),
+        ({"url": 5}, "F008", '"url" must be text and is a number'),
+        (
+            {"url": "http://x", "transport": "udp"},
+            "F008",
+            '"transport" must be one of auto, streamable-http, sse',
+        ),
+        (
+            {"url": "http://x", "headers": {"Host": "y"}},
+            "F003",
+            "the header Host is set by mcptest itself",
+        ),
+        ({"url": "http://x", "headers": {"A b": "y"}}, "F009", "'A b' is no name of a header"),
+        ({"url": "http://x", "headers": {"A": "ü"}}, "F009", "a header holds visible ASCII only"),
+        (
+            {"url": "http://x", "auth": {}},
+            "F007",
+            '"auth" needs either "bearerTokenEnv" or "clientCredentials"',
+        ),
+        (
+            {"url": "http://x", "auth": {"bearerTokenEnv": "NOT_SET"}},
+            "F016",
+            "the environment variable 'NOT_SET' is not set",
+        ),
+        (
+            {
+                "url": "http://x",
+                "headers": {"authorization": "y"},
+                "auth": {"bearerTokenEnv": "TOKEN"},
+            },
+            "F003",
+            '"auth" and the header "Authorization" both say who we are; give one of them',
         ),
     ],
 )

@@ -55,6 +55,12 @@ FULL: dict[str, Any] = {
             "isolation": "run",
             "max_line_bytes": 1000,
             "client": {"roots": ["file:///x"], "sampling": "s", "elicitation": "decline"},
+            "url": "http://x",
+            "headers": {"A": "1", "B": {"from_env": "E", "default": "d"}},
+            "auth": {"bearer_token_env": "S"},
+            "ca_file": "a.pem",
+            "insecure_tls": False,
+            "transport": "auto",
         }
     },
     "variables": {
@@ -170,7 +176,7 @@ VALUES: list[Any] = [
 ]
 # Places where any value is one that may be meant.
 FREE = {("variables", "v"), ("variables", "w"), ("variables", "s")}
-FREE_KEYS = {"args", "contains", "exact", "env", "sampling"}
+FREE_KEYS = {"args", "contains", "exact", "env", "headers", "sampling"}
 
 
 def places(value: Any, path: Path = ()) -> Iterator[Path]:
@@ -261,7 +267,7 @@ def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Pat
         return
     is_read = read(changed(path, {**right, "unheard_of": "x"}))
     # These are names that the author gives.
-    own = path[-1:] in (("variables",), ("env",), ("args",))
+    own = path[-1:] in (("variables",), ("env",), ("args",), ("headers",))
     assert is_read == own
 
 

@@ -206,7 +206,8 @@ def test_a_suite_needs_servers_with_names_and_commands(
         (
             "command: [x], protocol_version: '2020-01-01'",
             "F008",
-            '"protocol_version" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25',
+            '"protocol_version" must be one of 2024-11-05, 2025-03-26, 2025-06-18, 2025-11-25, '
+            "2026-07-28",
         ),
         ("command: [x], isolation: all", "F008", '"isolation" must be one of run, file, test'),
         (
@@ -215,13 +216,17 @@ def test_a_suite_needs_servers_with_names_and_commands(
             '"max_line_bytes" must be from 1 to 2,147,483,648',
         ),
         ("command: [x], client: 5", "F008", '"client" must be a mapping and is a number'),
-        ("url: 'http://x'", "F010", '"url" is not supported by this version of mcptest'),
+        ("url: 'http://'", "F009", '"url" is no URL of a server: it names no host'),
         (
             "command: [x], headers: {}",
-            "F010",
-            '"headers" is not supported by this version of mcptest',
+            "F003",
+            '"headers" is for a server on HTTP, and there is no "url"',
         ),
-        ("command: [x], auth: {}", "F010", '"auth" is not supported by this version of mcptest'),
+        (
+            "url: 'http://x', auth: {}",
+            "F007",
+            '"auth" needs either "bearer_token_env" or "client_credentials"',
+        ),
         ("command: [x], port: 5", "F006", 'a server has no key "port"'),
     ],
 )

@@ -164,8 +164,6 @@ def test_two_keys_that_become_one_are_an_error() -> None:
             "F020",
             "'a' is set further down; a value is known only below the place",
         ),
-        ("{a: {§from_env: NOPE}}", "F016", "the environment variable 'NOPE' is not set"),
-        ("{a: {§secret_env: NOPE}}", "F016", "the environment variable 'NOPE' is not set"),
         ("{a: {from_env: §5}}", "F008", '"from_env" must be text and is a number'),
         ("{a: {from_env: §''}}", "F009", '"from_env" is empty'),
         ("{a: {from_env: SET, default: §5}}", "F008", '"default" must be text and is a number'),
@@ -202,7 +200,6 @@ def test_a_variable_that_is_wrong_is_told(variables: str, code: str, message: st
     [found] = refusals(text.replace("§", ""), None, SET="value")
     place = (before.count("\n") + 1, len(before) - before.rfind("\n"))
     assert ((found.code, found.message), (found.line, found.column)) == ((code, message), place)
-    assert (found.help == "export NOPE=… before the run") == (code == "F016")
 
 
 @pytest.mark.parametrize(
@@ -343,7 +340,6 @@ def test_what_a_server_sent_never_chooses_what_is_checked(expect: str) -> None:
         "{schema: {const: '${id}'}}",
         "{partial: {a: '${id}'}}",
         "{one-of: ['${id}']}",
-        "{regex: '^${id}$'}",
         "{gt: '${n}'}",
     ],
 )
@@ -361,7 +357,6 @@ def test_what_a_server_sent_may_be_compared_with(matcher: str) -> None:
             'the matcher "gt" takes a number, not text',
         ),
         ("tool: '${id}'", {"id": 5}, '"tool" must be text and is a number'),
-        ("tool: b, max_duration_ms: '${n}'", {"n": -1}, '"max_duration_ms" must be from 0.001'),
         ("tool: b, args: {a: 1, '${id}': 2}", {"id": "a"}, 'the key "a" would stand there twice'),
     ],
 )

@@ -14,6 +14,7 @@ from mcptest.matching.registry import BadExpressionError, ParameterError
 from mcptest.matching.snapshot_matcher import MAX_CHARS, MAX_NODES, snapshot_pattern
 
 if TYPE_CHECKING:
+    from mcptest.core.paths import Trail
     from mcptest.core.snapshots import SnapshotMode
     from mcptest.matching.patterns import Pattern
 
@@ -33,7 +34,7 @@ class Book:
         self.seen: list[tuple[str, object, bool]] = []
         self._secret = secret
 
-    def declare(self, key: str) -> None:
+    def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
         self.declared.append(key)
 
     def redacted(self, value: object) -> object:

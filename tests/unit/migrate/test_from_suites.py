@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,7 +16,8 @@ from migrating import (
 )
 
 from mcptest.formats.document import read_document
-from mcptest.migrate.conductor_writing import write_conductor
+from mcptest.migrate.cases_writing import CasesText
+from mcptest.migrate.conductor_writing import ConductorText, write_conductor
 
 HEAD = "servers: {s: {command: [run]}}\n"
 
@@ -174,9 +176,11 @@ def test_messages_are_noted_and_lost() -> None:
         HEAD + "tools: [{name: n, tool: t, expect: "
         "[{target: result, matcher: {type: object}, message: it is there}]}]\n"
     )
-    assert [(each.reason, each.is_loss) for each in found.remarks] == [
-        ("its message 'it is there' has no place here", False)
-    ]
+    message, _ = found.remarks
+    assert (message.reason, message.is_loss) == (
+        "its message 'it is there' has no place here",
+        False,
+    )
 
 
 @pytest.mark.parametrize(
@@ -240,7 +244,8 @@ def test_a_test_that_the_reader_of_conductor_files_refuses_is_left_behind() -> N
         return "it is odd" if "it: b" in text else mistake_in_conductor(text)
 
     found = write_conductor("d", SERVER, drafts, lambda file: setting(), check)
-    assert [(each.what, each.reason) for each in found.remarks] == [("b", "it is odd")]
+    losses = [(each.what, each.reason) for each in found.remarks if each.is_loss]
+    assert losses == [("b", "it is odd")]
     assert (found.carried, "it: b" in found.text) == (1, False)
 
 
@@ -255,7 +260,7 @@ def test_an_entry_becomes_a_case_with_a_request_and_its_answer() -> None:
         "prompts:\n"
         "  - {name: b, prompt: p, expect: [{target: result, matcher: {exact: {a: []}}}]}\n"
     )
-    assert found.remarks == ()
+    assert [each for each in found.remarks if each.is_loss] == []
     assert found.text == (
         "_server:\n  name: s\n  command: run\n  args: []\n"
         "---\n"
@@ -299,4 +304,29 @@ def test_steps_become_turns_of_one_case() -> None:
 )
 def test_what_no_contract_has_is_left_behind(entry: str, reason: str) -> None:
     found = cases_from(HEAD + f"tools: [{{name: n, tool: t, {entry}}}]\n")
-    assert [each.reason for each in found.remarks] == [reason]
+    assert [each.reason for each in found.remarks if each.is_loss] == [reason]
+
+
+# What only a suite does
+
+
+@pytest.mark.parametrize("become", [conductor_from, cases_from])
+def test_that_tools_are_no_longer_held_to_their_schemas_is_noted_once(
+    become: Callable[[str], ConductorText | CasesText],
+) -> None:
+    found = become(HEAD + "tools: [{name: a, tool: t}, {name: b, tool: t}]\n")
+    (note,) = found.remarks
+    assert (note.file, note.line, note.what, note.is_loss) == ("mcptest.yaml", 0, "", False)
+    assert note.reason == (
+        "structured output is no longer held against the schema of its tool, "
+        "which only a suite does without being asked"
+    )
+
+
+@pytest.mark.parametrize("become", [conductor_from, cases_from])
+def test_where_no_call_of_a_tool_is_carried_over_no_schema_is_lost(
+    become: Callable[[str], ConductorText | CasesText],
+) -> None:
+    assert become(HEAD + "prompts: [{name: a, prompt: p}]\n").remarks == ()
+    found = become(HEAD + "tools: [{name: a, tool: t, max_response_tokens: 5}]\n")
+    assert [each.is_loss for each in found.remarks] == [True]

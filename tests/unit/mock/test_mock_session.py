@@ -123,7 +123,7 @@ def test_ping_is_answered_and_so_is_discover() -> None:
     stage = contract(ADD)
     assert stage.result("ping") == {}
     found = stage.result("server/discover")
-    assert found["supportedVersions"] == list(HANDSHAKE_REVISIONS)
+    assert found["supportedVersions"] == ["2026-07-28"]
     assert found["capabilities"] == {"tools": {}}
 
 

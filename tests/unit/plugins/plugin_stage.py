@@ -29,9 +29,11 @@ def command_for(mode: str = "good", *arguments: str) -> list[str]:
 
 @contextlib.contextmanager
 def hosting(mode: str = "good", **options: Any) -> Iterator[PluginHost]:
-    """A host of the bad plugin in this mode, which waits long unless told otherwise."""
+    """A host of the bad plugin in this mode, which waits long and counts from 1 unless told
+    otherwise."""
     with left_clean():
-        host = PluginHost(command_for(mode), **({"call_timeout": LONG_S} | options))
+        usual = {"call_timeout": LONG_S, "first_id": 1}
+        host = PluginHost(command_for(mode), **(usual | options))
         try:
             yield host
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -35,6 +36,9 @@ def test_every_failure_is_a_host_error(kind: type[Exception]) -> None:
 
 # Lines that are no answer
 
+NOT_OF_THE_CALL = "its id is not that of the call"
+NEVER_ASKED = ": it answers what was never asked"
+
 
 def test_a_line_that_is_no_json_is_told_as_it_came_and_the_next_call_works() -> None:
     with hosting() as host:
@@ -46,6 +50,35 @@ def test_a_line_that_is_no_json_is_told_as_it_came_and_the_next_call_works() -> 
             "its line is no JSON: it does not begin like JSON: geo: looking it up \\u001b[1m"
         )
         assert host.call("pid").result == pid
+
+
+@pytest.mark.parametrize("id", [1, 0, 2])
+def test_an_answer_to_the_first_call_from_before_it_was_asked_is_refused(
+    id: int, tmp_path: Path
+) -> None:
+    eager = tmp_path / "eager.py"
+    said = f'{{"id": {id}, "result": {{"pass": true}}}}'
+    eager.write_text(f"import sys\nprint({said!r}, flush=True)\nsys.stdin.read()", encoding="utf-8")
+    with left_clean(), PluginHost([sys.executable, "-S", "-E", str(eager)], LONG_S) as host:
+        with pytest.raises(InvalidResponse) as caught:
+            host.call("near")
+        assert caught.value.line == said
+
+
+def test_nobody_can_foresee_the_id_of_the_first_call() -> None:
+    firsts = set()
+    for _ in range(3):
+        with hosting(first_id=None) as host:
+            firsts.add(host.call("null").id)
+    assert len(firsts) == 3
+
+
+def test_a_later_call_is_not_said_to_be_the_first() -> None:
+    with hosting() as host:
+        host.call("null")
+        with pytest.raises(InvalidResponse) as caught:
+            host.call("other_id")
+        assert caught.value.reason == f"{NOT_OF_THE_CALL}, 2"
 
 
 def test_bytes_that_are_no_utf8_are_no_json() -> None:
@@ -62,8 +95,8 @@ def test_bytes_that_are_no_utf8_are_no_json() -> None:
         ("both", 'it has both of "result" and "error"', '"result": 1, "error": {'),
         ("neither", 'it has neither of "result" and "error"', '{"id": 1}'),
         ("array", "it is no object", "[]"),
-        ("other_id", "its id is not that of the call, 1", '{"id": 999, "result": "stray"}'),
-        ("id_as_text", "its id is not that of the call, 1", '{"id": "1", "result": 1}'),
+        ("other_id", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": 999, "result": "stray"}'),
+        ("id_as_text", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": "1", "result": 1}'),
     ],
 )
 def test_json_that_is_no_answer_is_told_as_it_came_and_the_next_call_works(

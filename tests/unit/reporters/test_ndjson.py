@@ -30,7 +30,7 @@ def test_each_event_leaves_as_a_line_before_the_next_one_comes() -> None:
     ]
 
 
-def test_a_test_has_the_members_it_has_in_the_json_report_and_its_file() -> None:
+def test_a_test_has_the_members_it_has_in_the_json_report_its_file_and_its_server() -> None:
     lines: list[str] = []
     said = LogLine(at_s=0.0, direction="sent", text="{}")
     run = run_of(FAILED.but(log=(said,)))
@@ -39,7 +39,8 @@ def test_a_test_has_the_members_it_has_in_the_json_report_and_its_file() -> None
         reporter(event)
         whole(event)
     (test,) = json.loads(whole.render())["suites"][0]["tests"]
-    wanted = {"event": "test_finished", "file": "tests/files.test.mcp.yml", **test}
+    origin = {"file": "tests/files.test.mcp.yml", "server": "Files"}
+    wanted = {"event": "test_finished", **origin, **test}
     assert json.loads(lines[3]) == wanted
 
 

@@ -6,17 +6,25 @@ import pytest
 
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
+from mcptest.core.measured_gates import quantile
 from mcptest.core.outcome import CaseResult, Summary
 from mcptest.core.plan import Case, Gates, ServerSpec, Suite
-from mcptest.runner.gates import GateWatch, quantile
+from mcptest.runner.gates import GateWatch
+
+HOME = "mcptest.yaml"
 
 
 def suite(
-    gates: Gates | None, file: str = "mcptest.yaml", server: str = "a", skip: str | None = None
+    gates: Gates | None,
+    file: str = HOME,
+    server: str = "a",
+    skip: str | None = None,
+    home: str = "",
 ) -> tuple[Suite, ServerSpec]:
     spec = ServerSpec(name=server, command=("x",))
     cases = (Case(name="n", line=1, skip=skip),)
-    return Suite(name="s", file=file, format="suite", cases=cases, gates=gates), spec
+    home = home or file
+    return Suite(name="s", file=file, format="suite", cases=cases, gates=gates, home=home), spec
 
 
 def offer(name: str, calls: int, kind: str = "tool") -> CoveredOffer:
@@ -25,26 +33,30 @@ def offer(name: str, calls: int, kind: str = "tool") -> CoveredOffer:
 
 
 def coverage(
-    server: str = "a", used: int = 1, unused: int = 0, kind: str = "tool"
+    server: str = "a", used: int = 1, unused: int = 0, kind: str = "tool", home: str = HOME
 ) -> ServerCoverage:
     offers = [offer(f"{kind}{n}", 1, kind) for n in range(used)]
     offers += [offer(f"{kind}{used + n}", 0, kind) for n in range(unused)]
-    return ServerCoverage(server=server, offers=tuple(offers))
+    return ServerCoverage(server=server, offers=tuple(offers), home=home)
 
 
-def finished(*servers: ServerCoverage) -> RunFinished:
-    return RunFinished(summary=Summary(passed=1), duration_s=1.0, coverage=servers)
+DONE = RunFinished(summary=Summary(passed=1), duration_s=1.0)
+
+
+def told(watch: GateWatch, *servers: ServerCoverage) -> list[str]:
+    """What is said at the end of gates that were missed."""
+    return list(watch.asked(DONE, servers).missed_gates)
 
 
 def missed(
     gates: Gates,
     *servers: ServerCoverage,
     took_ms: tuple[float, ...] = (),
-    file: str = "mcptest.yaml",
+    file: str = HOME,
 ) -> list[str]:
     watch = GateWatch([suite(gates)])
     hear(watch, file, *took_ms)
-    return list(watch.missed(finished(*servers)))
+    return told(watch, *servers)
 
 
 def hear(watch: GateWatch, file: str, *took_ms: float) -> None:
@@ -95,6 +107,7 @@ def test_each_kind_is_counted_by_itself_and_resources_with_their_templates(
 ) -> None:
     server = ServerCoverage(
         server="a",
+        home=HOME,
         offers=(
             offer("t1", 1),
             offer("t2", 3),
@@ -117,26 +130,47 @@ def test_a_kind_that_nobody_offers_is_not_covered() -> None:
 def test_a_server_that_cannot_say_what_it_offers_misses_the_gate_whatever_others_say() -> None:
     gates = Gates(coverage={"tools": 10.0})
     watch = GateWatch([suite(gates), suite(gates, server="b")])
-    assert list(watch.missed(finished(coverage("a", 5)))) == [
+    assert told(watch, coverage("a", 5)) == [
         "coverage of tools is not known: b could not say what there is"
     ]
-    assert list(watch.missed(finished(coverage("a", 5), coverage("b", 1)))) == []
+    assert told(watch, coverage("a", 5), coverage("b", 1)) == []
 
 
-def test_a_server_whose_tests_are_all_left_out_is_not_asked() -> None:
-    gates = Gates(coverage={"tools": 10.0})
+def test_a_server_whose_tests_are_all_skipped_misses_the_gate_unless_its_offers_are_known() -> None:
+    gates = Gates(coverage={"tools": 50.0})
     watch = GateWatch([suite(gates), suite(gates, server="b", skip="not yet")])
-    assert list(watch.missed(finished(coverage("a", 5)))) == []
+    assert told(watch, coverage("a", 5)) == [
+        "coverage of tools is not known: b could not be asked, for all of its tests are skipped"
+    ]
+    assert told(watch, coverage("a", 5), coverage("b", 0, 5)) == []
+    [found] = told(watch, coverage("a", 4), coverage("b", 0, 5))
+    assert found.startswith("coverage of tools is 44.4 %, and the suite asks for 50 %")
+
+
+def test_a_server_of_which_only_some_tests_are_skipped_is_as_any_other() -> None:
+    gates = Gates(coverage={"tools": 50.0})
+    watch = GateWatch([suite(gates), suite(gates, "part.yaml", skip="not yet", home=HOME)])
+    assert told(watch, coverage("a", 5)) == []
+
+
+def test_servers_of_one_name_in_two_suites_are_told_apart() -> None:
+    gates = Gates(coverage={"tools": 100.0})
+    watch = GateWatch([suite(gates, "a.yaml", "s"), suite(gates, "b.yaml", "s")])
+    one, other = coverage("s", 1, 1, home="a.yaml"), coverage("s", 2, 0, home="b.yaml")
+    assert told(watch, one, other) == [
+        "a.yaml: coverage of tools is 50.0 %, and the suite asks for 100 %; unused: tool1"
+    ]
+    assert told(watch, one.but(offers=other.offers), other) == []
 
 
 def test_only_the_servers_of_the_suite_count() -> None:
     gates = Gates(coverage={"tools": 100.0})
     watch = GateWatch([suite(gates), suite(None, "other.yaml", "b")])
-    assert list(watch.missed(finished(coverage("a", 2), coverage("b", 0, 5)))) == []
+    assert told(watch, coverage("a", 2), coverage("b", 0, 5, home="other.yaml")) == []
 
 
 def test_names_from_a_server_are_made_visible() -> None:
-    server = ServerCoverage(server="a", offers=(offer("\x1b[31mred", 0),))
+    server = ServerCoverage(server="a", offers=(offer("\x1b[31mred", 0),), home=HOME)
     [found] = missed(Gates(coverage={"tools": 1.0}), server)
     assert "\x1b" not in found
 
@@ -184,10 +218,10 @@ def test_all_gates_that_are_missed_are_told() -> None:
 
 def test_a_suite_and_what_it_imports_are_measured_together_and_told_once() -> None:
     gates = Gates(coverage={"tools": 100.0}, performance={"mean_ms": 3.0})
-    watch = GateWatch([suite(gates), suite(gates, "part.yaml", "b")])
+    watch = GateWatch([suite(gates), suite(gates, "part.yaml", "b", home=HOME)])
     hear(watch, "mcptest.yaml", 1.0)
     hear(watch, "part.yaml", 6.0)
-    found = list(watch.missed(finished(coverage("a", 1, 1), coverage("b", 1, 0))))
+    found = told(watch, coverage("a", 1, 1), coverage("b", 1, 0))
     assert found == [
         "coverage of tools is 66.6 %, and the suite asks for 100 %; unused: tool1",
         "mean_ms is 3.500 ms over 2 calls, and the suite asks for 3 ms",
@@ -199,9 +233,54 @@ def test_two_suites_with_gates_of_their_own_are_measured_apart() -> None:
     watch = GateWatch([suite(strict, "a.yaml"), suite(mild, "b.yaml")])
     hear(watch, "b.yaml", 5.0)
     hear(watch, "a.yaml", 0.5)
-    assert list(watch.missed(finished())) == []
+    assert told(watch) == []
     hear(watch, "a.yaml", 5.0)
-    assert len(list(watch.missed(finished()))) == 1
+    assert len(told(watch)) == 1
+
+
+def test_a_file_that_two_suites_import_is_timed_for_each_of_them() -> None:
+    gates = Gates(performance={"max_ms": 3.0})
+    watch = GateWatch(
+        [suite(gates, "part.yaml", home="a.yaml"), suite(gates, "part.yaml", home="b.yaml")]
+    )
+    hear(watch, "part.yaml", 1.0)
+    hear(watch, "part.yaml", 5.0)
+    assert told(watch) == ["b.yaml: max_ms is 5.000 ms over 1 call, and the suite asks for 3 ms"]
+
+
+# Runs that have a part of the tests only
+
+STRICT = Gates(coverage={"tools": 100.0})
+
+
+def test_a_shard_asks_the_gates_of_suites_that_it_has_the_whole_of() -> None:
+    watch = GateWatch([suite(STRICT)], {HOME: (HOME,)})
+    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    assert (len(ended.missed_gates), ended.findings, ended.unasked_gates) == (1, (), ())
+
+
+def test_a_shard_with_a_part_of_a_suite_says_so_and_keeps_what_it_measured() -> None:
+    watch = GateWatch([suite(STRICT)], {HOME: (HOME, "part.yaml")})
+    hear(watch, HOME, 2.0)
+    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    assert ended.missed_gates == ()
+    [finding] = ended.findings
+    assert finding.kind == "gates_not_asked"
+    assert "mcptest report merge" in finding.message
+    [gates] = ended.unasked_gates
+    assert (gates.home, gates.missing, gates.took_ms) == (HOME, ("part.yaml",), (2.0,))
+
+
+def test_where_a_filter_left_tests_out_it_is_said_that_no_gate_was_asked() -> None:
+    watch = GateWatch([suite(STRICT)], {HOME: (HOME,)}, is_filtered=True)
+    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    assert (ended.missed_gates, ended.unasked_gates) == ((), ())
+    assert [finding.kind for finding in ended.findings] == ["gates_not_asked"]
+
+
+def test_a_run_that_stopped_early_misses_no_gate() -> None:
+    watch = GateWatch([suite(STRICT)])
+    assert watch.asked(DONE.but(bailed=True), []) == DONE.but(bailed=True)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,12 +15,14 @@ from mcptest.runner.findings import Findings
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.outputs import Outputs
 from mcptest.runner.server import Server
+from mcptest.runner.tool_list import MAX_PAGES
 from mcptest.wire.alone import NoGuardian
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
 
 SUM = {"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]}
 NO_VALIDATOR_NEEDED = {**SUM, "description": "only what nearly every schema is made of"}
+UNCHECKED = "answers of tools are not held against their outputSchema:"
 NEEDS_VALIDATOR = {**SUM, "minProperties": 1}
 
 
@@ -30,15 +33,18 @@ class FakeServer:
         self.spec = ServerSpec(name=name, command=("x",), **spec)
         self.findings = Findings(name)
         self.is_usable = True
+        self.connection = SimpleNamespace(inbox=SimpleNamespace(tool_changes=0))
         # A schema that refers to something is tried in a process of its own.
         self.launcher = Launcher(guardian=cast(Guardian, NoGuardian()), interrupts=Interrupts())
         self._pages = pages
         self.capabilities: object = {"tools": {}}
         self.asked: list[tuple[str, object]] = []
+        self.ids: set[str] = set()
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         message = json.loads(step.line)
         self.asked.append((message["method"], message["params"]))
+        self.ids.add(message["id"])
         page = self._pages[min(len(self.asked), len(self._pages)) - 1]
         if isinstance(page, Fault):
             self.is_usable = page.kind != "exited_during_call"
@@ -62,6 +68,10 @@ def judged(
     server: FakeServer, reply: Reply, name: str = "add", outputs: Outputs | None = None
 ) -> tuple[Mismatch, ...]:
     return (outputs or Outputs()).judge(cast(Server, server), name, reply)
+
+
+def told(server: FakeServer) -> list[tuple[str, str]]:
+    return [(finding.kind, finding.message) for finding in server.findings]
 
 
 # Outputs
@@ -212,7 +222,7 @@ def test_a_server_that_ends_over_the_question_is_asked_again_in_its_next_process
     outputs = Outputs()
     gone = FakeServer(Fault(kind="exited_during_call", message="gone"))
     assert judged(gone, came(), "add", outputs) == ()
-    assert [(each.kind, each.message) for each in gone.findings] == [("unclean_end", "gone")]
+    assert told(gone) == [("unclean_end", "gone"), ("unchecked_output", f"{UNCHECKED} gone")]
     assert len(judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)) == 1
 
 
@@ -224,25 +234,109 @@ def test_a_server_that_does_not_say_that_it_has_tools_is_not_asked(capabilities:
 
 
 @pytest.mark.parametrize(
-    ("kind", "told"), [("malformed_line", ["malformed_line"]), ("timeout", [])]
+    ("kind", "kinds"),
+    [("malformed_line", ["malformed_line", "unchecked_output"]), ("timeout", ["unchecked_output"])],
 )
 def test_what_a_server_does_wrong_while_it_is_asked_is_a_finding(
-    kind: str, told: list[str]
+    kind: str, kinds: list[str]
 ) -> None:
     server = FakeServer(Fault(kind=kind, message="that was no JSON"))
     assert judged(server, came()) == ()
-    assert [finding.kind for finding in server.findings] == told
+    assert [finding.kind for finding in server.findings] == kinds
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "why"),
     [
-        {"error": {"code": -32601, "message": "no"}},
-        {"result": None},
-        {"result": {"tools": "none"}},
-        {"result": {"tools": [5, {}, {"name": 5}, None]}},
-        page(nextCursor="again"),
+        (
+            {"error": {"code": -32601, "message": "n\x1bo"}},
+            'tools/list was answered with an error: {"code":-32601,"message":"n\\u001bo"}',
+        ),
+        ({"result": None}, "the answer to tools/list has no array of tools"),
+        ({"result": {"tools": "none"}}, "the answer to tools/list has no array of tools"),
+        (page(nextCursor="again"), "tools/list goes in a circle: a nextCursor came twice"),
+        (page(nextCursor=5), "the nextCursor of tools/list is no text: 5"),
     ],
 )
-def test_a_server_that_cannot_say_what_its_tools_are_has_no_schemas(answer: object) -> None:
-    assert judged(FakeServer(answer), came()) == ()
+def test_an_answer_that_could_not_be_checked_is_a_finding_that_says_why(
+    answer: object, why: str
+) -> None:
+    server, outputs = FakeServer(answer), Outputs()
+    for _ in range(2):
+        assert judged(server, came(), "add", outputs) == ()
+    [found] = server.findings
+    assert (found.kind, found.server, found.count) == ("unchecked_output", "a", 2)
+    assert found.message == f"{UNCHECKED} {why}"
+
+
+def test_a_list_that_never_ends_is_read_to_a_bound() -> None:
+    server = FakeServer(*(page(nextCursor=str(number)) for number in range(2 * MAX_PAGES)))
+    assert judged(server, came()) == ()
+    assert len(server.asked) == MAX_PAGES
+    assert told(server) == [
+        ("unchecked_output", f"{UNCHECKED} tools/list does not end: {MAX_PAGES} pages were read")
+    ]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [came(isError=True), Reply(message={"id": 1, "error": {"code": 1}}, elapsed_s=0.1, stderr="")],
+)
+def test_an_answer_that_needs_no_check_is_not_told_of(reply: Reply) -> None:
+    server = FakeServer({"error": {"code": -32601, "message": "no"}})
+    assert judged(server, reply) == ()
+    assert told(server) == []
+
+
+def test_a_tool_that_was_read_is_checked_although_the_list_breaks_off() -> None:
+    server = FakeServer(page(tool(outputSchema=SUM), nextCursor="two"), {"error": {"code": 1}})
+    assert len(judged(server, came())) == 1
+    assert told(server) == []
+
+
+@pytest.mark.parametrize(
+    "answer", [{"result": {"tools": [5, {}, {"name": 5}, None]}}, page(nextCursor=None)]
+)
+def test_a_list_without_names_has_no_schemas(answer: object) -> None:
+    server = FakeServer(answer)
+    assert judged(server, came()) == ()
+    assert told(server) == []
+
+
+# Lists that say two things
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_tool_that_is_listed_twice_is_held_against_both_schemas(first: bool) -> None:
+    both = [tool(outputSchema=SUM), tool()]
+    server = FakeServer(page(*(both if first else reversed(both))))
+    assert len(judged(server, came(structuredContent={"sum": "five"}))) == 1
+    why = "with other schemas each time; what it answers is held against all of them"
+    assert told(server) == [("listed_twice", f"the tool add is listed twice, {why}")]
+
+
+def test_a_tool_that_is_listed_twice_in_the_same_way_is_no_matter_of_outputs() -> None:
+    server = FakeServer(page(tool(outputSchema=SUM), tool(outputSchema=SUM)))
+    assert len(judged(server, came())) == 1
+    assert told(server) == []
+
+
+def test_a_list_that_has_changed_is_read_again() -> None:
+    server, outputs = FakeServer(page(tool()), page(tool(outputSchema=SUM))), Outputs()
+    assert judged(server, came(), "add", outputs) == ()
+    server.connection.inbox.tool_changes = 1
+    for _ in range(2):
+        assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(server.asked) == 2
+    # The next process has not changed its list yet, so it is asked for it.
+    fresh = FakeServer(page(tool()))
+    assert judged(fresh, came(), "add", outputs) == ()
+    assert len(fresh.asked) == 1
+
+
+def test_no_two_requests_for_a_list_have_the_same_id() -> None:
+    server, outputs = FakeServer(page(tool())), Outputs()
+    for changes in range(3):
+        server.connection.inbox.tool_changes = changes
+        judged(server, came(), "add", outputs)
+    assert len(server.ids) == 3

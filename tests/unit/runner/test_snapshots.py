@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.cli.failure import failure_kind, in_words, status_of_kind
-from mcptest.core.errors import FormatError, RefusedError, UsageError
+from mcptest.core.errors import FormatError, RefusedError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redactor
@@ -51,7 +51,16 @@ def look(snapshots: Snapshots, suite: str, **values: object) -> list[bool]:
 
 
 def ended(snapshots: Snapshots, *, is_complete: bool = True) -> SnapshotReport:
-    return snapshots.finish(snapshots.taken(), is_complete)
+    report, problems = snapshots.finish(snapshots.taken(), is_complete)
+    assert problems == ()
+    return report
+
+
+def in_vain(snapshots: Snapshots) -> tuple[SnapshotReport, str]:
+    """What is said of a run whose snapshots cannot be kept, for one reason."""
+    report, (problem,) = snapshots.finish(snapshots.taken(), is_complete=True)
+    assert problem.kind == "snapshots_not_written"
+    return report, problem.message
 
 
 # The modes
@@ -200,8 +209,29 @@ def test_a_place_that_cannot_be_written_to_is_told_of(suite: str, tmp_path: Path
     (tmp_path / "__snapshots__").write_text("in the way", encoding="utf-8")
     snapshots = Snapshots("write_new")
     look(snapshots, suite, a=1)
-    with pytest.raises(UsageError, match=r"cannot write .*mcptest\.yaml\.snap\.yaml: "):
-        ended(snapshots)
+    report, problem = in_vain(snapshots)
+    assert report == SnapshotReport(unwritten={suite: ("a",)})
+    assert problem == f"cannot write {snapshot_path(suite)}: File exists"
+
+
+def test_a_file_that_turned_into_a_folder_meanwhile_is_told_of(suite: str) -> None:
+    snapshots = Snapshots("write_new")
+    look(snapshots, suite, a=1)
+    os.makedirs(snapshot_path(suite))
+    report, problem = in_vain(snapshots)
+    assert report == SnapshotReport(unwritten={suite: ("a",)})
+    assert problem.startswith(f"cannot keep the snapshots of {suite}: ")
+
+
+def test_what_cannot_be_written_keeps_no_other_file_from_being_written(tmp_path: Path) -> None:
+    bad, good = str(tmp_path / "a.yaml"), str(tmp_path / "b.yaml")
+    snapshots = Snapshots("write_new")
+    look(snapshots, bad, x=1)
+    look(snapshots, good, x=2)
+    os.makedirs(snapshot_path(bad))
+    report, _ = in_vain(snapshots)
+    assert report == SnapshotReport(written={good: ("x",)}, unwritten={bad: ("x",)})
+    assert kept(good) == {"x": 2}
 
 
 def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(suite: str) -> None:
@@ -209,9 +239,9 @@ def test_more_than_a_file_can_hold_is_refused_and_the_old_file_stays(suite: str)
     snapshots = Snapshots("update")
     book = snapshots.book(suite)
     book.saw("b", [[0] * 1000 for _ in range(1001)], is_same=False)
-    with pytest.raises(UsageError, match="cannot keep the snapshots of") as caught:
-        ended(snapshots)
-    assert caught.value.help
+    _, problem = in_vain(snapshots)
+    assert problem.startswith("cannot keep the snapshots of ")
+    assert "take snapshots of smaller parts" in problem
     assert kept(suite) == {"a": 1}
 
 
@@ -303,8 +333,8 @@ def test_what_several_processes_saw_becomes_one_file_each(tmp_path: Path) -> Non
         look(worker, suite, x=value)
         sent.append(pickle.dumps(worker.taken()))
     taken = [each for raw in sent for each in pickle.loads(raw)]
-    report = parent.finish(taken, is_complete=True)
-    assert report == SnapshotReport(written={first: ("x",), second: ("x",)})
+    report, problems = parent.finish(taken, is_complete=True)
+    assert (report, problems) == (SnapshotReport(written={first: ("x",), second: ("x",)}), ())
     assert (kept(first), kept(second)) == ({"x": 1}, {"x": "\ud800"})
 
 

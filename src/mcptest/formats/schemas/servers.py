@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from mcptest.core.plan import ISOLATIONS, Limits
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
+from mcptest.core.revisions import REVISIONS
 from mcptest.formats.conductor_config import _REQUIRED
 from mcptest.formats.conductor_config import KEYS as CONFIG_KEYS
 from mcptest.formats.plugin_imports import _KEYS as PLUGIN_KEYS
 from mcptest.formats.plugin_imports import PLUGIN_NAME
 from mcptest.formats.schemas.client import client
+from mcptest.formats.schemas.http_servers import command_or_url, http_members
 from mcptest.formats.schemas.shape import closed, said, words
 from mcptest.formats.schemas.values import (
     FLAG,
@@ -21,6 +22,7 @@ from mcptest.formats.schemas.values import (
     told,
     whole_number,
 )
+from mcptest.formats.server_http import camel_case
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_variables import SOURCE_KEYS
 
@@ -54,7 +56,7 @@ _CONFIG_VALUE = r"^(?:[^$\u0000]|\$(?!\{)|\$\{[^}\u0000]*\})*$"
 
 def suite_server() -> Schema:
     """One server of a suite; `${name}` may stand anywhere in it."""
-    version = words(HANDSHAKE_REVISIONS)
+    version = words(tuple(REVISIONS))
     members = {
         "command": said(
             "The program and its arguments; no shell is involved.",
@@ -71,8 +73,9 @@ def suite_server() -> Schema:
         "isolation": said(_ISOLATION, filled_text(words(ISOLATIONS))),
         "max_line_bytes": said(_LINE, filled_value(whole_number(1, _MOST_LINE_BYTES))),
         "client": client(is_filled=True),
+        **http_members(str, header={**source(), "type": ["string", "object"]}, is_filled=True),
     }
-    return closed(SERVER_KEYS, members, ("command",))
+    return {**closed(SERVER_KEYS, members), **command_or_url(("command",), str)}
 
 
 def config_server(also: dict[str, Schema], required: Sequence[str] = _REQUIRED) -> Schema:
@@ -95,13 +98,23 @@ def config_server(also: dict[str, Schema], required: Sequence[str] = _REQUIRED) 
         "startupTimeout": duration(_STARTUP, "20s"),
         "readyPattern": said(_READY, TEXT, "listening on"),
         "timeout": duration(_TIMEOUT),
-        "protocolVersion": said(_VERSION, words(HANDSHAKE_REVISIONS)),
+        "protocolVersion": said(_VERSION, words(tuple(REVISIONS))),
         "isolation": said(_ISOLATION, words(ISOLATIONS)),
         "maxLineBytes": said(_LINE, whole_number(1, _MOST_LINE_BYTES)),
         "client": client(is_filled=False),
         "strictInvariants": said("true: a broken rule about whole sessions fails the run.", FLAG),
+        **http_members(
+            camel_case,
+            header={"type": "string", "pattern": _CONFIG_VALUE, **_CLOSED},
+            is_filled=False,
+        ),
     }
-    return closed((*CONFIG_KEYS, *also), {**members, **also}, required)
+    always = [key for key in required if key not in ("command", "args")]
+    started = [key for key in required if key in ("command", "args")]
+    return {
+        **closed((*CONFIG_KEYS, *also), {**members, **also}, always),
+        **command_or_url(started, camel_case),
+    }
 
 
 def plugins() -> Schema:

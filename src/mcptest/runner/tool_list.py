@@ -1,0 +1,110 @@
+"""Read the list of a server's tools, as any client does, as far as it can be read.
+
+It is part of the session: captures have it, rules are asked about it, and what several servers
+offer can be compared. Where it ends too soon, the reason is kept: who relies on the list must be
+able to say what was not looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import count
+
+from mcptest.core import jsonrpc
+from mcptest.core.errors import ServerError
+from mcptest.core.framing import encode_line
+from mcptest.core.kinds import FINDINGS
+from mcptest.core.offer_kinds import KINDS
+from mcptest.core.plan import Expectation, Step
+from mcptest.core.record import Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.visible import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.runner.server import Server
+
+__all__ = ["MAX_PAGES", "ToolList", "read_tools"]
+
+# All pages together may take this long, and there may be so many.
+_PATIENCE_S = 5.0
+MAX_PAGES = 100
+
+_MAX_QUOTED = 200
+_KIND = KINDS["tools"]
+
+# A list may be read again: each request of a session has an id of its own.
+_numbers = count(1)
+
+
+class ToolList(Record):
+    """The tools that were read; `gap` says why there may be more, "" when there are not."""
+
+    entries: tuple[dict[str, Any], ...] = ()
+    gap: str = ""
+
+
+def read_tools(server: Server) -> ToolList:
+    """Every tool that the server lists; none when it does not say that it has any."""
+    declared = server.capabilities
+    if not isinstance(declared, dict) or _KIND.capability not in declared:
+        return ToolList()
+    entries: list[dict[str, Any]] = []
+    try:
+        gap = _read_pages(server, entries)
+    except ServerError as error:
+        gap = error.fault.message
+        kind = error.fault.kind if server.is_usable else "unclean_end"
+        if kind in FINDINGS:
+            server.findings.add(kind, gap)
+    return ToolList(entries=tuple(entries), gap=gap)
+
+
+def _read_pages(server: Server, entries: list[dict[str, Any]]) -> str:
+    """Fill in what the pages hold; why that is not all of it, "" when it is."""
+    deadline = time.monotonic() + _PATIENCE_S
+    params: dict[str, object] = {}
+    seen: set[str] = set()
+    for _ in range(MAX_PAGES):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return f"{_KIND.method} is not at its end after {_PATIENCE_S:g} s"
+        answer = _asked(server, params, left_s)
+        gap, cursor = _read_page(answer, entries)
+        if gap or cursor is None:
+            return gap
+        if cursor in seen:
+            return f"{_KIND.method} goes in a circle: a nextCursor came twice"
+        seen.add(cursor)
+        params = {"cursor": cursor}
+    return f"{_KIND.method} does not end: {MAX_PAGES} pages were read"
+
+
+def _asked(server: Server, params: dict[str, object], limit_s: float) -> Any:
+    id = f"mcptest-tools-{next(_numbers)}"
+    line = encode_line(jsonrpc.request(id, _KIND.method, params))
+    step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)
+    return server.perform(step, limit_s).message
+
+
+def _read_page(answer: Any, entries: list[dict[str, Any]]) -> tuple[str, str | None]:
+    """What is wrong with a page, and the cursor of the next one, if there is one."""
+    if "error" in answer:
+        return f"{_KIND.method} was answered with an error: {_cut(answer['error'])}", None
+    result = answer.get("result")
+    listed = result.get(_KIND.name) if isinstance(result, dict) else None
+    if not isinstance(listed, list):
+        return f"the answer to {_KIND.method} has no array of tools", None
+    entries += [each for each in listed if isinstance(each, dict)]
+    cursor = result.get("nextCursor")
+    # Some write null for none; there is no doubt about what they mean.
+    if cursor is None or isinstance(cursor, str):
+        return "", cursor
+    return f"the nextCursor of {_KIND.method} is no text: {_cut(cursor)}", None
+
+
+def _cut(value: object) -> str:
+    text = dump_json(value)
+    return visible(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")

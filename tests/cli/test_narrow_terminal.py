@@ -1,0 +1,87 @@
+"""On a terminal of 80 columns nothing is broken inside of a word; elsewhere nothing is broken."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import subprocess
+import sys
+import termios
+from typing import TYPE_CHECKING
+
+import pytest
+from console import ENVIRONMENT, PATIENCE_S, mcptest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+COLUMNS = 80
+MISTAKES = """\
+servers: {a: {command: [run], startup_timeut: 5}}
+tools:
+  - {name: n, tool: t, expect: [{target: "resul.content[0].text", \
+matcher: {containz: "a text that goes on"}}]}
+"""
+TWO = """\
+servers: {a: {command: [run]}}
+tools: [{name: n, tool: t}]
+agents: [{name: n, model: m, prompt: p, expect: [{target: final_response, matcher: {exact: a}}]}]
+"""
+
+
+def on_terminal(folder: Path, *words: str) -> list[str]:
+    """The lines that a terminal of this width is given."""
+    ours, theirs = os.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, COLUMNS, 0, 0))
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mcptest", *words],
+        cwd=folder,
+        env=ENVIRONMENT | {"TERM": "xterm", "NO_COLOR": "1"},
+        stdout=theirs,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    written = b""
+    try:
+        while chunk := os.read(ours, 65536):
+            written += chunk
+    except OSError:
+        # This is how a terminal tells that the other side has closed it.
+        pass
+    finally:
+        os.close(ours)
+        process.wait(PATIENCE_S)
+    return written.decode("utf-8").replace("\r\n", "\n").split("\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (MISTAKES, ("validate", "mcptest.yaml")),
+        (MISTAKES, ("run", "mcptest.yaml")),
+        (TWO, ("migrate", "mcptest.yaml", "--to", "cases", "-o", "x.cases.yaml")),
+    ],
+)
+def test_sentences_fit_a_terminal_and_are_whole_elsewhere(
+    tmp_path: Path, text: str, words: tuple[str, ...]
+) -> None:
+    (tmp_path / "mcptest.yaml").write_text(text, encoding="utf-8")
+    shown = on_terminal(tmp_path, *words)
+    (tmp_path / "x.cases.yaml").unlink(missing_ok=True)
+    whole = mcptest(tmp_path, *words).err
+    assert max(map(len, shown)) <= COLUMNS
+    assert max(map(len, whole.split("\n"))) > COLUMNS
+    assert " ".join(" ".join(shown).split()) == " ".join(whole.split())
+
+
+def test_a_caret_stands_below_what_it_points_to(tmp_path: Path) -> None:
+    (tmp_path / "mcptest.yaml").write_text(MISTAKES, encoding="utf-8")
+    lines = on_terminal(tmp_path, "validate", "mcptest.yaml")
+    at = next(index for index, line in enumerate(lines) if "containz" in line and "|" in line)
+    assert lines[at][lines[at + 1].index("^") :].startswith("containz")
+
+
+@pytest.mark.parametrize("name", ["run", "validate", "list", "schema", "migrate"])
+def test_the_help_of_these_commands_fits_80_columns(tmp_path: Path, name: str) -> None:
+    assert max(map(len, mcptest(tmp_path, name, "--help").out.split("\n"))) <= COLUMNS

@@ -1,0 +1,283 @@
+"""An HTTP server that sends the very bytes it is told to, and keeps what it was sent.
+
+In a test it runs beside it, in threads: `RawHttp(script)`, where the script is called for each
+request with a line to answer on. As a program, `raw_http.py PORT [MODE]`, it is a server that a
+command starts. Whatever a script leaves out is done as a good server does it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import sys
+import threading
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import ssl
+    from collections.abc import Callable
+    from typing import Any, Self
+
+    Message = dict[str, Any]
+    Script = Callable[["Asked", "Line"], None]
+
+_PATIENCE_S = 20.0
+
+WELCOME = {
+    "protocolVersion": "2025-11-25",
+    "capabilities": {"tools": {}},
+    "serverInfo": {"name": "raw_http", "version": "1"},
+}
+
+
+class Asked:
+    """One request as it came; names of headers are in lower case."""
+
+    def __init__(self, head: bytes, body: bytes) -> None:
+        first, *lines = head.decode("latin-1").split("\r\n")
+        self.method, self.target, _ = first.split(" ", 2)
+        pairs = [line.partition(":") for line in lines if line]
+        self.headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
+        self.body = body
+
+    @property
+    def message(self) -> Message:
+        return dict(json.loads(self.body)) if self.body else {}
+
+    @property
+    def about(self) -> str:
+        """What it is about: the method of its message, or its own."""
+        return str(self.message.get("method", "an answer")) if self.body else self.method
+
+
+class Line:
+    """Where a script answers. Whoever reads nothing any more is no error."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, *parts: bytes) -> None:
+        """Send bytes, each part as a piece of its own."""
+        for part in parts:
+            with contextlib.suppress(OSError):
+                self._connection.sendall(part)
+
+    def flood(self, part: bytes) -> None:
+        """Send the same for ever, until nobody listens."""
+        with contextlib.suppress(OSError):
+            while True:
+                self._connection.sendall(part)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)
+
+    def wait_for_the_end(self) -> bool:
+        """Say nothing more until the client goes; whether it went."""
+        self._connection.settimeout(_PATIENCE_S)
+        try:
+            while self._connection.recv(65536):
+                pass
+        except TimeoutError:
+            return False
+        except OSError:
+            pass
+        return True
+
+
+# What to answer with
+
+
+def answer(
+    body: bytes = b"", status: str = "200 OK", kind: str = "application/json", **more: str
+) -> bytes:
+    """A whole answer. In the names of further headers `_` stands for `-`."""
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}"]
+    lines += [f"Content-Type: {kind}"] if kind else []
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in more.items()]
+    return "\r\n".join((*lines, "", "")).encode("latin-1") + body
+
+
+def refusal(status: str, body: bytes = b"", kind: str = "text/plain", **more: str) -> bytes:
+    return answer(body, status, kind, **more)
+
+
+EVENTS = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+def event(message: object, *fields: str) -> bytes:
+    lines = [*fields, f"data: {json.dumps(message)}", "", ""]
+    return "\n".join(lines).encode()
+
+
+def result_for(asked: Asked) -> Message:
+    """What a good server answers."""
+    message = asked.message
+    found: Message = {"jsonrpc": "2.0", "id": message.get("id")}
+    if message["method"] == "initialize":
+        return found | {"result": WELCOME}
+    if message["method"] == "tools/list":
+        return found | {"result": {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}}
+    if message["method"] == "tools/call":
+        text = message["params"]["arguments"]["text"]
+        return found | {"result": {"content": [{"type": "text", "text": text}]}}
+    if message["method"] == "ping":
+        return found | {"result": {}}
+    return found | {"error": {"code": -32601, "message": "unknown method"}}
+
+
+def as_json(message: object, status: str = "200 OK", **more: str) -> bytes:
+    return answer(json.dumps(message).encode(), status, **more)
+
+
+def good(asked: Asked, line: Line) -> None:
+    """What a server without a fault does; it has no stream of its own and no sessions."""
+    if asked.method != "POST":
+        line.send(refusal("405 Method Not Allowed"))
+    elif "id" in asked.message and "method" in asked.message:
+        line.send(as_json(result_for(asked)))
+    else:
+        line.send(answer(b"", "202 Accepted", ""))
+
+
+def on(about: str, script: Script, otherwise: Script = good) -> Script:
+    """A server that is good but for what it does with one method, of a message or of HTTP."""
+    return lambda asked, line: (script if asked.about == about else otherwise)(asked, line)
+
+
+def says(*parts: bytes) -> Script:
+    """A script that sends these bytes, and goes on to the next request."""
+    return lambda asked, line: line.send(*parts)
+
+
+def hangs_up_after(*parts: bytes) -> Script:
+    def script(asked: Asked, line: Line) -> None:
+        line.send(*parts)
+        line.close()
+
+    return script
+
+
+def holds_after(*parts: bytes) -> Script:
+    """A script that sends these bytes and then nothing, while the client waits."""
+
+    def script(asked: Asked, line: Line) -> None:
+        line.send(*parts)
+        line.wait_for_the_end()
+
+    return script
+
+
+# Serving
+
+
+class RawHttp:
+    """A server in threads of this process, and all that it was asked."""
+
+    def __init__(self, script: Script = good, tls: ssl.SSLContext | None = None) -> None:
+        self._script = script
+        self._tls = tls
+        self.asked: list[Asked] = []
+        self.connections = 0
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._socket.getsockname()[1])
+        self._open: list[socket.socket] = []
+        self._threads = [threading.Thread(target=self._accept, daemon=True)]
+        self._threads[0].start()
+
+    @property
+    def url(self) -> str:
+        return f"{'https' if self._tls else 'http'}://127.0.0.1:{self.port}/mcp"
+
+    def about(self, what: str) -> list[Asked]:
+        """The requests about one method, of a message or of HTTP."""
+        return [asked for asked in self.asked if asked.about == what]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        for connection in list(self._open):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(_PATIENCE_S)
+            assert not thread.is_alive()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            self.connections += 1
+            thread = threading.Thread(target=self._serve, args=(connection,), daemon=True)
+            self._threads.append(thread)
+            thread.start()
+
+    def _serve(self, connection: socket.socket) -> None:
+        self._open.append(connection)
+        try:
+            if self._tls:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+                self._open.append(connection)
+            while (asked := _read_request(connection)) is not None:
+                self.asked.append(asked)
+                self._script(asked, Line(connection))
+        except OSError:
+            pass
+        finally:
+            connection.close()
+
+
+def _read_request(connection: socket.socket) -> Asked | None:
+    raw = b""
+    while b"\r\n\r\n" not in raw:
+        chunk = connection.recv(65536)
+        if not chunk:
+            return None
+        raw += chunk
+    head, _, body = raw.partition(b"\r\n\r\n")
+    length = int(Asked(head, b"").headers.get("content-length", "0"))
+    while len(body) < length:
+        body += connection.recv(65536)
+    return Asked(head, body)
+
+
+# The program
+
+
+def _exits(asked: Asked, line: Line) -> None:
+    sys.stderr.write("out of memory\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
+MODES: dict[str, Script] = {
+    "good": good,
+    "exits": on("tools/call", _exits),
+    "hangs": on("tools/call", holds_after()),
+}
+
+
+def main(port: str, mode: str = "good") -> None:
+    """Serve until a signal ends it."""
+    home = socket.create_server(("127.0.0.1", int(port)))
+    while True:
+        connection, _ = home.accept()
+        threading.Thread(target=_serve_alone, args=(connection, mode), daemon=True).start()
+
+
+def _serve_alone(connection: socket.socket, mode: str) -> None:
+    with contextlib.suppress(OSError), connection:
+        while (asked := _read_request(connection)) is not None:
+            MODES[mode](asked, Line(connection))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
