@@ -104,6 +104,7 @@ MAY_DEFER = {
     "cli/conductor.py",
     "cli/failure.py",
     "cli/http_options.py",
+    "formats/server_http.py",
     "cli/main.py",
     "cli/mock.py",
     "cli/output.py",

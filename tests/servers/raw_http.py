@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 20.0
 
+# How the first bytes of a TLS connection begin.
+TLS = b"\x16\x03"
+
 WELCOME = {
     "protocolVersion": "2025-11-25",
     "capabilities": {"tools": {}},
@@ -242,6 +245,10 @@ def _read_request(connection: socket.socket) -> Asked | None:
         if not chunk:
             return None
         raw += chunk
+        if raw.startswith(TLS):
+            # As servers answer what is no HTTP.
+            connection.sendall(refusal("400 Bad Request"))
+            return None
     head, _, body = raw.partition(b"\r\n\r\n")
     length = int(Asked(head, b"").headers.get("content-length", "0"))
     while len(body) < length:

@@ -100,11 +100,11 @@ def _target(arguments: Arguments) -> str:
 def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Message:
     """The keys under `server:`: those of the config, or the command and its folder."""
     config = find_own_config(arguments)
-    block: Message = {
-        "name": spec.name,
-        "command": spec.command[0],
-        "args": list(spec.command[1:]),
-    }
+    block: Message = {"name": spec.name}
+    if spec.command:
+        block |= {"command": spec.command[0], "args": list(spec.command[1:])}
+    if arguments.has("--url"):
+        block |= _reached(arguments)
     if config:
         written = read_document(read_text(config), config).value
         assert isinstance(written, dict), "it has been loaded"
@@ -113,9 +113,23 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
             block["env"] = _without_secrets(block["env"])
     block.pop("cwd", None)
     folder = os.path.relpath(spec.cwd, os.path.dirname(os.path.abspath(target)))
-    if target and folder != ".":
+    if target and folder != "." and spec.command:
         block["cwd"] = folder
     return block
+
+
+def _reached(arguments: Arguments) -> Message:
+    """How the server on HTTP is reached, with variables in the place of their values."""
+    found: Message = {"url": arguments.last("--url")}
+    words = (word.partition("=") for word in arguments.all("--header-env"))
+    headers = {header: f"${{{name}}}" for header, _, name in words}
+    if headers:
+        found["headers"] = headers
+    if arguments.has("--bearer-env"):
+        found["auth"] = {"bearerTokenEnv": arguments.last("--bearer-env")}
+    if arguments.has("--ca-file"):
+        found["caFile"] = os.path.abspath(arguments.last("--ca-file"))
+    return found
 
 
 def _without_secrets(env: Message) -> Message:

@@ -34,6 +34,8 @@ def run_exec(arguments: Arguments) -> int:
     if not arguments.has("--connection-server"):
         message = "mcptest exec needs --connection-server: there is no other way to use it yet"
         raise UsageError(message, "SDKs start it; by hand, mcptest call asks a server something")
+    if sys.__stdout__ is None:
+        raise UsageError("standard output is closed: there is nowhere to answer to")
     spec = choose_server(arguments)
     hide_secrets(spec.secrets)
     with Interrupts() as interrupts:
@@ -62,6 +64,7 @@ def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None
                 break
         channel.finish()
     finally:
+        session.save()
         upstream.close()
         for finding in upstream.findings:
             _warn(_told(finding))

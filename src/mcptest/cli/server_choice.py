@@ -1,9 +1,16 @@
-"""Which server a command talks to: the words after `--`, an option, or a config."""
+"""Which server a command talks to: the words after `--`, a URL, an option, or a config."""
 
 from __future__ import annotations
 
 import os
 
+from mcptest.cli.http_options import (
+    HTTP_OPTIONS,
+    SPEC_VERSION,
+    is_over_http,
+    over_http,
+    spec_version,
+)
 from mcptest.cli.options import Option
 from mcptest.cli.output import complain
 from mcptest.cli.wanted import server_command, timeout_s
@@ -34,7 +41,8 @@ SERVER_OPTIONS = (
         help="start the server with this command instead; split like a shell would, "
         "run without one",
     ),
-    Option(names=("--url",), value="URL", help="a server on HTTP; not in this version"),
+    *HTTP_OPTIONS,
+    SPEC_VERSION,
     Option(
         names=("--timeout",),
         value="TIME",
@@ -46,12 +54,10 @@ SERVER_DETAILS = "COMMAND starts the server; without one, a config or a suite sa
 
 
 def choose_server(arguments: Arguments) -> ServerSpec:
-    """The server that the command line, or a config in this folder, names."""
-    if arguments.has("--url"):
-        raise UsageError(
-            "this version of mcptest does not speak HTTP yet, so --url has no use",
-            "give the command that starts the server on stdio after --",
-        )
+    """The server that the command line, or a config in this folder, names.
+
+    With a URL, a command is what starts the server there.
+    """
     ways = [
         ("a command after --", bool(arguments.command)),
         ("--server-command", arguments.has("--server-command")),
@@ -60,9 +66,22 @@ def choose_server(arguments: Arguments) -> ServerSpec:
     named = [name for name, is_given in ways if is_given]
     if len(named) > 1:
         raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
-    spec = _from_command(arguments) or _from_config(arguments)
-    limit_s = timeout_s(arguments)
+    if is_over_http(arguments):
+        spec = _at_url(arguments)
+    else:
+        spec = _from_command(arguments) or _from_config(arguments)
+    limit_s, pinned = timeout_s(arguments), spec_version(arguments)
+    spec = spec.but(spec_version=pinned) if pinned else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
+
+
+def _at_url(arguments: Arguments) -> ServerSpec:
+    if arguments.has("--config"):
+        raise UsageError("--url and --config both name a server; give one of them")
+    there, started = over_http(arguments), _from_command(arguments)
+    if started is None:
+        return there.but(cwd=_this_folder())
+    return started.but(name=there.name, http=there.http, secrets=there.secrets)
 
 
 def _from_command(arguments: Arguments) -> ServerSpec | None:
@@ -88,7 +107,7 @@ def _this_folder() -> str:
 
 def find_own_config(arguments: Arguments) -> str:
     """The config file that is used when no command is given, or ""."""
-    if arguments.command or arguments.has("--server-command"):
+    if arguments.command or arguments.has("--server-command") or arguments.has("--url"):
         return ""
     return arguments.last("--config") or find_config(".")
 

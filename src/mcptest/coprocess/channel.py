@@ -1,16 +1,16 @@
 """Two pipes to an SDK: one request in, one answer out, before the next is looked at.
 
 An SDK that sends several requests before it reads is not refused: what it sends meanwhile is
-kept. But nothing is done for it before it has taken the answer to what it asked before.
+kept, as the bytes that came. But nothing is done for it before it has taken the answer to what
+it asked before.
 """
 
 from __future__ import annotations
 
 import os
 import select
-from collections import deque
 
-from mcptest.core.errors import InterruptedRunError
+from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.framing import LineDecoder
 
 TYPE_CHECKING = False
@@ -42,7 +42,8 @@ _GONE = select.POLLERR | select.POLLHUP | select.POLLNVAL
 class Channel:
     """Requests from one descriptor, answers to another.
 
-    InterruptedRunError says that a signal came, or that nobody reads any more.
+    InterruptedRunError says that a signal came, or that nobody reads any more; UsageError that
+    answers cannot be written.
     """
 
     def __init__(self, source: int, sink: int, interrupts: Interrupts) -> None:
@@ -50,8 +51,8 @@ class Channel:
         self._sink = sink
         self._interrupts = interrupts
         self._decoder = LineDecoder()
-        self._requests: deque[Item] = deque()
-        self._held_bytes = 0
+        # A line takes many times its bytes once it is decoded, so that is done when its turn comes.
+        self._unread = bytearray()
         self._unsaid = bytearray()
         self._has_ended = False
 
@@ -59,13 +60,26 @@ class Channel:
         """Every line, each when what was said to the one before has been taken."""
         while True:
             self.finish()
-            if self._requests:
-                yield self._requests.popleft()
+            item = self._next_item()
+            if item is not None:
+                yield item
             elif self._has_ended:
                 return
             else:
-                self._held_bytes = 0
                 self._move(None)
+
+    def _next_item(self) -> Item | None:
+        """What the next line is, as soon as all of it is there."""
+        while self._unread:
+            if self._interrupts.count:
+                raise InterruptedRunError
+            end = self._unread.find(b"\n") + 1 or len(self._unread)
+            piece = bytes(self._unread[:end])
+            del self._unread[:end]
+            found = self._decoder.feed(piece)
+            if found:
+                return found[0]
+        return None
 
     def say(self, line: bytes) -> None:
         """Answer; it goes out before the next request is looked at."""
@@ -107,8 +121,7 @@ class Channel:
         return bool(ready)
 
     def _is_listening(self) -> bool:
-        is_busy = bool(self._unsaid or self._requests)
-        return not self._has_ended and not (is_busy and self._held_bytes > _MAX_HELD_BYTES)
+        return not self._has_ended and len(self._unread) <= _MAX_HELD_BYTES
 
     def _read(self) -> None:
         try:
@@ -118,12 +131,9 @@ class Channel:
         except OSError:
             # A terminal that is gone, a connection that broke: nothing comes from there any more.
             chunk = b""
-        self._held_bytes += len(chunk)
-        if not chunk:
-            self._has_ended = True
-            # A last line without an end is a line all the same.
-            chunk = b"\n" if self._decoder.remainder[1] else b""
-        self._requests.extend(self._decoder.feed(chunk))
+        self._has_ended = not chunk
+        # A last line without an end is a line all the same.
+        self._unread += chunk or b"\n"
 
     def _write(self) -> None:
         while self._unsaid:
@@ -131,8 +141,10 @@ class Channel:
                 del self._unsaid[: os.write(self._sink, self._unsaid[:_WRITE_BYTES])]
             except BlockingIOError:
                 return
-            except OSError:
+            except ConnectionError:
                 raise InterruptedRunError("the SDK has left") from None
+            except OSError as error:
+                raise UsageError(f"cannot write to standard output: {error.strerror}") from None
             if not self._has_room():
                 return
 

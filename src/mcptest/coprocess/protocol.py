@@ -11,12 +11,14 @@ from mcptest.coprocess.refusals import (
     INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
+    UPSTREAM_ERROR,
     RefusedError,
     quoted,
 )
-from mcptest.core.framing import Frame, Overlong, encode_line
+from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Overlong, encode_line
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
+from mcptest.core.strict_json import MAX_DEPTH
 from mcptest.core.suggest import closest
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.values import a_type
@@ -42,6 +44,10 @@ __all__ = [
 COPROCESS_PROTOCOL_VERSION = 2
 
 _ENVELOPE = ("jsonrpc", "id", "method", "params")
+
+# An answer is the server's, and a little around it; an SDK reads as much.
+_AROUND_BYTES = 64 * 1024
+_MAX_MESSAGE_CHARS = 2000
 
 
 class Request(Record):
@@ -128,14 +134,60 @@ def mismatch(params: dict[str, Any]) -> str:
     )
 
 
-def answer(id: object, result: object) -> bytes:
-    """The line that answers a request with a result."""
-    return encode_line({"jsonrpc": "2.0", "id": id, "result": result})
+def answer(id: object, result: object, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
+    """The line that answers a request with a result.
+
+    `RefusedError` where an SDK would refuse the line. `limit` is for a line of the server.
+    """
+    message = {"jsonrpc": "2.0", "id": id, "result": result}
+    line = encode_line(message)
+    why = _why_unreadable(line, message, limit)
+    if why:
+        advice = f"the server cannot be used like this: its answer {why}"
+        raise RefusedError(UPSTREAM_ERROR, advice, id=id)
+    return line
 
 
-def refusal(error: RefusedError) -> bytes:
-    """The line that answers a request with an error."""
-    body: dict[str, object] = {"code": error.code, "message": error.message}
-    if error.data is not ABSENT:
-        body["data"] = error.data
-    return encode_line({"jsonrpc": "2.0", "id": error.id, "error": body})
+def refusal(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
+    """The line that answers a request with an error; what is too much of its data is left out."""
+    line, why = _error_line(error, error.message, error.data, limit)
+    if not why:
+        return line
+    words = f"{shorten(error.message, _MAX_MESSAGE_CHARS)} (its data is left out: it {why})"
+    # What the server says of its error is seldom too much: what it hangs on to it is.
+    is_nested = isinstance(error.data, dict) and "data" in error.data
+    rest = {k: v for k, v in error.data.items() if k != "data"} if is_nested else ABSENT
+    line, why = _error_line(error, words, rest, limit)
+    return line if not why else _error_line(error, words, ABSENT, limit)[0]
+
+
+def _error_line(error: RefusedError, message: str, data: object, limit: int) -> tuple[bytes, str]:
+    """The line for an error, and why it would not be read."""
+    body = {"code": error.code, "message": message} | ({} if data is ABSENT else {"data": data})
+    whole = {"jsonrpc": "2.0", "id": error.id, "error": body}
+    line = encode_line(whole)
+    return line, _why_unreadable(line, whole, limit)
+
+
+def _why_unreadable(line: bytes, message: object, limit: int) -> str:
+    """Why an SDK would refuse a line of ours; "" when it would not."""
+    if len(line) - 1 > limit + _AROUND_BYTES:
+        # Numbers may be longer here than they were there: 1e9 is 1000000000.0.
+        return f"has {len(line):,} bytes when it is passed on, more than {limit:,}"
+    # Most lines have too few brackets for it; looking at the text is quicker than at the value.
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_too_deep(message):
+        return f"is nested deeper than {MAX_DEPTH} levels when it is passed on"
+    return ""
+
+
+def _is_too_deep(message: object) -> bool:
+    level = [message]
+    for _ in range(MAX_DEPTH):
+        inner: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                inner += node.values()
+            elif isinstance(node, list):
+                inner += node
+        level = inner
+    return any(isinstance(node, (dict, list)) for node in level)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from mcptest import __version__
 from mcptest.coprocess.cassette import Cassette
-from mcptest.coprocess.files import why_not
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
     answer,
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Session"]
 
-# Less than an SDK waits for our end.
-_LAST_PATIENCE_S = 5.0
-
 
 class Session:
     """Knows what the SDK has set, and asks the server for the rest."""
@@ -49,6 +44,7 @@ class Session:
         self._cassette = Cassette(upstream)
         self._uploads = Uploads()
         self._mismatch = ""
+        self._limit = upstream.spec.limits.max_line_bytes
         self.is_over = False
 
     def hear(self, item: Frame | Noise | Overlong) -> bytes:
@@ -58,14 +54,15 @@ class Session:
         except RefusedError as error:
             return refusal(error)
         try:
-            return answer(request.id, self._result(request))
+            return answer(request.id, self._result(request), self._limit)
         except RefusedError as error:
             error.id = request.id
-            return refusal(error)
+            return refusal(error, self._limit)
 
     def _result(self, request: Request) -> object:
         if self._mismatch and request.method not in ("mcp.shutdown", "coprocess/handshake"):
             raise RefusedError(INVALID_PARAMS, self._mismatch)
+        self._upstream.next_id = request.id
         return _METHODS[request.method](self, request.params)
 
     # Methods
@@ -81,7 +78,8 @@ class Session:
 
     def _call(self, params: Params) -> object:
         asked = {"tool": params["tool"], "arguments": params.get("arguments", {})}
-        began = time.monotonic()
+        # How long the server takes to start is no part of the first call.
+        began = time.monotonic() - self._upstream.start_s
         try:
             result = self._called(**asked)
         except RefusedError as error:
@@ -110,7 +108,8 @@ class Session:
     def _note(self, asked: Params, began: float, outcome: Params) -> None:
         """Queue a call for the next upload, when they are wanted."""
         result = outcome.get("result", {"isError": True})
-        took_ms = round((time.monotonic() - began) * 1000, 3)
+        took_s = time.monotonic() - self._upstream.start_s - began
+        took_ms = round(took_s * 1000, 3)
         record = {"success": result.get("isError") is not True, **outcome, "duration_ms": took_ms}
         if self._uploads.is_enabled:
             self._uploads.add(self._upstream.cleaned({**asked, **record}))
@@ -130,7 +129,7 @@ class Session:
 
     def _call_prompt(self, params: Params) -> object:
         name, arguments = params.get("name", params.get("prompt")), params.get("arguments")
-        asked = {"name": name} | ({"arguments": arguments} if arguments else {})
+        asked = {"name": name} | ({} if arguments is None else {"arguments": arguments})
         return self._asked("prompts/get", asked)
 
     def _asked(self, method: str, params: Params) -> Any:
@@ -169,21 +168,14 @@ class Session:
 
     # The end
 
+    def save(self) -> None:
+        """Before anything is waited for at the end: nothing that was queued can be lost now."""
+        self._uploads.save()
+
     def close(self) -> str:
         """Deliver what is left; a sentence when that was impossible."""
         self._cassette.eject()
-        count = counted(len(self._uploads), "call")
-        try:
-            self._uploads.flush(_LAST_PATIENCE_S)
-        except UploadError as error:
-            name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}.ndjson"
-            path = os.path.join(".mcptest", "unsent", name)
-            try:
-                self._uploads.save(path)
-            except OSError as worse:
-                return f"{count} lost: {error}, and {path} cannot be written: {why_not(worse)}"
-            return f"{count} not uploaded: {error}; what was to be sent is in {path}"
-        return ""
+        return self._uploads.finish()
 
 
 _METHODS: dict[str, Callable[[Session, Params], object]] = {

@@ -70,6 +70,10 @@ def _url(parts: SplitResult, text: str) -> Target:
     host, is_secure = parts.hostname or "", parts.scheme == "https"
     if not host:
         raise BadTargetError(f'"{shown}" names no host')
+    if "%" in host:
+        raise BadTargetError(f'"{shown}" names a host with a %: zones and escapes are not for URLs')
+    if "[" in parts.netloc and ":" not in host:
+        raise BadTargetError(f'"{shown}" has brackets around something that is no IPv6 address')
     if not is_secure and not _is_this_machine(host):
         message = f'"{shown}" would send what tools answer in clear over the network; use https:'
         raise BadTargetError(message)

@@ -1,20 +1,22 @@
 """What was called, as NDJSON, delivered to a file or an HTTP target when it is asked for.
 
-A target that cannot be reached loses nothing: the records stay queued for the next time.
+A target that cannot be reached loses nothing: the records stay queued for the next time, and at
+the end they are in a file before the last delivery is tried.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 
 from mcptest.coprocess.files import open_regular, why_not, write_all
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
+from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
     from typing import Any
 
     from mcptest.coprocess.targets import Target
@@ -22,7 +24,10 @@ if TYPE_CHECKING:
 __all__ = ["UploadError", "Uploads"]
 
 PATIENCE_S = 10.0
-_MAX_HEAD_BYTES = 64 * 1024
+# An SDK waits ten seconds for our end, and a server that does not want to stop takes four.
+LAST_PATIENCE_S = 3.0
+
+_FOLDERS = (".mcptest", os.path.join(".mcptest", "unsent"))
 
 
 class UploadError(Exception):
@@ -36,6 +41,7 @@ class Uploads:
         self.is_enabled = False
         self.target: Target | None = None
         self._queue: list[bytes] = []
+        self._unsent = Unsent()
 
     def __len__(self) -> int:
         return len(self._queue)
@@ -53,15 +59,79 @@ class Uploads:
         count, self._queue = len(self._queue), []
         return count
 
-    def save(self, path: str) -> None:
-        """Put what cannot be delivered into a file; OSError when that is impossible, too."""
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        _append(os.fsencode(path), b"".join(self._queue))
-        self._queue = []
+    def save(self) -> None:
+        """Put what is queued into a file, which stays unless `finish` delivers it.
+
+        For the end, before anything is waited for: whoever is killed from here on loses nothing.
+        """
+        if self._queue and not self._unsent.path:
+            self._unsent.write(b"".join(self._queue))
+
+    def finish(self, patience_s: float = LAST_PATIENCE_S) -> str:
+        """Deliver what is left, for the last time; a sentence when that was impossible."""
+        self.save()
+        count, path, trouble = counted(len(self), "call"), self._unsent.path, self._unsent.trouble
+        try:
+            self.flush(patience_s)
+        except UploadError as error:
+            if trouble:
+                return f"{count} lost: {error}, and {path} cannot be written: {trouble}"
+            return f"{count} not uploaded: {error}; what was to be sent is in {path}"
+        self._unsent.remove()
+        return ""
+
+
+class Unsent:
+    """The file for what may never be delivered. `trouble` says why it could not be written."""
+
+    def __init__(self) -> None:
+        self.path = ""
+        self.trouble = ""
+        self._made: list[str] = []
+
+    def write(self, text: bytes) -> None:
+        # Machines that share a folder may have the same time and the same process id.
+        name = f"{time.strftime('%Y%m%dT%H%M%S')}-{os.getpid()}-{os.urandom(4).hex()}.ndjson"
+        self.path = os.path.join(_FOLDERS[-1], name)
+        self._made = [folder for folder in _FOLDERS if not os.path.isdir(folder)]
+        try:
+            try:
+                self._create(text)
+            except FileNotFoundError:
+                # Somebody else has just removed a folder that was empty.
+                self._create(text)
+        except OSError as error:
+            self.trouble = why_not(error)
+            self._remove_folders()
+
+    def _create(self, text: bytes) -> None:
+        os.makedirs(_FOLDERS[-1], exist_ok=True)
+        fd = open_regular(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            write_all(fd, text)
+        except OSError:
+            os.unlink(self.path)
+            raise
+        finally:
+            os.close(fd)
+
+    def remove(self) -> None:
+        """Take it away, once everything has been delivered."""
+        if self.path and not self.trouble:
+            with contextlib.suppress(OSError):
+                os.unlink(self.path)
+            self._remove_folders()
+
+    def _remove_folders(self) -> None:
+        """Those that were made for it and hold nothing else."""
+        with contextlib.suppress(OSError):
+            for folder in reversed(self._made):
+                os.rmdir(folder)
 
 
 def deliver(target: Target, text: bytes, patience_s: float) -> None:
     """Append to the file, or post to the URL; UploadError when it was not taken."""
+    deadline = time.monotonic() + patience_s
     if target.file:
         try:
             _append(target.file, text)
@@ -69,7 +139,13 @@ def deliver(target: Target, text: bytes, patience_s: float) -> None:
             message = f"cannot write to {visible(target.text)}: {why_not(error)}"
             raise UploadError(message) from None
         return
-    status = _post(target, text, time.monotonic() + patience_s)
+    # Only for those who upload; it takes longer to import than the rest of this program.
+    from mcptest.coprocess.posting import post  # noqa: PLC0415
+
+    try:
+        status = post(target, text, deadline)
+    except (OSError, ValueError) as error:
+        raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
     # A redirect is not followed: nobody said that the records may go elsewhere.
     if not 200 <= status < 300:
         raise UploadError(f"{visible(target.text)} answered with status {status}")
@@ -81,51 +157,3 @@ def _append(path: bytes, text: bytes) -> None:
         write_all(fd, text)
     finally:
         os.close(fd)
-
-
-def _post(target: Target, text: bytes, deadline: float) -> int:
-    # Only for those who upload; it takes longer to import than the rest of this program.
-    import http.client  # noqa: PLC0415
-
-    kind = http.client.HTTPSConnection if target.is_secure else http.client.HTTPConnection
-    connection = kind(target.host, target.port, timeout=max(0.1, deadline - time.monotonic()))
-    try:
-        headers = {"Content-Type": "application/x-ndjson", "Connection": "close"}
-        connection.request("POST", target.resource, text, headers)
-        return _status(connection.sock, deadline)
-    except (OSError, ValueError, http.client.HTTPException) as error:
-        raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
-    finally:
-        connection.close()
-
-
-def _status(sock: socket.socket, deadline: float) -> int:
-    """The status of the answer, whose head must be there by the deadline."""
-    head = b""
-    while True:
-        line, end, rest = head.partition(b"\r\n\r\n")
-        if end:
-            status = _status_in(line)
-            if status >= 200:
-                return status
-            # Something for meanwhile; the answer follows.
-            head = rest
-            continue
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("no answer in time")
-        sock.settimeout(left_s)
-        chunk = sock.recv(4096)
-        if not chunk:
-            raise ConnectionResetError("it hung up without an answer")
-        head += chunk
-        if len(head) > _MAX_HEAD_BYTES:
-            raise ValueError("the head of its answer never ends")
-
-
-def _status_in(head: bytes) -> int:
-    words = head.split(b"\r\n")[0].split()
-    is_http = len(words) > 1 and words[0].startswith(b"HTTP/") and words[1].isdigit()
-    if not is_http:
-        raise ValueError("its answer is not HTTP")
-    return int(words[1])

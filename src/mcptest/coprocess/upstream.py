@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import time
 
 from mcptest.coprocess.refusals import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
 from mcptest.core.errors import ServerError
+from mcptest.core.framing import encode_line
 from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.visible import shorten, visible
 from mcptest.runner import faults
@@ -26,13 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Upstream"]
 
-# After these the server is not used again: nothing it says can be trusted.
-_SPENT = frozenset(["line_too_long", "output_budget"])
+# After these the server is not used again: nothing it says can be trusted, or it is not there.
+_SPENT = frozenset(["connect_failed", "line_too_long", "output_budget", "session_lost"])
 _MAX_PAGES = 1000
 _MAX_COMMAND_CHARS = 200
 
-# The ids of our own requests mean nothing to anybody.
-_OWN_ID = r' \(id "mcptest-\d+"\)'
+_ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 
 
 class Upstream:
@@ -43,10 +42,21 @@ class Upstream:
         self._launcher = launcher
         self._redact = redactor(spec.secrets) if spec.secrets else None
         self._server: Server | None = None
-        # Once it is gone: what is said of that from then on.
+        # Once it is gone: what was said of that, and what is known of it.
         self._lost: tuple[str, Message] | None = None
         self.handshake: Message = {}
         self.findings: tuple[Finding, ...] = ()
+        # The id that the next request to the server is to have: that of the SDK's own request,
+        # so that a server which does not give ids back as they came is found out.
+        self.next_id: object = ABSENT
+        self._asked = 0
+        # How long it took to start, which is no part of any call.
+        self.start_s = 0.0
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether it could not be started, or is gone."""
+        return self._lost is not None
 
     def cleaned(self, value: Any) -> Any:
         """The same without the secrets that a config gave to the server."""
@@ -54,24 +64,37 @@ class Upstream:
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`; asked again, the same."""
-        self._ready()
+        self._ready("initialize")
         return self.handshake
 
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
         """The result of a request, as it came."""
-        server = self._ready()
+        server = self._ready(method)
+        step = self._step(server, method, params)
         try:
-            answer = server.ask(method, params, limit_s or self.spec.timeout_s)
+            answer = server.perform(step, limit_s or self.spec.timeout_s).message
         except ServerError as error:
-            raise self._broken(server, error.fault) from None
+            raise self._broken(server, _without_id(error.fault, step.id)) from None
+        _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
             words = visible(shorten(said["message"], 1000))
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
-        result = answer.get("result")
-        if not isinstance(result, dict):
-            raise self._useless(f"its answer to {method} has no result that is an object")
+        result: Message = answer["result"]
         return result
+
+    def _step(self, server: Server, method: str, params: Message) -> Step:
+        id, self.next_id = self.next_id, ABSENT
+        self._asked += 1
+        own = f"mcptest-{self._asked}"
+        id = id if type(id) in (int, str) else own
+        line = encode_line(jsonrpc.request(id, method, params))
+        step = Step(line=line, method=method, expectation=Expectation(), id=id)
+        if not server.needs_fresh_process_for(step):
+            return step
+        # An answer to an earlier request with this id may still come.
+        line = encode_line(jsonrpc.request(own, method, params))
+        return step.but(line=line, id=own)
 
     def ask_all(self, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""
@@ -79,10 +102,11 @@ class Upstream:
 
     def _pages(self, method: str, key: str) -> Iterator[list[object]]:
         limit_s = self.spec.timeout_s
-        self._ready()
+        self._ready(method)
         deadline = time.monotonic() + limit_s
         params: Message = {}
         seen: set[str] = set()
+        left_bytes = self.spec.limits.max_line_bytes
         for _ in range(_MAX_PAGES):
             left_s = deadline - time.monotonic()
             if left_s <= 0:
@@ -90,6 +114,10 @@ class Upstream:
             result = self.ask(method, params, left_s)
             if not isinstance(result.get(key), list):
                 raise self._useless(f'its answer to {method} has no array "{key}"')
+            left_bytes -= len(encode_line(result))
+            if left_bytes < 0:
+                most = f"{self.spec.limits.max_line_bytes:,} bytes"
+                raise self._useless(f"the pages of {method} have more than {most} in all")
             yield result[key]
             cursor = result.get("nextCursor")
             if cursor is None:
@@ -114,15 +142,20 @@ class Upstream:
 
     # Opening, and what breaks
 
-    def _ready(self) -> Server:
+    def _ready(self, method: str) -> Server:
         if self._lost:
-            raise RefusedError(UPSTREAM_GONE, *self._lost)
+            message, data = self._lost
+            words = f"{method} was not sent, because of what came before: {message}"
+            raise RefusedError(UPSTREAM_GONE, words, {**data, "effect": "definite"})
         if self._server is None:
+            began = time.monotonic()
             try:
                 self._server = Server(self.spec, self._launcher)
                 self._server.open()
             except ServerError as error:
                 raise self._not_opened(error.fault) from None
+            finally:
+                self.start_s += time.monotonic() - began
             self.handshake = self._server.handshake
         return self._server
 
@@ -131,30 +164,56 @@ class Upstream:
         self.close()
         if server and server.answered_at_the_end:
             fault = faults.unflushed(fault)
-        command = visible(shorten(shlex.join(self.spec.command), _MAX_COMMAND_CHARS))
-        return self._gone(fault.but(message=f"{fault.message} (command: {command})"))
+        http = self.spec.http
+        way = f"url: {http.url}" if http else f"command: {shlex.join(self.spec.command)}"
+        shown = visible(shorten(way, _MAX_COMMAND_CHARS))
+        return self._gone(fault.but(message=f"{fault.message} ({shown})"))
 
     def _broken(self, server: Server, fault: Fault) -> RefusedError:
         if fault.kind in _SPENT or not server.is_usable:
             self.close()
             return self._gone(fault)
-        return RefusedError(UPSTREAM_ERROR, self._words(fault), self._evidence(fault))
+        return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
 
     def _gone(self, fault: Fault) -> RefusedError:
-        evidence = {
-            "command": self.cleaned(list(self.spec.command)),
-            "exit_status": fault.evidence.exit_status,
-        }
-        data = self._evidence(fault) | evidence
-        self._lost = self._words(fault), data
+        http = self.spec.http
+        where: Message = {"url": http.url} if http else {}
+        if self.spec.command:
+            where |= {
+                "command": list(self.spec.command),
+                "exit_status": fault.evidence.exit_status,
+            }
+        data = self._evidence(fault) | self.cleaned(where)
+        self._lost = self.cleaned(fault.message), data
         return RefusedError(UPSTREAM_GONE, *self._lost)
 
-    def _words(self, fault: Fault) -> str:
-        text: str = self.cleaned(re.sub(_OWN_ID, "", fault.message))
-        return text
-
     def _evidence(self, fault: Fault) -> Message:
-        hint = re.sub(_OWN_ID, "", fault.hint)
-        found: Message = {"kind": fault.kind, "stderr": fault.evidence.stderr_tail}
-        cleaned: Message = self.cleaned(found | ({"hint": hint} if hint else {}))
+        found: Message = {
+            "kind": fault.kind,
+            "effect": fault.effect,
+            "stderr": fault.evidence.stderr_tail,
+        }
+        cleaned: Message = self.cleaned(found | ({"hint": fault.hint} if fault.hint else {}))
         return cleaned
+
+
+def _without_id(fault: Fault, id: object) -> Fault:
+    """The fault without the id of the request, which means nothing to whoever wrote the call."""
+    told = f" ({visible(jsonrpc.describe_id(id))})"
+    return fault.but(message=fault.message.replace(told, ""), hint=fault.hint.replace(told, ""))
+
+
+def _refuse_unusual(answer: Any, step: Step) -> None:
+    """Refuse an answer of which the channel could not carry all: it has it in `data`."""
+    surplus = [key for key in answer if key not in _ENVELOPE]
+    if surplus:
+        name = visible(shorten(surplus[0], 40))
+        why = f'its answer to {step.method} has a member "{name}" beside the result'
+    elif jsonrpc.id_key(answer.get("id")) != jsonrpc.id_key(step.id):
+        why = f"its answer to {step.method} has not the id of the request"
+    elif "result" in answer and not isinstance(answer["result"], dict):
+        why = f"its answer to {step.method} has no result that is an object"
+    else:
+        return
+    data = {"kind": "protocol_violation", "effect": "indefinite", "answer": answer}
+    raise RefusedError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}", data)

@@ -64,6 +64,13 @@ FINDINGS = frozenset(
         "snapshots_not_written",
         "snapshot_shared",
         "gates_not_asked",
+        "http_status",
+        "content_type",
+        "http_body",
+        "event_stream",
+        "malformed_json",
+        "connect_failed",
+        "tls_unverified",
     ]
 )
 

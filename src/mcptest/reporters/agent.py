@@ -168,6 +168,8 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
         yield f"{indent}effect: unknown; the call may have done its work all the same"
     if fault.evidence.exit_status:
         yield f"{indent}ended: {_short(fault.evidence.exit_status)}"
+    if fault.evidence.url:
+        yield f"{indent}url: {_short(fault.evidence.url)}"
     if fault.evidence.command:
         yield f"{indent}command: {visible(shlex.join(fault.evidence.command))}"
     for line in fault.evidence.stderr_tail.strip().split("\n")[-MAX_TAIL_LINES:]:

@@ -99,6 +99,7 @@ def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
     if fault.effect == "indefinite":
         rows.append(("effect", "unknown: the call may have done its work all the same"))
     rows.append(("ended", evidence.exit_status))
+    rows.append(("url", evidence.url))
     rows.append(("command", " ".join(evidence.command)))
     if verbose:
         rows.append(("folder", evidence.cwd))

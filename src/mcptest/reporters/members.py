@@ -142,7 +142,7 @@ def fault_members(fault: Fault) -> Members:
         "stdout_tail": evidence.stdout_tail[-MAX_TAIL_CHARS:],
         "command": list(evidence.command),
         "cwd": evidence.cwd,
-    }
+    } | ({"url": evidence.url} if evidence.url else {})
 
 
 def finding_members(finding: Finding) -> Members:

@@ -248,6 +248,7 @@ def _mismatch(part: SavedPart) -> Mismatch:
 def _fault(part: SavedPart) -> Fault:
     evidence = Evidence(
         command=part.texts("command"),
+        url=part.text("url", ""),
         cwd=part.text("cwd", ""),
         exit_status=part.text("exit_status", ""),
         stderr_tail=part.text("stderr_tail", ""),

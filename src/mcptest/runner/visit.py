@@ -11,6 +11,7 @@ import re
 
 from mcptest.core.errors import ServerError
 from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.revisions import STATELESS
 from mcptest.runner import faults
 from mcptest.runner.server import Server
 
@@ -30,7 +31,7 @@ _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
 class Visit:
-    """A conversation with one server. The launcher must keep traffic.
+    """A conversation with one server.
 
     `after_waiting` is called when an answer has come, or will not: whoever shows that we wait
     can stop doing so.
@@ -45,6 +46,7 @@ class Visit:
         self._server: Server | None = None
         self._redact: Callable[[str], str] | None = redactor(spec.secrets) if spec.secrets else None
         self._handshake: Message = {}
+        self._is_stateless = False
         self._heard = ""
 
     def open(self) -> None:
@@ -58,9 +60,8 @@ class Visit:
             raise ServerError(fault) from None
         finally:
             self._after_waiting()
-        result = server.capture().exchanges[0].response
-        if isinstance(result, dict) and isinstance(result.get("result"), dict):
-            self._handshake = self.cleaned(result["result"])
+        self._handshake = self.cleaned(server.handshake)
+        self._is_stateless = server.is_stateless
 
     @property
     def capabilities(self) -> Message:
@@ -76,7 +77,8 @@ class Visit:
 
     @property
     def protocol_version(self) -> str:
-        return str(self._handshake.get("protocolVersion", ""))
+        # Where there is no handshake, none was agreed on: it is the one that was spoken.
+        return str(self._handshake.get("protocolVersion", STATELESS if self._is_stateless else ""))
 
     @property
     def instructions(self) -> str:

@@ -152,9 +152,9 @@ class HttpChannel:
         running.exchange.link.close()
 
     def progress(self, listener: Listener) -> str:
-        """What the connection waits for on which this listener's request is to go."""
+        """How far the request of this listener has come."""
         waiting = [each for each in self._running if each.listener is listener]
-        return waiting[0].exchange.link.progress if waiting else ""
+        return waiting[0].exchange.progress if waiting else ""
 
     def cancel(self, listener: Listener) -> None:
         """Break off what this listener waits for; it hears nothing more."""

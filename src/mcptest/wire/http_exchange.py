@@ -78,6 +78,15 @@ class Exchange:
         return len(self._outgoing) if self._has_begun else len(self.request.body)
 
     @property
+    def progress(self) -> str:
+        """How far it has come while there is no answer, for somebody who waits in vain."""
+        if not self.link.is_open:
+            return self.link.progress
+        if self._outgoing:
+            return f"{len(self._outgoing):,} bytes of the request have not been read"
+        return "" if self.has_head else "the request was sent, and nothing has come"
+
+    @property
     def may_be_reused(self) -> bool:
         """Whether the link can carry another exchange."""
         http = self._http
@@ -122,9 +131,11 @@ class Exchange:
         self._has_begun = True
         try:
             self._hand_over()
-        except h11.LocalProtocolError as error:
-            message = f"the request cannot be sent as it is: {error}"
-            raise LinkError("connect_failed", message, "look at the headers it is given") from None
+        except h11.LocalProtocolError:
+            # The reason quotes a value, which may be a secret.
+            message = "the request cannot be sent: a header holds what HTTP does not allow"
+            hint = "such as white space before or after a value: look at what it is given"
+            raise LinkError("connect_failed", message, hint) from None
 
     def _hand_over(self) -> None:
         request, link = self.request, self.link

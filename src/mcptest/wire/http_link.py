@@ -38,7 +38,6 @@ _WAITING = {
     "connect": "{} has not accepted the connection",
     "tunnel": "the proxy {} has not said whether it makes the connection",
     "tls": "{} has not completed the TLS handshake",
-    "open": "",
 }
 
 
@@ -104,7 +103,7 @@ class Link:
     @property
     def progress(self) -> str:
         """What it waits for while it is being made, for somebody who has waited in vain."""
-        return _WAITING[self.state].format(visible(self._peer.authority))
+        return _WAITING.get(self.state, "").format(visible(self._peer.authority))
 
     def advance(self) -> None:
         """Go as far as is possible without waiting. LinkError says which layer failed."""

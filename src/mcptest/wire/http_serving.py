@@ -153,13 +153,13 @@ class _Loop:
         if flags & (select.POLLIN | select.POLLHUP | select.POLLERR):
             connection.read(now)
         self._hear(connection, now)
+        self._refuse_flood(connection)
 
     def _hear(self, connection: Connection, now: float) -> None:
         """React to the requests that have come."""
         while not connection.exchange:
             event = connection.next_event()
             if event is None:
-                self._refuse_flood(connection)
                 return
             if connection.is_at_head:
                 self._look_at_head(connection, event)
@@ -178,7 +178,7 @@ class _Loop:
             connection.refuse_by(answer)
 
     def _refuse_flood(self, connection: Connection) -> None:
-        """Refuse a body when all of those that are being sent would be too much to hold."""
+        """Refuse a body that has grown when all of them together are too much to hold."""
         if connection.body_bytes > _READ_FREELY_BYTES:
             held = sum(each.body_bytes for each in self._connections.values())
             if held > self._limits.all_bodies_bytes:

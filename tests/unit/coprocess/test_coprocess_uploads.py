@@ -202,7 +202,9 @@ def test_a_target_where_nobody_listens_loses_nothing() -> None:
         (b"HTTP/1.1 \xff\r\n\r\n", "its answer is not HTTP"),
         (b"HTTP/1.1 200", "it hung up without an answer"),
         (b"HTTP/1.1 200 " + b"x" * 100_000, "never ends"),
-        (b"HTTP/1.1 " + b"1" * 5000 + b"\r\n\r\n", ""),
+        (b"HTTP/1.1 " + b"2" * 5000 + b"\r\n\r\n", "has no status of three digits"),
+        (b"HTTP/1.1 20\r\n\r\n", "has no status of three digits"),
+        (b"HTTP/1.1 000\r\n\r\n", "has no status of three digits"),
     ],
 )
 def test_what_is_no_answer_loses_nothing(said: bytes, why: str) -> None:
@@ -233,12 +235,4 @@ def test_a_secure_target_that_is_not_is_not_spoken_to_in_clear() -> None:
         assert refused(made).startswith("cannot reach https://")
 
 
-# What is left at the end
-
-
-def test_what_cannot_be_delivered_can_be_saved(tmp_path: Path) -> None:
-    made = uploads(f"file:{tmp_path}/no/a", {"n": 1}, {"n": 2})
-    refused(made)
-    made.save(str(tmp_path / "unsent" / "x.ndjson"))
-    assert lines_of(tmp_path / "unsent" / "x.ndjson") == [{"n": 1}, {"n": 2}]
-    assert made.flush() == 0
+# What is left at the end is in test_coprocess_uploads_ending.py.
