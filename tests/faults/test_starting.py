@@ -228,7 +228,9 @@ def test_a_refusal_of_the_stateless_era_is_explained() -> None:
     """Row 8 meets row 9."""
     error = {"code": -32022, "message": "unsupported", "data": {"supported": ["2026-07-28"]}}
     report = perform(spec_for("initialize-answer", json.dumps({"error": error})))
-    assert "stateless revision 2026-07-28" in report.fault["hint"]
+    assert report.fault["kind"] == "unsupported_version"
+    assert "speaks only the stateless era of the protocol, 2026-07-28" in report.fault["message"]
+    assert "asked without a handshake: the server does not speak" in report.fault["hint"]
 
 
 def test_messages_before_the_handshake_is_done_are_tolerated() -> None:

@@ -6,10 +6,11 @@ import contextlib
 import os
 import sys
 
+from mcptest.cli.http_options import HTTP_OPTIONS, SPEC_VERSION
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import complain, hide_secrets
 from mcptest.cli.server_choice import choose_server
-from mcptest.coprocess.cache import Cache, cache_folder
+from mcptest.coprocess.cache import Cache, cache_folder, known_by
 from mcptest.coprocess.channel import Channel
 from mcptest.coprocess.session import Session
 from mcptest.coprocess.upstream import Upstream
@@ -36,7 +37,7 @@ def run_exec(arguments: Arguments) -> int:
         raise UsageError(message, "SDKs start it; by hand, mcptest call asks a server something")
     if sys.__stdout__ is None:
         raise UsageError("standard output is closed: there is nowhere to answer to")
-    spec = choose_server(arguments)
+    spec = choose_server(arguments, '--server-command "ARGV"')
     hide_secrets(spec.secrets)
     with Interrupts() as interrupts:
         guardian = Guardian(adopts_orphans=True)
@@ -56,20 +57,20 @@ def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None
         guardian=guardian, interrupts=interrupts, while_waiting=channel.heed_leaving
     )
     upstream = Upstream(spec, launcher)
-    session = Session(upstream, Cache(cache_folder(os.environ), spec.command, _warn))
+    session = Session(upstream, Cache(cache_folder(os.environ), known_by(spec), _warn))
     try:
         for request in channel.requests():
             channel.say(session.hear(request))
             if session.is_over:
                 break
         channel.finish()
+        session.is_whole = True
     finally:
         session.save()
         upstream.close()
         for finding in upstream.findings:
             _warn(_told(finding))
-        trouble = session.close()
-        if trouble:
+        for trouble in filter(None, session.close().split("\n")):
             _warn(trouble)
 
 
@@ -87,8 +88,9 @@ def _warn(text: str) -> None:
 COMMAND = Command(
     name="mcptest exec",
     summary="Serve an SDK: requests on standard input, one answer each on standard output.",
-    usage='mcptest exec --connection-server --server-command "ARGV"',
-    details="SDKs start this; docs/coprocess.md has the protocol.",
+    usage="mcptest exec --connection-server [options]",
+    details="SDKs start this; docs/coprocess.md has the protocol. A command that starts it, a URL\n"
+    "or a config names the server; without any of them, a config in this folder.",
     options=(
         Option(names=("--connection-server",), help="speak the coprocess protocol, version 2"),
         Option(
@@ -96,15 +98,24 @@ COMMAND = Command(
             value='"ARGV"',
             help="starts the server under test; split like a shell would, run without one",
         ),
-        Option(names=("-c", "--config"), value="FILE", help="how to start the server instead"),
-        Option(names=("--url",), value="URL", help="a server on HTTP; not in this version"),
+        Option(
+            names=("-c", "--config"),
+            value="FILE",
+            help="how to start or reach the server: a config, or a suite with one; default: "
+            "conductor.config.json or mcptest.yaml in this folder",
+        ),
+        *HTTP_OPTIONS,
+        SPEC_VERSION,
         Option(
             names=("--timeout",),
             value="TIME",
             help='longest wait for one answer of the server, as 500, "500ms" or "2s"',
         ),
     ),
-    examples=('mcptest exec --connection-server --server-command "python3 server.py"',),
+    examples=(
+        'mcptest exec --connection-server --server-command "python3 server.py"',
+        "mcptest exec --connection-server --url http://127.0.0.1:3001/mcp",
+    ),
     run=run_exec,
     takes_paths=False,
 )

@@ -50,13 +50,15 @@ SERVER_OPTIONS = (
     ),
     Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
 )
+_WAY = "the command that starts it after --"
 SERVER_DETAILS = "COMMAND starts the server; without one, a config or a suite says how."
 
 
-def choose_server(arguments: Arguments) -> ServerSpec:
+def choose_server(arguments: Arguments, way: str = _WAY) -> ServerSpec:
     """The server that the command line, or a config in this folder, names.
 
-    With a URL, a command is what starts the server there.
+    With a URL, a command is what starts the server there. `way` is how the command at hand is
+    given the one that starts it.
     """
     ways = [
         ("a command after --", bool(arguments.command)),
@@ -69,7 +71,7 @@ def choose_server(arguments: Arguments) -> ServerSpec:
     if is_over_http(arguments):
         spec = _at_url(arguments)
     else:
-        spec = _from_command(arguments) or _from_config(arguments)
+        spec = _from_command(arguments) or _from_config(arguments, way)
     limit_s, pinned = timeout_s(arguments), spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
@@ -112,7 +114,7 @@ def find_own_config(arguments: Arguments) -> str:
     return arguments.last("--config") or find_config(".")
 
 
-def _from_config(arguments: Arguments) -> ServerSpec:
+def _from_config(arguments: Arguments, way: str) -> ServerSpec:
     path = find_own_config(arguments)
     if not path or is_suite_name(path):
         # Only those without a config need to know what a suite is.
@@ -124,7 +126,7 @@ def _from_config(arguments: Arguments) -> ServerSpec:
     if not path:
         raise UsageError(
             "no server to talk to",
-            "give the command that starts it after --, or --config FILE, or put a "
+            f"give {way}, --url URL or --config FILE, or put a "
             f"{CONFIG_NAMES[0]} or an mcptest.yaml into this folder",
         )
     if not os.path.exists(path):

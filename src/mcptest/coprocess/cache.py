@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-__all__ = ["Cache", "cache_folder"]
+    from mcptest.core.plan import ServerSpec
+
+__all__ = ["Cache", "cache_folder", "known_by"]
 
 
 def cache_folder(environment: Mapping[str, str]) -> str:
@@ -28,14 +30,30 @@ def cache_folder(environment: Mapping[str, str]) -> str:
     return environment.get("MCPTEST_CACHE_DIR") or os.path.join(".mcptest", "cache")
 
 
+def known_by(spec: ServerSpec) -> str:
+    """What tells two servers apart, as text that gives none of it away.
+
+    Headers count by their names: a token that was renewed is still the same user's.
+    """
+    http = spec.http
+    where = [http.url, sorted(http.headers or {})] if http else []
+    folder = os.path.abspath(spec.cwd or ".")
+    told = [list(spec.command), folder, spec.env or {}, where, spec.spec_version]
+    return _digest(canonical(told))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
 class Cache:
     """The results of one server's tools, by tool and arguments. `warn` is told once."""
 
     def __init__(
-        self, folder: str, command: tuple[str, ...], warn: Callable[[str], None] = lambda text: None
+        self, folder: str, server: str, warn: Callable[[str], None] = lambda text: None
     ) -> None:
         self._folder = folder
-        self._command = list(command)
+        self._server = server
         self._warn = warn
         self._has_warned = False
         self.mode = "off"
@@ -100,8 +118,7 @@ class Cache:
 
     def _key(self, tool: str, arguments: dict[str, Any]) -> str:
         """What tells two calls apart, whatever the order of their arguments."""
-        return canonical([self._command, tool, arguments])
+        return canonical([self._server, tool, arguments])
 
     def _path(self, key: str) -> str:
-        name = hashlib.sha256(key.encode("utf-8", "backslashreplace")).hexdigest()[:40]
-        return os.path.join(self._folder, f"{name}.json")
+        return os.path.join(self._folder, f"{_digest(key)[:40]}.json")

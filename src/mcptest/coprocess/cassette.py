@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
-import os
-
-from mcptest.coprocess.files import open_regular, read_regular, why_not, write_all
+from mcptest.coprocess.files import read_regular, why_not
+from mcptest.coprocess.recorder import Recorder
 from mcptest.coprocess.refusals import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -17,9 +15,7 @@ from mcptest.coprocess.tape import (
     BadTapeError,
     Player,
     Take,
-    looks_like_tape,
     read_tape,
-    render_header,
 )
 from mcptest.core.outcome import ABSENT
 
@@ -40,8 +36,10 @@ class Cassette:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
-        self._recorder: _Recorder | None = None
+        self._recorder: Recorder | None = None
         self._player: Player | None = None
+        # What became of recordings that did not become a tape, in words.
+        self.troubles: list[str] = []
 
     @property
     def is_in(self) -> bool:
@@ -50,13 +48,13 @@ class Cassette:
 
     def set_mode(self, mode: str, path: str) -> None:
         """Record to a tape, play one, or neither. When that is impossible, nothing changes."""
-        recorder: _Recorder | None = None
+        recorder: Recorder | None = None
         player: Player | None = None
         try:
             if mode == "record":
-                recorder = _Recorder(path, self._upstream.cleaned(self._upstream.spec.command))
+                recorder = Recorder(path, self._upstream.cleaned(self._upstream.spec.command))
             elif mode == "replay":
-                player = Player(read_tape(read_regular(path)))
+                player = Player(read_tape(read_regular(self._source(path))))
         except UnicodeDecodeError:
             raise _unusable(path, mode, "it is no cassette: it is not UTF-8") from None
         except (OSError, BadTapeError) as error:
@@ -64,10 +62,16 @@ class Cassette:
         self.eject()
         self._recorder, self._player = recorder, player
 
-    def eject(self) -> None:
-        """What was recorded is whole; nothing is played any more."""
+    def _source(self, path: str) -> str:
+        """Where a tape is read from: what is being recorded is not at its place yet."""
+        is_recorded = self._recorder and self._recorder.path == path
+        return self._recorder.part if self._recorder and is_recorded else path
+
+    def eject(self, *, is_whole: bool = True) -> None:
+        """Nothing is recorded or played any more; a session that broke off is not whole."""
         if self._recorder:
-            self._recorder.close()
+            trouble = self._recorder.finish(is_whole=is_whole and not self._upstream.is_lost)
+            self.troubles += [trouble] if trouble else []
         self._recorder = self._player = None
 
     def perform(self, method: str, params: Params, ask: Callable[[], Any]) -> Any:
@@ -97,7 +101,7 @@ class Cassette:
             raise RefusedError(UPSTREAM_ERROR, take.error["message"], data)
         return take.result
 
-    def _record(self, recorder: _Recorder, take: Take) -> None:
+    def _record(self, recorder: Recorder, take: Take) -> None:
         cleaned = self._upstream.cleaned
         # Whoever plays it may ask for this, whether or not it was asked for now.
         hello = Take(method="initialize", params={}, result=cleaned(self._upstream.handshake))
@@ -109,36 +113,6 @@ class Cassette:
         except OSError as error:
             message = f"the cassette {quoted(recorder.path)} cannot be written: {why_not(error)}"
             raise RefusedError(INTERNAL_ERROR, message) from None
-
-
-class _Recorder:
-    """A tape that grows."""
-
-    def __init__(self, path: str, command: tuple[str, ...]) -> None:
-        self.path = path
-        self._has_begun = False
-        self._fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_APPEND)
-        try:
-            head = os.pread(self._fd, 1024, 0)
-            if head and not looks_like_tape(head):
-                raise OSError(errno.EEXIST, "it is there and is no cassette; choose another name")
-            os.ftruncate(self._fd, 0)
-            write_all(self._fd, render_header(command))
-        except OSError:
-            self.close()
-            raise
-
-    def begin(self, hello: Take) -> None:
-        """The first take of all, once."""
-        if not self._has_begun:
-            self.add(hello)
-            self._has_begun = True
-
-    def add(self, take: Take) -> None:
-        write_all(self._fd, take.render())
-
-    def close(self) -> None:
-        os.close(self._fd)
 
 
 def _unusable(path: str, mode: str, why: str) -> RefusedError:

@@ -155,8 +155,8 @@ def refusal(error: RefusedError, limit: int = DEFAULT_MAX_LINE_BYTES) -> bytes:
         return line
     words = f"{shorten(error.message, _MAX_MESSAGE_CHARS)} (its data is left out: it {why})"
     # What the server says of its error is seldom too much: what it hangs on to it is.
-    is_nested = isinstance(error.data, dict) and "data" in error.data
-    rest = {k: v for k, v in error.data.items() if k != "data"} if is_nested else ABSENT
+    said = error.data if isinstance(error.data, dict) and "data" in error.data else None
+    rest = ABSENT if said is None else {key: said[key] for key in said if key != "data"}
     line, why = _error_line(error, words, rest, limit)
     return line if not why else _error_line(error, words, ABSENT, limit)[0]
 

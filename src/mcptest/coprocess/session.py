@@ -46,6 +46,8 @@ class Session:
         self._mismatch = ""
         self._limit = upstream.spec.limits.max_line_bytes
         self.is_over = False
+        # Whether it has come to its end as it should; whoever drives it says so.
+        self.is_whole = False
 
     def hear(self, item: Frame | Noise | Overlong) -> bytes:
         """The answer to a line. After that to `mcp.shutdown` the session `is_over`."""
@@ -173,9 +175,10 @@ class Session:
         self._uploads.save()
 
     def close(self) -> str:
-        """Deliver what is left; a sentence when that was impossible."""
-        self._cassette.eject()
-        return self._uploads.finish()
+        """Deliver what is left; a line for each thing that was impossible."""
+        self._cassette.eject(is_whole=self.is_whole)
+        found = [*self._cassette.troubles, self._uploads.finish()]
+        return "\n".join(filter(None, found))
 
 
 _METHODS: dict[str, Callable[[Session, Params], object]] = {

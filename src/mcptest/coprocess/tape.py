@@ -55,9 +55,14 @@ def render_header(command: tuple[str, ...]) -> bytes:
     return _line({"format": _FORMAT, "version": _VERSION, "command": list(command)})
 
 
-def looks_like_tape(head: bytes) -> bool:
-    """Whether these are the first bytes of a tape, of whatever version."""
-    return head.startswith(b'{"format":"%s"' % _FORMAT.encode())
+def looks_like_tape(line: bytes) -> bool:
+    """Whether this is the first line of a tape, of whatever version."""
+    try:
+        header = parse_json(line.decode("utf-8"))
+    except (NotJsonError, UnicodeDecodeError):
+        return False
+    is_ours = isinstance(header, dict) and header.get("format") == _FORMAT
+    return is_ours and line.endswith(b"\n")
 
 
 def _line(value: object) -> bytes:

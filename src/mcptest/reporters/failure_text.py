@@ -109,7 +109,7 @@ def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
         if text
     ]
     lines += _tail_lines("stderr", evidence.stderr_tail)
-    lines += _tail_lines("stdout", evidence.stdout_tail)
+    lines += _tail_lines("body" if evidence.url else "stdout", evidence.stdout_tail)
     return lines
 
 

@@ -196,7 +196,10 @@ def _fault_parts(fault: Fault | None) -> list[Markup]:
     evidence = fault.evidence
     bare = fault.but(evidence=evidence.but(stderr_tail="", stdout_tail=""))
     details = fault_details(bare, verbose=True)
-    outputs = (("stderr", evidence.stderr_tail), ("stdout", evidence.stdout_tail))
+    outputs = (
+        ("stderr", evidence.stderr_tail),
+        ("body" if evidence.url else "stdout", evidence.stdout_tail),
+    )
     return [
         element("p", element("strong", fault_headline(fault), class_="is-error")),
         *([render_lines(details)] if details else []),

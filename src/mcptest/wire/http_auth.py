@@ -33,6 +33,8 @@ class Credentials:
         self._headers = dict(spec.headers or {})
         self._oauth = spec.oauth
         self.token = ""
+        # All tokens that there have been: none of them is ever shown.
+        self.fetched: list[str] = []
         self._ends_at = float("inf")
         self._refused = 0
 
@@ -94,6 +96,7 @@ class Credentials:
             return f"no token could be fetched: status {status}, {told or 'no body'}"
         lasts_s = found.get("expires_in")
         self.token = token
+        self.fetched.append(token)
         self._ends_at = float("inf")
         if isinstance(lasts_s, (int, float)) and lasts_s > 0:
             self._ends_at = time.monotonic() + max(1.0, lasts_s - _MARGIN_S)

@@ -18,7 +18,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import Frame, LineDecoder
 from mcptest.core.http_address import parse_url
 from mcptest.core.outcome import Fault
-from mcptest.core.redaction import redact_bytes, redact_part, redactor
+from mcptest.core.redaction import redact_all, redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
 from mcptest.core.trouble import Trouble
 from mcptest.wire.http_channel import HttpChannel
@@ -117,8 +117,7 @@ class HttpServer:
         return self.stdout_mark
 
     def _redacted(self, text: str) -> str:
-        token = self.talk.credentials.token
-        return redactor((*self.spec.secrets, token) if token else self.spec.secrets)(text)
+        return redactor((*self.spec.secrets, *self.talk.credentials.fetched))(text)
 
     def cleaned(self, raw: bytes) -> bytes:
         """A part of what the server sent, without the secrets it was given."""
@@ -200,6 +199,9 @@ class HttpServer:
                 continue
             if isinstance(item, Trouble) and self.redact:
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
+            elif self.talk.credentials.fetched:
+                # Nobody can have written it in a test, so that nothing is compared with it.
+                item = redact_all(item, redactor(tuple(self.talk.credentials.fetched)))
             self._items.append(item)
 
     def _is_explained_by_its_end(self, trouble: Trouble) -> bool:

@@ -8,18 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.coprocess.cache import Cache, cache_folder
+from mcptest.coprocess.cache import Cache, cache_folder, known_by
 from mcptest.core.outcome import ABSENT
+from mcptest.core.plan import HttpSpec, ServerSpec
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-COMMAND = ("python3", "server.py")
+SPEC = ServerSpec(name="shop", command=("python3", "server.py"), cwd="/shop")
+SERVER = known_by(SPEC)
 RESULT = {"content": [{"type": "text", "text": "ü\u2028\ud800"}]}
 
 
-def cache(folder: Path, mode: str = "read_write", command: tuple[str, ...] = COMMAND) -> Cache:
-    made = Cache(str(folder), command)
+def cache(folder: Path, mode: str = "read_write", server: str = SERVER) -> Cache:
+    made = Cache(str(folder), server)
     made.mode = mode
     return made
 
@@ -58,7 +60,7 @@ def test_a_mode_stores_and_reads_as_it_says(
 
 
 def test_a_cache_is_off_until_it_is_told(tmp_path: Path) -> None:
-    made = Cache(str(tmp_path / "a"), COMMAND)
+    made = Cache(str(tmp_path / "a"), SERVER)
     made.keep("echo", {}, RESULT)
     assert made.find("echo", {}) is ABSENT
     assert not (tmp_path / "a").exists()
@@ -75,23 +77,54 @@ def test_what_is_stored_again_replaces_what_was_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "command"),
+    ("tool", "arguments"),
     [
-        ("ech", {"a": 1, "b": [1]}, COMMAND),
-        ("echo", {"a": 2, "b": [1]}, COMMAND),
-        ("echo", {"a": 1.0, "b": [1]}, COMMAND),
-        ("echo", {"a": True, "b": [1]}, COMMAND),
-        ("echo", {"a": "1", "b": [1]}, COMMAND),
-        ("echo", {"a": 1}, COMMAND),
-        ("echo", {"a": 1, "b": [1]}, ("python3", "other.py")),
-        ("echo", {"a": 1, "b": [1]}, ("python3 server.py",)),
+        ("ech", {"a": 1, "b": [1]}),
+        ("echo", {"a": 2, "b": [1]}),
+        ("echo", {"a": 1.0, "b": [1]}),
+        ("echo", {"a": True, "b": [1]}),
+        ("echo", {"a": "1", "b": [1]}),
+        ("echo", {"a": 1}),
     ],
 )
-def test_another_server_tool_or_argument_is_another_call(
-    tmp_path: Path, tool: str, arguments: dict[str, Any], command: tuple[str, ...]
+def test_another_tool_or_argument_is_another_call(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
 ) -> None:
     cache(tmp_path).keep("echo", {"a": 1, "b": [1]}, RESULT)
-    assert cache(tmp_path, command=command).find(tool, arguments) is ABSENT
+    assert cache(tmp_path).find(tool, arguments) is ABSENT
+
+
+THERE = HttpSpec(url="http://localhost:1/mcp", headers={"X-User": "ada"})
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        SPEC.but(command=("python3", "other.py")),
+        SPEC.but(command=("python3 server.py",)),
+        SPEC.but(cwd="/another/shop"),
+        SPEC.but(env={"DATABASE": "test.db"}),
+        SPEC.but(spec_version="2025-06-18"),
+        SPEC.but(http=THERE),
+        SPEC.but(http=THERE.but(url="http://localhost:2/mcp")),
+        SPEC.but(http=THERE.but(headers={})),
+    ],
+)
+def test_a_server_that_is_started_otherwise_is_another(other: ServerSpec, tmp_path: Path) -> None:
+    for spec in (SPEC, SPEC.but(http=THERE)):
+        if spec == other:
+            continue
+        cache(tmp_path, server=known_by(spec)).keep("echo", {}, RESULT)
+    assert cache(tmp_path, server=known_by(other)).find("echo", {}) is ABSENT
+
+
+def test_a_server_is_known_whatever_the_value_of_a_header_and_tells_nothing_of_itself() -> None:
+    renewed = SPEC.but(http=THERE.but(headers={"X-User": "grace"}))
+    assert known_by(renewed) == known_by(SPEC.but(http=THERE))
+    assert known_by(SPEC.but(env={"A": "1", "B": "2"})) == known_by(
+        SPEC.but(env={"B": "2", "A": "1"}, name="another")
+    )
+    assert "hunter2" not in known_by(SPEC.but(env={"A": "hunter2"}))
 
 
 def test_the_order_of_arguments_does_not_matter(tmp_path: Path) -> None:
@@ -211,7 +244,7 @@ def test_a_link_is_replaced_and_what_it_leads_to_is_left_alone(tmp_path: Path) -
 @pytest.mark.parametrize("folder", ["/dev/null/cache", "a\0b"])
 def test_a_folder_that_cannot_be_is_told_once_and_breaks_nothing(folder: str) -> None:
     told: list[str] = []
-    made = Cache(folder, COMMAND, told.append)
+    made = Cache(folder, SERVER, told.append)
     made.mode = "read_write"
     for _ in range(3):
         made.keep("echo", {}, RESULT)
@@ -230,7 +263,7 @@ def test_a_folder_in_the_place_of_a_file_is_told_and_nothing_is_left_beside_it(
     file.unlink()
     file.mkdir()
     told: list[str] = []
-    made = Cache(str(tmp_path), COMMAND, told.append)
+    made = Cache(str(tmp_path), SERVER, told.append)
     made.mode = "read_write"
     made.keep("echo", {}, RESULT)
     assert len(told) == 1

@@ -9,13 +9,14 @@ import select
 import signal
 import socket
 import threading
+import tracemalloc
 from typing import TYPE_CHECKING
 
 import pytest
 
 from mcptest.coprocess import channel as channel_module
 from mcptest.coprocess.channel import Channel
-from mcptest.core.errors import InterruptedRunError
+from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.framing import Frame
 from mcptest.wire.interrupts import Interrupts
 
@@ -186,6 +187,50 @@ def test_an_sdk_that_never_reads_is_not_listened_to_for_ever(
         assert not waiting.is_alive()
 
 
+def test_what_an_sdk_sends_ahead_takes_about_as_much_memory_as_it_has_bytes() -> None:
+    """A line of two bytes takes a hundred times that once it is decoded."""
+    count = 200_000
+    with connected() as (channel, sdk):
+        sdk.write(b"0\n")
+        requests = channel.requests()
+        assert value(next(requests)) == 0
+        channel.say(LARGE)
+        found: list[object] = []
+
+        def ask_on_and_read_late() -> None:
+            sdk.write(b"1\n" * count)
+            sdk.hang_up()
+            sdk.read(len(LARGE))
+
+        other_side = threading.Thread(target=ask_on_and_read_late)
+        tracemalloc.start()
+        try:
+            other_side.start()
+            found.append(value(next(requests)))
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        other_side.join(PATIENCE_S)
+        assert sum(1 for _ in requests) == count - 1
+    assert found == [1]
+    # What is held, what its buffer may have to spare, and the answer that waits.
+    assert peak < 10 * count
+
+
+def test_a_line_that_comes_in_pieces_is_one_request(ends: tuple[Channel, Sdk]) -> None:
+    channel, sdk = ends
+    requests = channel.requests()
+    read: list[object] = []
+    waiting = threading.Thread(target=lambda: read.append(value(next(requests))))
+    waiting.start()
+    for piece in (b"[1,", b"2", b",3]", b"\n4"):
+        sdk.write(piece)
+    waiting.join(PATIENCE_S)
+    sdk.write(b"5\n")
+    sdk.hang_up()
+    assert [*read, *map(value, requests)] == [[1, 2, 3], 45]
+
+
 # Leaving
 
 
@@ -249,6 +294,31 @@ def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) 
         os.close(source)
         os.close(sink)
     assert path.read_bytes() == LARGE * 2
+
+
+@pytest.mark.parametrize(
+    ("path", "flags", "why"),
+    [
+        ("/dev/full", os.O_WRONLY, "No space left on device"),
+        ("/dev/null", os.O_RDONLY, "Bad file descriptor"),
+    ],
+)
+def test_answers_that_cannot_be_written_are_told(path: str, flags: int, why: str) -> None:
+    source, writer = os.pipe()
+    sink = os.open(path, flags)
+    os.write(writer, b"1\n2\n")
+    os.close(writer)
+    try:
+        with Interrupts() as interrupts:
+            channel = Channel(source, sink, interrupts)
+            requests = channel.requests()
+            next(requests)
+            channel.say(b"1\n")
+            with pytest.raises(UsageError, match=f"cannot write to standard output: {why}"):
+                next(requests)
+    finally:
+        os.close(source)
+        os.close(sink)
 
 
 # Signals

@@ -58,7 +58,7 @@ class Talk:
 
     def __init__(self, folder: Path, *secrets: str, **says: Any) -> None:
         self.upstream = StubUpstream(*secrets, **says)
-        self.session = Session(self.upstream, Cache(str(folder / "cache"), ("stub",)))
+        self.session = Session(self.upstream, Cache(str(folder / "cache"), "stub"))
         self._id = 0
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:

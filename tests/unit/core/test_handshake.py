@@ -6,7 +6,12 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.handshake import handshake_fault, handshake_gaps
+from mcptest.core.handshake import (
+    discovery_fault,
+    handshake_fault,
+    handshake_gaps,
+    pinned_fault,
+)
 from mcptest.core.outcome import Fault
 
 GOOD: dict[str, Any] = {
@@ -66,13 +71,67 @@ def test_a_refusal_is_told_in_the_words_of_the_server() -> None:
         kind="handshake_refused",
         message='the server refused initialize: code -32602, "Unsupported\\u0007", '
         'data {"supported":["x"]}',
+        hint="one of the stateless era may do so: try --spec-version 2026-07-28",
     )
 
 
-def test_the_refusal_of_a_stateless_server_is_explained() -> None:
-    fault = handshake_fault({"error": {"code": -32022, "message": "no"}})
+@pytest.mark.parametrize("code", [-32022, -32601])
+def test_the_refusal_of_a_stateless_server_is_explained(code: int) -> None:
+    fault = handshake_fault({"error": {"code": code, "message": "no"}})
     assert fault is not None
-    assert "stateless revision 2026-07-28" in fault.hint
+    assert fault.kind == "unsupported_version"
+    assert "speaks only the stateless era of the protocol, 2026-07-28" in fault.message
+    assert f'code {code}, "no"' in fault.message
+
+
+@pytest.mark.parametrize("version", ["2025-06-18", "2024-11-05"])
+def test_a_pinned_revision_must_be_the_one_that_is_agreed_on(version: str) -> None:
+    fault = pinned_fault(version, GOOD)
+    if version == GOOD["protocolVersion"]:
+        assert fault is None
+    else:
+        assert fault is not None
+        assert fault.kind == "unsupported_version"
+        assert 'does not speak 2024-11-05: offered that, it answered with "2025-06-18"' in (
+            fault.message
+        )
+    assert pinned_fault("", GOOD) is None
+
+
+def test_a_discovery_that_names_the_era_opens_a_session() -> None:
+    result = {"supportedVersions": ["2026-07-28"], "capabilities": {}}
+    assert discovery_fault({"result": result}) is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (
+            {"error": {"code": -32601, "message": "what?\x07"}},
+            "unsupported_version",
+            'it refused server/discover: code -32601, "what?\\u0007"',
+        ),
+        (
+            {"result": {"supportedVersions": ["2030-01-01"]}},
+            "unsupported_version",
+            'it says that it supports ["2030-01-01"]',
+        ),
+        ({"result": {}}, "protocol_violation", "must have supportedVersions and is {}"),
+        ({"result": None}, "protocol_violation", "must have supportedVersions and is null"),
+        (
+            {"result": {"supportedVersions": "2026-07-28"}},
+            "protocol_violation",
+            "must have supportedVersions",
+        ),
+    ],
+)
+def test_a_discovery_that_opens_no_session_says_why(
+    answer: dict[str, Any], kind: str, words: str
+) -> None:
+    fault = discovery_fault(answer)
+    assert fault is not None
+    assert fault.kind == kind
+    assert words in fault.message
 
 
 @pytest.mark.parametrize(

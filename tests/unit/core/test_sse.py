@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 
 import pytest
@@ -75,7 +76,7 @@ def test_every_way_to_cut_a_stream_gives_the_same_events(cuts: list[int]) -> Non
     whole = events(STREAM)
     assert len(whole) == 5
     edges = [0, *cuts, len(STREAM)]
-    chunks = [STREAM[start:end] for start, end in zip(edges, edges[1:], strict=False)]
+    chunks = [STREAM[start:end] for start, end in itertools.pairwise(edges)]
     assert events(*chunks) == whole
 
 

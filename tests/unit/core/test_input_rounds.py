@@ -1,0 +1,139 @@
+"""Results that ask for more input, and the requests that are sent again with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from mcptest.core.client_script import ClientScript
+from mcptest.core.input_rounds import MAX_ROUNDS, InputRounds
+from mcptest.core.plan import ClientSpec
+
+Message = dict[str, Any]
+
+ELICIT = {"method": "elicitation/create", "params": {"message": "who?"}}
+ACCEPTED = {"action": "accept", "content": {"name": "Ada"}}
+SCRIPT = ClientSpec(answers={"elicitation/create": {"result": ACCEPTED}})
+
+
+def rounds(spec: ClientSpec = SCRIPT) -> InputRounds:
+    return InputRounds(ClientScript(spec))
+
+
+def request(id: object = 1, **params: object) -> Message:
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "a"} | params}
+
+
+def wants(requests: object = None, **more: object) -> Message:
+    result: Message = {"resultType": "input_required"} | more
+    return {"jsonrpc": "2.0", "id": 1, "result": result | ({"inputRequests": requests or {}})}
+
+
+def test_the_request_is_sent_again_under_a_new_id_with_answers_and_state() -> None:
+    found = rounds()
+    found.sent(request())
+    state = 'opaque\u2028"ü\\'
+    again = found.next_round(1, wants({"k": ELICIT}, requestState=state))
+    assert again == request("mcptest-round-1", inputResponses={"k": ACCEPTED}, requestState=state)
+
+
+def test_each_round_starts_from_the_first_request() -> None:
+    found = rounds()
+    found.sent(request())
+    found.next_round(1, wants({"k": ELICIT}, requestState="one"))
+    again = found.next_round("mcptest-round-1", wants({"other": ELICIT}))
+    assert again == request("mcptest-round-2", inputResponses={"other": ACCEPTED})
+
+
+def test_state_alone_is_reason_enough_to_ask_again() -> None:
+    found = rounds()
+    found.sent(request())
+    assert found.next_round(1, wants(requestState="s")) == request(
+        "mcptest-round-1", requestState="s"
+    )
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"result": {"content": []}},
+        {"result": {"resultType": "complete"}},
+        {"result": {"resultType": "task"}},
+        {"result": "text"},
+        {"error": {"code": 1, "message": ""}},
+        wants(),
+        wants([ELICIT]),
+        wants({"k": {"method": "sampling/createMessage"}}),
+        wants({"k": "text"}),
+        wants({"k": {}}),
+        wants({"k": ELICIT, "l": {"method": "roots/list"}}),
+    ],
+)
+def test_what_asks_for_nothing_we_can_answer_is_left_as_it_is(answer: Message) -> None:
+    found = rounds()
+    found.sent(request())
+    assert found.next_round(1, answer) is None
+
+
+def test_without_a_script_the_result_is_left_as_it_is() -> None:
+    found = rounds(ClientSpec())
+    found.sent(request())
+    assert found.next_round(1, wants({"k": ELICIT})) is None
+
+
+def test_a_script_that_has_run_out_ends_the_rounds() -> None:
+    found = rounds(ClientSpec(answers={"elicitation/create": [{"result": ACCEPTED}]}))
+    found.sent(request())
+    assert found.next_round(1, wants({"k": ELICIT}))
+    assert found.next_round("mcptest-round-1", wants({"k": ELICIT})) is None
+
+
+def test_a_scripted_error_is_no_answer() -> None:
+    error = {"error": {"code": -1, "message": "no"}}
+    found = rounds(ClientSpec(answers={"elicitation/create": error}))
+    found.sent(request())
+    assert found.next_round(1, wants({"k": ELICIT})) is None
+
+
+def test_a_server_that_is_never_content_is_left_with_its_question() -> None:
+    found = rounds()
+    found.sent(request())
+    id: object = 1
+    asked = 1
+    while again := found.next_round(id, wants({"k": ELICIT})):
+        id = again["id"]
+        asked += 1
+    assert asked == MAX_ROUNDS == 10
+
+
+def test_the_first_id_and_the_newest_lead_to_each_other() -> None:
+    found = rounds()
+    found.sent(request())
+    assert (found.first_id(1), found.newest_id(1)) == (1, 1)
+    found.next_round(1, wants({"k": ELICIT}))
+    assert (found.first_id("mcptest-round-1"), found.newest_id(1)) == (1, "mcptest-round-1")
+    found.over("mcptest-round-1")
+    assert (found.first_id("mcptest-round-1"), found.newest_id(1)) == ("mcptest-round-1", 1)
+
+
+def test_an_id_that_is_used_again_stands_for_the_newer_request() -> None:
+    found = rounds()
+    found.sent(request(1, name="old"))
+    found.sent(request(1, name="new"))
+    again = found.next_round(1, wants({"k": ELICIT}))
+    assert again
+    assert again["params"]["name"] == "new"
+
+
+def test_a_round_that_is_sent_is_not_a_first_request() -> None:
+    found = rounds()
+    found.sent(request())
+    again = found.next_round(1, wants({"k": ELICIT}))
+    assert again
+    found.sent(again)
+    assert found.first_id(again["id"]) == 1
+
+
+def test_nobody_else_s_answer_is_taken() -> None:
+    assert rounds().next_round(1, wants({"k": ELICIT})) is None
