@@ -17,6 +17,7 @@ RUNS = {
     "contract": ((), 0),
     "filesystem": (("--config", "examples/filesystem/conductor.config.json"), 0),
     "failing": ((), 1),
+    "http": ((), 0),
     "notes": ((), 0),
     "plugins": (() if shutil.which("node") else ("--skip-tag", "node"), 0),
     "pytest": ((), 0),
@@ -39,6 +40,14 @@ def test_an_example_ends_as_it_should(name: str) -> None:
     words, code = RUNS[name]
     ended = mcptest(ROOT, "run", f"examples/{name}", *words)
     assert (ended.code, ended.err) == (code, "")
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_the_example_over_http_passes_in_both_eras(revision: str) -> None:
+    ended = mcptest(ROOT, "run", "examples/http", "--spec-version", revision, "--json")
+    report = ended.report()
+    assert (ended.code, report["summary"]["passed"]) == (0, 3)
+    assert {finding["kind"] for finding in report["findings"]} <= {"tool_overlap"}
 
 
 def test_the_example_that_passes_also_runs_from_its_own_folder() -> None:

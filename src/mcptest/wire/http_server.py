@@ -95,7 +95,7 @@ class HttpServer:
 
     @property
     def label(self) -> str:
-        return self.talk.address.url
+        return f"http://{self.spec.name}"
 
     @property
     def transport(self) -> str:

@@ -70,6 +70,9 @@ class LinePeer:
         self._process: StdioServer | None = None
         # Whom it left behind, and what they were.
         self.left_behind: dict[int, str] = {}
+        # Once it has ended: the last it wrote to stderr, and its exit status.
+        self.last_words = ""
+        self.exit_code: int | None = None
         self._pending: deque[Item] = deque()
 
     @property
@@ -156,7 +159,8 @@ class LinePeer:
         stopped = self._finalizer()
         if stopped:
             self.left_behind |= stopped.left_behind
-        return process.exit_code()
+        self.last_words, self.exit_code = _last_lines(process), process.exit_code()
+        return self.exit_code
 
     def _ended(self, process: StdioServer) -> PeerEndedError:
         partial, size = process.decoder.remainder
