@@ -1,4 +1,4 @@
-"""A small MCP server over Streamable HTTP, in both eras of the protocol: python3 server.py PORT
+"""A small MCP server over Streamable HTTP, in both eras of the protocol: python3 greeter.py PORT
 
 It greets, in the language of the tenant that a header names, and serves nobody without one.
 """
@@ -81,7 +81,9 @@ class Endpoint(BaseHTTPRequestHandler):
         meta = message.get("params", {}).get("_meta", {})
         try:
             result = result_of(message, tenant)
-            said = {"result": stateless(result, message["method"]) if VERSION_KEY in meta else result}
+            said = {
+                "result": stateless(result, message["method"]) if VERSION_KEY in meta else result
+            }
             status = 200
         except RefusedError as error:
             code, text = error.args
