@@ -41,7 +41,7 @@ _OURS = frozenset(
         "transfer-encoding",
     ]
 )
-_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 
 
 def camel_case(key: str) -> str:
@@ -81,7 +81,7 @@ def _headers(fields: Fields, values: Values) -> dict[str, str]:
     found = {}
     for name in inner.mapping if inner else ():
         assert inner
-        if not _TOKEN.fullmatch(name):
+        if not re.fullmatch(_TOKEN, name):
             inner.complain(name, "F009", f"{name!r} is no name of a header")
         elif name.lower() in _OURS:
             inner.complain(name, "F003", f"the header {name} is set by mcptest itself")

@@ -6,11 +6,12 @@ import re
 
 __all__ = ["wrapped", "wrapped_text"]
 
-_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# Compiled where they are used: most runs have nothing to wrap, and this would be a tenth of one.
+_COLOUR = r"\x1b\[[0-9;]*m"
 # The source line of a diagnostic, and what points into it: these stand below each other.
-_EXCERPT = re.compile(r" *[0-9]* \|( |$)")
+_EXCERPT = r" *[0-9]* \|( |$)"
 # Chinese, Japanese, Korean, emoji: what a terminal gives two columns to.
-_WIDE = re.compile(
+_WIDE = (
     "[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6"
     "\U0001f300-\U0001faff\U00020000-\U0003fffd]"
 )
@@ -41,11 +42,11 @@ def wrapped_text(text: str, columns: int) -> str:
     """The same for a text of many lines; excerpts of files stay as they are."""
     lines = []
     for line in text.split("\n"):
-        lines += [line] if _EXCERPT.match(line) else wrapped(line, columns)
+        lines += [line] if re.match(_EXCERPT, line) else wrapped(line, columns)
     return "\n".join(lines)
 
 
 def _width(text: str) -> int:
     """How many columns a text takes; colours take none, and wide characters two."""
-    plain = _COLOUR.sub("", text)
-    return len(plain) if plain.isascii() else len(plain) + len(_WIDE.findall(plain))
+    plain = re.sub(_COLOUR, "", text)
+    return len(plain) if plain.isascii() else len(plain) + len(re.findall(_WIDE, plain))
