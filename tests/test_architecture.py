@@ -100,6 +100,7 @@ THIRD_PARTY = {
 # Imports inside functions, and how many: only where start-up would pay for them.
 MAY_DEFER = {
     "_collect.py",
+    "pytest_fixtures.py",
     "pytest_plugin.py",
     "cli/conductor.py",
     "cli/failure.py",

@@ -1,4 +1,4 @@
-"""A reader of the library, over HTTP: a client to try against the contract before there is a server.
+"""A reader of the library, over HTTP: a client, tried before there is a server.
 
 mcptest mock examples/contract/library.cases.yaml --http 8000
 python3 examples/contract/reader.py http://127.0.0.1:8000/mcp
@@ -37,21 +37,25 @@ def call(url: str, tool: str, arguments: dict[str, str], **more: object) -> Any:
         return json.load(response)["result"]
 
 
+def tell(*words: str) -> None:
+    sys.stdout.write(" ".join(words) + "\n")
+
+
 def main(url: str) -> None:
     found = call(url, "search", {"words": "whale"})
     book = found["structuredContent"]["books"][0]
-    print("found", book["title"])
+    tell("found", book["title"])
     wanted = {"book": book["mark"]}
     result = call(url, "borrow", wanted)
     # The library asks back: the same request again, with the answers and its state.
     while result["resultType"] == "input_required":
         answers = {}
         for key, question in result["inputRequests"].items():
-            print("asked", question["params"]["message"])
+            tell("asked", question["params"]["message"])
             answers[key] = {"action": "accept", "content": {}}
         state = result["requestState"]
         result = call(url, "borrow", wanted, inputResponses=answers, requestState=state)
-    print("heard", result["content"][0]["text"])
+    tell("heard", result["content"][0]["text"])
 
 
 if __name__ == "__main__":

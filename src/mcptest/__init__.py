@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         BinaryError,
         ContractError,
         CoprocessError,
+        CoprocessWarning,
         OverdueError,
         RefusedError,
         UpstreamError,
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
         VersionError,
     )
     from mcptest.sdk.expecting import BadExpectationError, expect
+    from mcptest.sdk.memory import connect_memory
+    from mcptest.sdk.memory_run import MemoryRun, run_memory
     from mcptest.sdk.verdict import Verdict
 
 __all__ = [
@@ -34,6 +37,8 @@ __all__ = [
     "ContractError",
     "Coprocess",
     "CoprocessError",
+    "CoprocessWarning",
+    "MemoryRun",
     "OverdueError",
     "RefusedError",
     "UpstreamError",
@@ -42,7 +47,9 @@ __all__ = [
     "VersionError",
     "__version__",
     "connect",
+    "connect_memory",
     "expect",
+    "run_memory",
 ]
 
 __version__ = "0.1.0"
@@ -57,6 +64,8 @@ _HOMES = {
     "ContractError": "mcptest.sdk.errors",
     "Coprocess": "mcptest._coprocess",
     "CoprocessError": "mcptest.sdk.errors",
+    "CoprocessWarning": "mcptest.sdk.errors",
+    "MemoryRun": "mcptest.sdk.memory_run",
     "OverdueError": "mcptest.sdk.errors",
     "RefusedError": "mcptest.sdk.errors",
     "UpstreamError": "mcptest.sdk.errors",
@@ -64,7 +73,9 @@ _HOMES = {
     "Verdict": "mcptest.sdk.verdict",
     "VersionError": "mcptest.sdk.errors",
     "connect": "mcptest.sdk.client",
+    "connect_memory": "mcptest.sdk.memory",
     "expect": "mcptest.sdk.expecting",
+    "run_memory": "mcptest.sdk.memory_run",
 }
 
 

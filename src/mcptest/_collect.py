@@ -51,6 +51,20 @@ class Collected(Record):
     spoken: Spoken | None = None
     skip: str = ""
 
+    @property
+    def captures(self) -> frozenset[str]:
+        """The values that it captures for later tests."""
+        steps = self.spoken.case.steps if self.spoken else ()
+        return frozenset(capture.name for step in steps for capture in step.captures)
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """The values of earlier tests that it needs."""
+        steps = self.spoken.case.steps if self.spoken else ()
+        wanted = {name for step in steps if step.template for name in step.template.needs}
+        # A test of several steps may capture what it needs itself.
+        return frozenset(wanted) - self.captures
+
 
 class Collection(Record):
     """Everything in a file, and in those that it imports; what is doubtful in it."""

@@ -13,14 +13,16 @@ import threading
 import time
 
 from mcptest import __version__
-from mcptest.core.errors import ServerError, UsageError
+from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
-from mcptest.sdk.binary import binary_command, words_of, write_privately
+from mcptest.sdk.arguments import mapping_of, path_of, seconds_of, words_of
+from mcptest.sdk.binary import binary_command, write_privately
 from mcptest.sdk.errors import (
+    MAYBE_DONE,
     BinaryError,
     ContractError,
     CoprocessError,
@@ -31,18 +33,20 @@ from mcptest.sdk.errors import (
     VersionError,
     refusal_of,
 )
-from mcptest.sdk.server_config import config_of, plain_config
+from mcptest.sdk.farewell import last_words, pass_on
+from mcptest.sdk.server_config import Told, config_of, plain_config
 from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import TracebackType
     from typing import Any, NoReturn
 
     from mcptest.core.framing import Noise
+    from mcptest.sdk.arguments import Command
 
     Params = dict[str, Any] | None
+    Id = int | str | None
 
 __all__ = [
     "COPROCESS_PROTOCOL_VERSION",
@@ -59,6 +63,9 @@ __all__ = [
 ]
 
 COPROCESS_PROTOCOL_VERSION = 2
+
+# Whoever reads a traceback in a test of their own has no use for what is in here.
+__tracebackhide__ = True
 
 _METHOD_NOT_FOUND, _INVALID_PARAMS = -32601, -32602
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
@@ -77,60 +84,72 @@ _ENVELOPE_BYTES = 64 * 1024
 class Coprocess:
     """One mcptest binary and the server behind it. Nothing is started before the first request.
 
-    `server_command` starts the server, in `cwd` and with `env` on top of our own environment; a
-    `spec` says more about it. `timeout` is for one answer of the binary, `call_timeout` for one
-    of the server, in seconds: who gives up first tells what it saw.
+    `server_command` starts the server, in `cwd` and with `env` on top of our own environment;
+    `told` or a `spec` says more about it, and `spec_version` pins a revision of the protocol.
+    `timeout` is for one answer of the binary, `call_timeout` for one of the server, in seconds:
+    who gives up first tells what it saw.
     """
 
     def __init__(
         self,
-        server_command: str | Sequence[str] = (),
+        server_command: Command = (),
         *,
+        told: Told | None = None,
         spec: ServerSpec | None = None,
+        spec_version: str = "",
         cwd: str = "",
         env: dict[str, str] | None = None,
         timeout: float = 60.0,
         call_timeout: float | None = None,
     ) -> None:
-        words = words_of(server_command) if spec is None else spec.command
-        if not words or not words[0]:
-            raise UsageError("the server's command is empty")
-        self._words = words
-        self._config: dict[str, object] = {}
-        self._variables: dict[str, str] = {}
         if spec:
             self._config, self._variables = config_of(spec, call_timeout or spec.timeout_s)
-        elif cwd or env:
-            self._config, self._variables = plain_config(words, cwd, env)
+            spec_version = spec_version or spec.spec_version
+        else:
+            told = told or Told(
+                command=words_of(server_command),
+                cwd=path_of("cwd", cwd),
+                env=mapping_of("env", env),
+            )
+            if not told.url and not (told.command and told.command[0]):
+                raise ValueError("there is no server: give its command, or url=")
+            self._words = told.command
+            self._config, self._variables = ({}, {}) if told.is_plain else plain_config(told)
         self._limits = spec.limits if spec else Limits()
-        self._call_timeout = call_timeout
-        self._timeout = timeout
+        self._spec_version = spec_version
+        self._call_timeout = call_timeout and seconds_of("call_timeout", call_timeout)
+        self._timeout = seconds_of("timeout", timeout)
         self._peer: LinePeer | None = None
         self._lock = threading.Lock()
         self._owner = os.getpid()
         self._last_id = 0
         # What was begun and is not finished: whose it is, its method and its id.
-        self._ahead: tuple[object, str, int] | None = None
+        self._ahead: tuple[object, str, int | str] | None = None
         self._broken: CoprocessError | None = None
         self._is_closed = False
         self.binary_version = ""
         # How large the last answer was, in bytes.
         self.last_size = 0
 
-    def request(self, method: str, params: Params = None, *, timeout: float | None = None) -> Any:
-        """The result of a request; a `CoprocessError` when there is none."""
+    def request(
+        self, method: str, params: Params = None, *, timeout: float | None = None, id: Id = None
+    ) -> Any:
+        """The result of a request; a `CoprocessError` when there is none.
+
+        What the server is asked has the same id: the next number, unless one is given.
+        """
         with self._lock:
             self._be_ready()
             self._settle()
-            id = self._send(method, params)
-            return self._answer(method, id, timeout or self._timeout)
+            sent_id = self._send(method, params, id)
+            return self._answer(method, sent_id, timeout or self._timeout)
 
-    def begin(self, method: str, params: Params, token: object) -> None:
+    def begin(self, method: str, params: Params, token: object, id: Id = None) -> None:
         """Send a request whose answer `finish` takes: meanwhile there is something else to do."""
         with self._lock:
             self._be_ready()
             self._settle()
-            self._ahead = (token, method, self._send(method, params))
+            self._ahead = (token, method, self._send(method, params, id))
 
     def finish(self, token: object, timeout: float) -> Any:
         """The answer to what was begun with this token; LookupError when nothing was."""
@@ -158,7 +177,10 @@ class Coprocess:
                 goodbye = {"jsonrpc": "2.0", "id": self._last_id + 1, "method": "mcp.shutdown"}
                 peer.send(encode_line(goodbye))
             # Whoever is busy with something that nobody waits for any more is not waited for.
-            peer.close(_FAREWELL_S if self._ahead is None else _SLICE_S)
+            is_awaited = self._ahead is None
+            peer.close(_FAREWELL_S if is_awaited else _SLICE_S)
+            told = [] if self._broken else last_words(peer, was_awaited=is_awaited)
+        pass_on(told)
 
     def __enter__(self) -> Coprocess:
         return self
@@ -175,9 +197,10 @@ class Coprocess:
 
     def _be_ready(self) -> None:
         if self._is_closed:
-            raise CoprocessError("this coprocess is closed")
+            advice = "ask inside the with block, or open another one"
+            raise CoprocessError(f"this connection has been left, and its server is gone: {advice}")
         if os.getpid() != self._owner:
-            message = "this coprocess belongs to the process that opened it, and this is a fork"
+            message = "this connection belongs to the process that opened it, and this is a fork"
             raise CoprocessError(f"{message} of it: open another one here")
         if self._broken:
             raise self._broken.with_traceback(None)
@@ -186,11 +209,14 @@ class Coprocess:
 
     def _start(self) -> None:
         path = write_privately(dump_json(self._config)) if self._config else ""
-        way = ("--config", path) if path else ("--server-command", shlex.join(self._words))
-        limit_s = self._call_timeout
-        more = ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s and not path else ()
+        way: tuple[str, ...] = ("--config", path)
+        if not path:
+            way = ("--server-command", shlex.join(self._words))
+        limit_s, pinned = self._call_timeout, self._spec_version
+        way += ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s else ()
+        way += ("--spec-version", pinned) if pinned else ()
         try:
-            command = (*binary_command(), "exec", "--connection-server", *way, *more)
+            command = (*binary_command(), "exec", "--connection-server", *way)
             most = self._limits.max_line_bytes + _ENVELOPE_BYTES
             limits = Limits(max_line_bytes=most)
             spec = ServerSpec(name="mcptest", command=command, env=self._variables, limits=limits)
@@ -209,7 +235,7 @@ class Coprocess:
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
         method = "coprocess/handshake"
-        id = self._send(method, params)
+        id = self._send(method, params, None)
         try:
             result = self._answer(method, id, min(_HANDSHAKE_S, self._timeout))
         except RefusedError as error:
@@ -245,12 +271,13 @@ class Coprocess:
 
     # One request
 
-    def _send(self, method: str, params: Params) -> int:
+    def _send(self, method: str, params: Params, id: Id) -> int | str:
         assert self._peer is not None, "it was started"
         self._last_id += 1
-        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
+        sent_id = self._last_id if id is None else id
+        request = {"jsonrpc": "2.0", "id": sent_id, "method": method}
         self._peer.send(encode_line(request if params is None else {**request, "params": params}))
-        return self._last_id
+        return sent_id
 
     def _settle(self) -> None:
         """Take the answer to what was begun and is not wanted any more."""
@@ -259,11 +286,12 @@ class Coprocess:
             with contextlib.suppress(RefusedError):
                 self._answer(begun[1], begun[2], self._timeout)
 
-    def _answer(self, method: str, id: int, limit_s: float) -> Any:
+    def _answer(self, method: str, id: int | str, limit_s: float) -> Any:
         try:
             item = self._next_item(limit_s)
         except PeerEndedError as error:
-            said = f"; its last words: {visible(error.stderr.strip())}" if error.stderr else ""
+            words = visible(error.stderr.strip(), keep_newlines=True)
+            said = f"; its last words: {words}" if words else ""
             message = f"the mcptest binary ended before it answered {method}: {error.how}{said}"
             self._fail(BinaryError(message))
         except PeerSilentError:
@@ -271,7 +299,7 @@ class Coprocess:
                 self._fail(CoprocessError(f"closed before {method} was answered"))
             # Its answer may still come, and must not be taken for that of another request.
             message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
-            self._fail(OverdueError(message))
+            self._fail(OverdueError(f"{message}; {MAYBE_DONE}"))
         except BaseException as error:
             # Ctrl-C, a time limit of a test: as above.
             name = type(error).__name__
@@ -290,7 +318,7 @@ class Coprocess:
                 if self._is_closed or time.monotonic() >= deadline:
                     raise
 
-    def _result(self, item: Frame | Noise | Overlong, method: str, id: int) -> Any:
+    def _result(self, item: Frame | Noise | Overlong, method: str, id: int | str) -> Any:
         value = item.value if isinstance(item, Frame) else None
         if not isinstance(value, dict):
             line = item.raw.decode("utf-8", "backslashreplace")
@@ -304,7 +332,7 @@ class Coprocess:
         error = value["error"]
         raise refusal_of(error["code"], error["message"], error.get("data"))
 
-    def _check_envelope(self, value: dict[str, Any], method: str, id: int) -> None:
+    def _check_envelope(self, value: dict[str, Any], method: str, id: int | str) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]
         if surplus:
             self._drift(f"a response has no member {_quoted(surplus[0])}")

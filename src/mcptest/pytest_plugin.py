@@ -1,4 +1,4 @@
-"""Test files of mcptest as pytest items, and fixtures for tests in Python.
+"""Test files of mcptest as pytest items.
 
 pytest imports this module whether a project has such files or not, so everything else is
 imported when it is needed.
@@ -7,6 +7,7 @@ imported when it is needed.
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
     from mcptest._collect import Collected, Collection
     from mcptest.core.outcome import CaseResult
-    from mcptest.sdk.client import Client
     from mcptest.sdk.driving import Drivers
+
+# The fixtures, and the options that say which server they have.
+pytest_plugins = ("mcptest.pytest_fixtures",)
 
 # What may be one of our files; `mcptest._collect.may_hold` looks closer.
 _ENDINGS = (".mcp.yml", ".mcp.yaml", "mcptest.yml", "mcptest.yaml")
@@ -28,13 +31,14 @@ _IMPORTED = pytest.StashKey[set[str]]()
 _TAGS = pytest.StashKey[set[str]]()
 _IS_ALONE = pytest.StashKey[bool]()
 
-_SCOPES = ("session", "package", "module", "class", "function")
-_COLUMNS = 100
+_COLUMNS = 80
 _NOTE = "mcptest_note"
 _APART = "--dist loadfile of pytest-xdist keeps the tests of a file in one process"
 
 # Marks that do something; a tag of that name only names.
 _RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"])
+# So are words of -m itself.
+_RESERVED |= {"and", "or", "not", "True", "False", "None"}
 
 # Whoever else acts between two tests may be preparing something for the second one. These do
 # nothing that a server could notice.
@@ -63,28 +67,23 @@ class BrokenError(Exception):
 MismatchError.__module__ = BrokenError.__module__ = "builtins"
 
 
-def pytest_addoption(parser: pytest.Parser) -> None:
-    group = parser.getgroup("mcptest", "MCP servers under test")
-    group.addoption(
-        "--mcp-server-command",
-        metavar="ARGV",
-        help="starts the server of the fixtures mcp_server and mcp_session; split like a shell "
-        "would, run without one",
-    )
-    parser.addini("mcp_server_command", "the same, in a config file")
-    parser.addini("mcp_server_scope", "scope of the fixture mcp_server", default="session")
-
-
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "mcptest: a test from a file of mcptest")
-    scope = config.getini("mcp_server_scope")
-    if scope not in _SCOPES:
-        raise pytest.UsageError(f"mcp_server_scope is one of {', '.join(_SCOPES)}, not {scope!r}")
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    # Here, where warnings are still collected: a server may have left something to say.
+    _close_drivers(session.config)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    _close_drivers(config)
+
+
+def _close_drivers(config: pytest.Config) -> None:
     drivers = config.stash.get(_DRIVERS, None)
     if drivers:
+        del config.stash[_DRIVERS]
         drivers.close()
 
 
@@ -185,9 +184,10 @@ class McptestItem(pytest.Item):
         item.collected = collected
         for tag in collected.tags:
             item.extra_keyword_matches.add(tag)
-            if _is_mark(tag):
-                _register(item.config, tag)
-                item.add_marker(tag)
+            mark = _mark_of(tag)
+            if mark:
+                _register(item.config, mark)
+                item.add_marker(mark)
         if collected.skip:
             from mcptest.core.visible import visible  # noqa: PLC0415  # as above
 
@@ -209,6 +209,13 @@ class McptestItem(pytest.Item):
             raise BrokenError(said) from None
         except NotDrivableError as error:
             pytest.skip(f"{error}; run: mcptest run {one.suite.file}")
+        except Exception as error:
+            from mcptest.sdk.own_fault import own_fault  # noqa: PLC0415  # never, if we can help it
+
+            said = own_fault(error, one.suite.file)
+            if not said:
+                raise
+            raise BrokenError(said) from None
         self._note(result)
         if result.status != "passed":
             kind = MismatchError if result.status == "failed" else BrokenError
@@ -235,16 +242,26 @@ class McptestItem(pytest.Item):
         from mcptest.reporters.failure_text import render_result  # noqa: PLC0415  # failures only
 
         is_worker = hasattr(self.config, "workerinput")
-        if is_worker and result.fault and result.fault.kind == "missing_capture":
-            result = result.but(notes=(*result.notes, _APART))
+        if result.fault and result.fault.kind == "missing_capture":
+            apart = (_APART,) if is_worker else ()
+            result = result.but(notes=(*result.notes, *self._captured_by(), *apart))
         lines = render_result(
             result,
-            columns=_COLUMNS,
+            columns=_columns(self.config),
             verbose=self.config.get_verbosity() > 0,
             is_on_terminal=True,
         )
         text = "\n".join(line.text for line in lines).strip("\n")
         return f"{text}\n\n{self.collected.suite.file}:{result.line}"
+
+    def _captured_by(self) -> Iterator[str]:
+        """Which tests have the values that this one needs."""
+        wanted = self.collected.needs
+        for case in self.collected.suite.cases:
+            for step in case.steps:
+                for name in (each.name for each in step.captures if each.name in wanted):
+                    words = f"${{{name}}} is captured by {case.name!r}"
+                    yield f"{words}: it must be selected too, and pass"
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (MismatchError, BrokenError)):
@@ -258,10 +275,19 @@ class McptestItem(pytest.Item):
         _drivers(self.config).finish_case(self.collected.suite, self.collected.spec)
 
 
-def _is_mark(tag: str) -> bool:
-    """Whether a tag can be given to -m: pytest cuts the names of marks at some characters."""
-    is_name = tag.replace("-", "").replace(".", "").replace("/", "").isidentifier()
-    return is_name and tag[0] not in "_-./" and tag not in _RESERVED
+def _columns(config: pytest.Config) -> int:
+    """How wide a failure may be; a worker of pytest-xdist has no terminal."""
+    if not config.pluginmanager.has_plugin("terminalreporter"):
+        return _COLUMNS
+    return max(40, min(100, config.get_terminal_writer().fullwidth))
+
+
+def _mark_of(tag: str) -> str:
+    """The mark for a tag, "" for none: pytest cuts names of marks at some characters."""
+    name = re.sub(r"[^\w.+/-]", "_", tag)
+    if name in _RESERVED or not re.search(r"\w", name):
+        return ""
+    return f"tag{name}" if name[0] in "_-./+" else name
 
 
 def _register(config: pytest.Config, tag: str) -> None:
@@ -298,6 +324,40 @@ def _is_alone(config: pytest.Config) -> bool:
     return config.stash[_IS_ALONE]
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Any:
+    """With --lf, what the failed tests need is run as well."""
+    everything = list(items)
+    outcome = yield
+    if config.getoption("lf", False) and len(items) < len(everything):
+        items[:] = _with_capturing(items, everything)
+    return outcome
+
+
+def _with_capturing(items: list[pytest.Item], everything: list[pytest.Item]) -> list[pytest.Item]:
+    chosen, found = set(items), list[pytest.Item]()
+
+    def take(item: pytest.Item) -> None:
+        if isinstance(item, McptestItem):
+            for other in everything[: everything.index(item)]:
+                is_near = isinstance(other, McptestItem) and _captures_for(other, item)
+                if is_near and other not in chosen:
+                    chosen.add(other)
+                    take(other)
+        found.append(item)
+
+    for item in items:
+        take(item)
+    return found
+
+
+def _captures_for(one: McptestItem, other: McptestItem) -> bool:
+    """Whether one test captures what the other needs."""
+    if one.collected.suite is not other.collected.suite:
+        return False
+    return bool(one.collected.captures & other.collected.needs)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     noted = [
         (report.nodeid, text)
@@ -309,39 +369,3 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.section("mcptest: notes on tests that passed")
         for nodeid, text in noted:
             terminalreporter.line(f"{nodeid}: {text}")
-
-
-# Fixtures
-
-
-def _scope(fixture_name: str, config: pytest.Config) -> Any:
-    return config.getini("mcp_server_scope")
-
-
-@pytest.fixture(scope="session")
-def mcp_server_command(pytestconfig: pytest.Config) -> Any:
-    """What starts the server of the fixtures; override it in a conftest.py, or set an option."""
-    command = pytestconfig.getoption("--mcp-server-command")
-    command = command or pytestconfig.getini("mcp_server_command")
-    if not command:
-        message = "no server to test: give --mcp-server-command, set mcp_server_command in the "
-        pytest.fail(f"{message}config, or write a fixture mcp_server_command", pytrace=False)
-    return command
-
-
-@pytest.fixture(scope=_scope)
-def mcp_server(mcp_server_command: str | Sequence[str]) -> Iterator[Client]:
-    """The server under test, shared by tests as far as mcp_server_scope says."""
-    from mcptest.sdk.client import connect  # noqa: PLC0415  # only where it is used
-
-    with connect(mcp_server_command) as client:
-        yield client
-
-
-@pytest.fixture
-def mcp_session(mcp_server_command: str | Sequence[str]) -> Iterator[Client]:
-    """A server of its own for one test."""
-    from mcptest.sdk.client import connect  # noqa: PLC0415  # only where it is used
-
-    with connect(mcp_server_command) as client:
-        yield client

@@ -37,6 +37,14 @@ def outcomes(
     return [answer["result"] if "result" in answer else answer["error"] for answer in answers]
 
 
+def is_told_again(error: Any, first: Any, method: str) -> bool:
+    """Whether a later call is told that it was not sent, and what became of the server."""
+    told = f"{method} was not sent, because of what came before: {first['message']}"
+    same = error["data"] | {"effect": ""} == first["data"] | {"effect": ""}
+    is_definite = error["data"]["effect"] == "definite"
+    return bool(error["message"] == told and error["code"] == -32001 and same and is_definite)
+
+
 # The server says no
 
 
@@ -101,12 +109,13 @@ def test_a_result_that_is_no_object_is_an_error_of_the_server(tmp_path: Path, re
 
 def test_a_command_that_cannot_be_started_is_named_in_every_answer(tmp_path: Path) -> None:
     first, second = outcomes(tmp_path, f"{NOBODY} --port 1", CALL, LIST)
-    assert first == second
+    assert is_told_again(second, first, "tools/list")
     assert first["code"] == -32001
     assert f"cannot start '{NOBODY}'" in first["message"]
     assert first["message"].endswith(f"(command: {NOBODY} --port 1)")
     assert first["data"] == {
         "kind": "spawn_failed",
+        "effect": "definite",
         "stderr": "",
         "hint": "is it installed, and on the PATH of this shell?",
         "command": [NOBODY, "--port", "1"],
@@ -128,7 +137,7 @@ def test_a_server_that_ends_at_once_is_gone_with_its_status_and_last_words(
 ) -> None:
     server = fault_server("exit", "3", "cannot open the database\n")
     first, second = outcomes(tmp_path, server, CALL, request("mcp.initialize"))
-    assert first == second
+    assert is_told_again(second, first, "initialize")
     assert first["code"] == -32001
     assert "the server ended (exit status 3)" in first["message"]
     assert "(command: " in first["message"]
@@ -141,7 +150,7 @@ def test_a_server_that_ends_at_once_is_gone_with_its_status_and_last_words(
 def test_a_server_that_refuses_the_handshake_is_not_there(tmp_path: Path) -> None:
     server = scripted_server(initialize={"error": {"code": -32000, "message": "not today"}})
     first, second = outcomes(tmp_path, server, CALL, LIST)
-    assert first == second
+    assert is_told_again(second, first, "tools/list")
     assert (first["code"], first["data"]["kind"]) == (-32001, "handshake_refused")
     assert "not today" in first["message"]
 
@@ -159,7 +168,7 @@ def test_a_server_that_never_completes_its_handshake_is_named(
         assert error["code"] == -32001
         assert error["message"].startswith("the server did not answer initialize within 300 ms (")
         assert error["data"]["kind"] == "handshake_timeout"
-        assert sdk.call("echo", text="x") == error
+        assert is_told_again(sdk.call("echo", text="x"), error, "tools/call")
         assert listener.next_caller().is_dead_within(30.0)
 
 
@@ -178,13 +187,15 @@ def test_a_server_that_forgets_to_flush_is_told_so(tmp_path: Path) -> None:
 def test_a_server_that_dies_during_a_call_is_gone_for_good(tmp_path: Path) -> None:
     server = fault_server("exit-on-call", "5", "out of memory\n")
     first, second, third = outcomes(tmp_path, server, CALL, CALL, LIST)
-    assert first == second == third
+    assert is_told_again(second, first, "tools/call")
+    assert is_told_again(third, first, "tools/list")
     assert first["code"] == -32001
     assert first["message"] == (
         "the server ended (exit status 5) while tools/call was waiting for its answer"
     )
     assert first["data"] == {
         "kind": "exited_during_call",
+        "effect": "indefinite",
         "stderr": "out of memory",
         "command": shlex.split(server),
         "exit_status": "exit status 5",
@@ -199,13 +210,13 @@ def test_a_server_that_is_killed_says_by_which_signal(tmp_path: Path) -> None:
 def test_a_server_that_dies_between_two_calls_is_gone_at_the_second(tmp_path: Path) -> None:
     first, second, third = outcomes(tmp_path, fault_server("exit-after-answer"), CALL, CALL, LIST)
     assert first == ECHOED
-    assert second == third
+    assert is_told_again(third, second, "tools/list")
     assert (second["code"], second["data"]["exit_status"]) == (-32001, "exit status 0")
 
 
 def test_a_server_that_closes_its_stdout_is_gone(tmp_path: Path) -> None:
     first, second = outcomes(tmp_path, fault_server("close-stdout"), CALL, LIST)
-    assert first == second
+    assert is_told_again(second, first, "tools/list")
     assert (first["code"], first["data"]["kind"]) == (-32001, "exited_during_call")
     assert "closed its stdout" in first["message"]
 
@@ -217,7 +228,7 @@ def test_a_server_that_floods_its_stdout_is_gone(tmp_path: Path) -> None:
     with connected(tmp_path, "", "--config", "conductor.config.json") as sdk:
         error = sdk.call("echo", text="x")
         assert (error["code"], error["data"]["kind"]) == (-32001, "line_too_long")
-        assert sdk.ask("mcp.listTools") == error
+        assert is_told_again(sdk.ask("mcp.listTools"), error, "tools/list")
 
 
 def test_a_flood_on_stderr_stops_nothing_and_only_its_end_is_told(tmp_path: Path) -> None:
@@ -238,7 +249,7 @@ def test_a_call_that_is_not_answered_in_time_costs_that_call_only(
     first, second = outcomes(tmp_path, server, CALL, LIST, options=options, **listener.environment)
     assert first["code"] == -32000
     assert first["message"] == "no answer to tools/call within 300 ms"
-    assert first["data"]["kind"] == "timeout"
+    assert (first["data"]["kind"], first["data"]["effect"]) == ("timeout", "indefinite")
     assert "tools" in second
     assert listener.next_caller().next_word().startswith("cancelled ")
 
@@ -259,12 +270,45 @@ def test_an_answer_with_another_id_is_no_answer_and_is_told(tmp_path: Path) -> N
     assert "an answer whose id belongs to no open request" in ended.err
 
 
+@pytest.mark.parametrize("id", [1, "1", "mcptest-initialize"])
+def test_the_server_gets_the_id_of_the_request_so_that_what_it_makes_of_it_shows(
+    tmp_path: Path, id: object
+) -> None:
+    call = {**CALL, "id": id}
+    answers, _ = converse(
+        tmp_path, fault_server("id-as", json.dumps(id)), call, options=("--timeout", "1s")
+    )
+    assert answers[0] == {"jsonrpc": "2.0", "id": id, "result": ECHOED}
+
+
+def test_an_id_whose_answer_may_still_come_is_not_used_again(tmp_path: Path) -> None:
+    options = ("--timeout", "1s")
+    same = {**CALL, "id": 9}
+    first, second = outcomes(tmp_path, fault_server("late"), same, same, options=options)
+    assert first["data"]["kind"] == "timeout"
+    assert second == ECHOED
+
+
+def test_an_answer_with_a_member_that_no_response_has_is_refused_and_in_the_data(
+    tmp_path: Path,
+) -> None:
+    server = fault_server("altered", '{"extra": 1}')
+    first, second = outcomes(tmp_path, server, CALL, LIST)
+    assert first["code"] == -32000
+    assert first["message"].endswith(
+        'its answer to tools/call has a member "extra" beside the result'
+    )
+    assert first["data"]["kind"] == "protocol_violation"
+    assert first["data"]["answer"] == {"jsonrpc": "2.0", "id": 1, "result": ECHOED, "extra": 1}
+    assert "tools" in second
+
+
 def test_the_right_answer_after_a_wrong_one_counts(tmp_path: Path) -> None:
     assert outcomes(tmp_path, fault_server("wrong-then-right"), CALL) == [ECHOED]
 
 
 def test_an_answer_that_is_no_json_is_an_error_of_that_call(tmp_path: Path) -> None:
-    torn = b'{"jsonrpc": "2.0", "id": "mcptest-1", "result": {\n'.hex()
+    torn = b'{"jsonrpc": "2.0", "id": 1, "result": {\n'.hex()
     first, second = outcomes(tmp_path, fault_server("instead", torn), CALL, LIST)
     assert (first["code"], first["data"]["kind"]) == (-32000, "malformed_line")
     assert "tools" in second

@@ -269,7 +269,8 @@ def test_a_project_without_our_files_loads_nothing_but_the_plugin(tmp_path: Path
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n", encoding="utf-8")
     (tmp_path / "compose.yml").write_text("case: 1\n", encoding="utf-8")
-    assert modules_of(tmp_path) == {"mcptest", "mcptest.pytest_plugin"}
+    ours = {"mcptest", "mcptest.pytest_fixtures", "mcptest.pytest_plugin"}
+    assert modules_of(tmp_path) == ours
 
 
 def test_a_project_with_one_has_it_run_without_a_word(tmp_path: Path) -> None:

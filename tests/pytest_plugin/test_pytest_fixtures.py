@@ -87,7 +87,7 @@ def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
     write(tmp_path, test_a="def test_a(mcp_server): pass\ndef test_b(mcp_session): pass\n")
     ended = pytest_in(tmp_path)
     assert ended.summary == "2 errors"
-    words = "no server to test: give --mcp-server-command, set mcp_server_command in the config"
+    words = "no server to test: give --mcp-server-command or --mcp-server-url, set "
     assert words in ended.out
     assert "Traceback" not in ended.out
 

@@ -160,11 +160,12 @@ def test_a_manifest_is_an_ordinary_server(tmp_path: Path) -> None:
     visited(tmp_path, MANIFEST, work)
 
 
-def test_a_client_that_asks_for_the_stateless_era_first_falls_back(tmp_path: Path) -> None:
+def test_a_client_that_asks_for_the_stateless_era_first_is_of_it(tmp_path: Path) -> None:
     async def visit() -> None:
         transport = stdio_client(parameters(tmp_path, WITHOUT_INITIALIZE))
         with anyio.fail_after(PATIENCE_S):
             async with Client(transport) as client:
+                assert client.protocol_version == "2026-07-28"
                 assert text_of(await client.call_tool("add", {"a": 1, "b": 2})) == "3"
 
     anyio.run(visit)

@@ -30,7 +30,7 @@ TLS = b"\x16\x03"
 
 WELCOME = {
     "protocolVersion": "2025-11-25",
-    "capabilities": {"tools": {}},
+    "capabilities": {"tools": {}, "logging": {}},
     "serverInfo": {"name": "raw_http", "version": "1"},
 }
 
@@ -184,6 +184,8 @@ class RawHttp:
         self._tls = tls
         self.asked: list[Asked] = []
         self.connections = 0
+        # For scripts that wait for something else to be asked.
+        self.heard = threading.Event()
         self._socket = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._socket.getsockname()[1])
         self._open: list[socket.socket] = []
@@ -259,16 +261,28 @@ def _read_request(connection: socket.socket) -> Asked | None:
 # The program
 
 
+def _streams(asked: Asked, line: Line) -> None:
+    line.send(EVENTS, event(result_for(asked), "id: 1"))
+    line.close()
+
+
 def _exits(asked: Asked, line: Line) -> None:
     sys.stderr.write("out of memory\n")
     sys.stderr.flush()
     os._exit(3)
 
 
+def _floods(asked: Asked, line: Line) -> None:
+    line.send(EVENTS)
+    line.flood(event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}) * 100)
+
+
 MODES: dict[str, Script] = {
     "good": good,
     "exits": on("tools/call", _exits),
+    "floods": on("tools/call", _floods),
     "hangs": on("tools/call", holds_after()),
+    "streams": on("tools/call", _streams),
 }
 
 

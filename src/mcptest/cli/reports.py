@@ -37,6 +37,7 @@ _REPEATED = (
     "--server-command",
     "--plugin",
     "--url",
+    "--http-command",
     "--format",
     "--spec-version",
     "--timeout",
@@ -247,6 +248,7 @@ class Reports:
 def _repeated_options(arguments: Arguments) -> list[str]:
     given = [name for name in _REPEATED if arguments.has(name)]
     words = [word for name in given for value in arguments.all(name) for word in (name, value)]
+    words += ["--transport-matrix"] if arguments.has("--transport-matrix") else []
     if arguments.command:
         import shlex  # noqa: PLC0415  # only for those who give a command
 

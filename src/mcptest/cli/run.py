@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import time
+from functools import partial
 
 from mcptest.cli.options import Command
 from mcptest.cli.output import complain, hide_secrets
@@ -19,11 +20,13 @@ from mcptest.runner.loading import load_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcptest.cli.matrix import TransportMatrix
     from mcptest.cli.options import Arguments
     from mcptest.core.capture import SessionCapture
-    from mcptest.core.events import RunFinished
+    from mcptest.core.events import Listener, RunFinished
     from mcptest.runner.collectors import Collectors
     from mcptest.runner.gates import GateWatch
+    from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan
     from mcptest.runner.snapshot_watch import SnapshotWatch
     from mcptest.wire.interrupts import Interrupts
@@ -53,17 +56,19 @@ def run(arguments: Arguments) -> int:
         from mcptest.wire.again import follow  # noqa: PLC0415  # in rounds of a watch only
 
         follow(os.environ.pop(FOLLOWS))
+    matrix = _matrix(arguments)
     if arguments.has("--watch"):
         from mcptest.cli.watching import watch  # noqa: PLC0415  # for those who want it
 
         return watch(arguments)
-    asked, limits = wanted(arguments), _limits(arguments)
+    asked = matrix.wanted if matrix else wanted(arguments)
+    limits = _limits(arguments)
     reports = Reports.of(arguments)
     # A plan makes many objects and no garbage: collecting while it grows, or walking it
     # later again and again, is time for nothing.
     gc.disable()
     try:
-        plan = load_plan(asked, os.environ)
+        plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
         collectors = _collectors(arguments)
     except McptestError as error:
         reports.write_failure(error, _now())
@@ -76,7 +81,7 @@ def run(arguments: Arguments) -> int:
     hide_secrets(plan.secrets)
     reports.open(plan.secrets)
     try:
-        finished = _run_and_report(plan, limits, arguments, reports)
+        finished = _run_and_report(plan, limits, arguments, reports, matrix)
     except McptestError:
         raise
     except Exception as error:
@@ -93,19 +98,31 @@ def run(arguments: Arguments) -> int:
 
 
 def _run_and_report(
-    plan: Plan, limits: Limits, arguments: Arguments, reports: Reports
+    plan: Plan,
+    limits: Limits,
+    arguments: Arguments,
+    reports: Reports,
+    matrix: TransportMatrix | None,
 ) -> RunFinished:
     # What opens processes is imported once the files have turned out to be right.
     from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
 
     with Interrupts() as interrupts:
-        finished, captures = _run(plan, limits, arguments, reports, interrupts)
+        finished, captures = _run(plan, limits, arguments, reports, interrupts, matrix)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
             files[arguments.last("--capture")] = _render_captures(reports.redacted(captures))
         reports.close(files)
     return finished
+
+
+def _matrix(arguments: Arguments) -> TransportMatrix | None:
+    if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
+        return None
+    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # for those who want it
+
+    return TransportMatrix.of(arguments)
 
 
 def _limits(arguments: Arguments) -> Limits:
@@ -136,22 +153,16 @@ def _now() -> str:
 
 
 def _run(
-    plan: Plan, limits: Limits, arguments: Arguments, reports: Reports, interrupts: Interrupts
+    plan: Plan,
+    limits: Limits,
+    arguments: Arguments,
+    reports: Reports,
+    interrupts: Interrupts,
+    matrix: TransportMatrix | None,
 ) -> tuple[RunFinished, list[SessionCapture]]:
     from mcptest.runner.launcher import Launcher  # noqa: PLC0415  # as above
-    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415  # as above
     from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
-    options = RunOptions(
-        started_at=_now(),
-        bail=arguments.has("--bail"),
-        retries=limits.retries,
-        min_coverage=limits.min_coverage,
-        strict_invariants=_is_strict(plan, arguments),
-        gates=_gates(plan),
-        snapshots=_snapshots(plan),
-        allow_not_run=arguments.has("--allow-not-run"),
-    )
     guardian = Guardian(adopts_orphans=True)
     interrupts.on_second = guardian.kill_all
     launcher = Launcher(
@@ -165,18 +176,47 @@ def _run(
     if plan.plugins:
         plan.plugins.open(guardian, interrupts)
     try:
-        workers = limits.workers
-        if workers is None:
-            workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
-        if workers is None:
-            return run_plan(plan, options, launcher, reports.tell)
-        from mcptest.runner.parallel import run_parallel  # noqa: PLC0415  # for those who want it
-
-        return run_parallel(plan, options, launcher, reports.tell, workers)
+        if matrix is None:
+            return _run_once(plan, launcher, reports.tell, limits, arguments)
+        run_way = partial(_run_once, limits=limits, arguments=arguments, may_give_up=False)
+        bail, is_strict = arguments.has("--bail"), _is_strict(plan, arguments)
+        options = matrix.options(plan, _now(), bail=bail, is_strict=is_strict)
+        return matrix.run(plan, options, launcher, reports.tell, run_way)
     finally:
         if plan.plugins:
             plan.plugins.close()
         guardian.dismiss()
+
+
+def _run_once(
+    plan: Plan,
+    launcher: Launcher,
+    tell: Listener,
+    limits: Limits,
+    arguments: Arguments,
+    may_give_up: bool = True,
+) -> tuple[RunFinished, list[SessionCapture]]:
+    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415  # as above
+
+    options = RunOptions(
+        started_at=_now(),
+        bail=arguments.has("--bail"),
+        retries=limits.retries,
+        min_coverage=limits.min_coverage,
+        strict_invariants=_is_strict(plan, arguments),
+        gates=_gates(plan),
+        snapshots=_snapshots(plan),
+        allow_not_run=arguments.has("--allow-not-run"),
+        may_give_up=may_give_up,
+    )
+    workers = limits.workers
+    if workers is None:
+        workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
+    if workers is None:
+        return run_plan(plan, options, launcher, tell)
+    from mcptest.runner.parallel import run_parallel  # noqa: PLC0415  # for those who want it
+
+    return run_parallel(plan, options, launcher, tell, workers)
 
 
 def _gates(plan: Plan) -> GateWatch | None:
@@ -220,6 +260,7 @@ COMMAND = Command(
         "mcptest run tests/ --config conductor.config.json",
         'mcptest run files.test.mcp.yml --server-command "python3 server.py"',
         'mcptest run "tests/**/*.test.mcp.yml" -k read_file --json',
+        'mcptest run tests/ --transport-matrix --server-command "python3 server.py"',
     ),
     run=run,
     takes_command=True,

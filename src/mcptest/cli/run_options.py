@@ -26,6 +26,16 @@ _SERVER = (
     ),
     *HTTP_OPTIONS,
     SPEC_VERSION,
+    Option(
+        names=("--transport-matrix",),
+        help="run everything over stdio and HTTP and in both eras of the protocol, as far as the "
+        "server has them, and say in what they differ",
+    ),
+    Option(
+        names=("--http-command",),
+        value='"ARGV"',
+        help="with --transport-matrix: starts the server at --url; {port} is a free port in both",
+    ),
     PLUGIN,
 )
 

@@ -88,5 +88,7 @@ def _url(parts: SplitResult, text: str) -> Target:
 
 def _is_this_machine(host: str) -> bool:
     numbers = host.split(".")
-    is_loopback = len(numbers) == 4 and numbers[0] == "127" and all(map(str.isdigit, numbers))
+    # 127.999.1.1 would be looked up like a name.
+    is_address = all(len(word) < 4 and word.isdigit() and int(word) < 256 for word in numbers)
+    is_loopback = len(numbers) == 4 and numbers[0] == "127" and is_address
     return is_loopback or host in ("localhost", "::1")

@@ -65,6 +65,9 @@ class SseDecoder:
         if self._skips_lf and chunk:
             self._skips_lf = False
             chunk = chunk.removeprefix(b"\n")
+        if not (self._parts or self._data or self._name or self._is_first) and self._id is None:
+            # Empty lines between events mean nothing, however many there are.
+            chunk = chunk.lstrip(b"\n")
         for line in chunk.splitlines(keepends=True):
             self._parts.append(line)
             # Without the line ends, or it would matter where the stream was cut.

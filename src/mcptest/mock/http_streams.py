@@ -31,7 +31,7 @@ _STREAM_HEADERS = {
 
 # What is kept of a session for whoever comes back.
 _MAX_EVENTS = 1_000
-_MAX_BYTES = 16 * 1024 * 1024
+_MAX_BYTES = 4 * 1024 * 1024
 
 
 class Journal:

@@ -6,10 +6,12 @@ any further. What the cases said has been printed by then.
 
 from __future__ import annotations
 
+from mcptest.core.matrix import MatrixFinished
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.failure_text import fault_details, painted
+from mcptest.reporters.matrix_text import matrix_lines
 from mcptest.reporters.wording import render_duration
 
 TYPE_CHECKING = False
@@ -34,9 +36,9 @@ def closing_lines(
         lines += [*_finding_lines(finding, started.server, paint), ""]
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
-    coverage = coverage_lines(finished.coverage, whole=verbose)
-    if coverage:
-        lines += [*coverage, ""]
+    lines += _section(coverage_lines(finished.coverage, whole=verbose))
+    if isinstance(finished, MatrixFinished):
+        lines += _section(matrix_lines(finished.matrix, paint))
     lines.append(totals(finished.summary, finished.duration_s, paint))
     if finished.broken_rules:
         listed = ", ".join(finished.broken_rules)
@@ -55,6 +57,11 @@ def closing_lines(
         name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
         lines.append(f'  in the middle of "{name}", whose call may have had its effect')
     return lines
+
+
+def _section(lines: list[str]) -> list[str]:
+    """Lines that belong together, and a gap; nothing stays nothing."""
+    return [*lines, ""] if lines else []
 
 
 def not_run_line(finished: RunFinished) -> str:

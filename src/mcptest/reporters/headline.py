@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.matrix import names_a_way
 from mcptest.core.visible import shorten, visible
 from mcptest.reporters.failure_text import fault_headline
 
@@ -55,11 +56,12 @@ def server_of(started: RunStarted, suite: SuiteStarted) -> str:
 
 
 def lasting_server(suite: SuiteStarted) -> str:
-    """The server of these cases; "" when their file is for one.
+    """The server of these cases; "" when their file is for one, which is spoken to in one way.
 
     This is for what names a case from run to run, whichever of them are chosen.
     """
-    return visible(shorten(suite.server, MAX_NAME_CHARS)) if suite.format == _SUITE else ""
+    is_told = suite.format == _SUITE or names_a_way(suite.server)
+    return visible(shorten(suite.server, MAX_NAME_CHARS)) if is_told else ""
 
 
 def place_of(suite: SuiteStarted, result: CaseResult) -> str:

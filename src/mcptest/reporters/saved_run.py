@@ -18,6 +18,7 @@ from mcptest.core.conformance import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.matrix import MatrixFinished
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -33,6 +34,7 @@ from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.shown import counted, shown
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 from mcptest.reporters.json_report import REPORT_VERSION
+from mcptest.reporters.matrix_members import read_matrix
 from mcptest.reporters.members import summary_members
 from mcptest.reporters.saved_coverage import read_coverage, read_gates
 from mcptest.reporters.saved_part import SavedPart, SavedPartError
@@ -99,6 +101,9 @@ def _run(report: SavedPart) -> Collected:
         snapshots=_snapshots(report.part("snapshots")) if report.has("snapshots") else None,
         unasked_gates=tuple(map(read_gates, report.parts("unasked_gates"))),
     )
+    if report.has("matrix"):
+        matrix = read_matrix(report.part("matrix"))
+        run.last = MatrixFinished(**dict(run.last.fields()), matrix=matrix)
     return run
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["wrapped", "wrapped_text"]
+__all__ = ["width_of", "wrapped", "wrapped_text"]
 
 # Compiled where they are used: most runs have nothing to wrap, and this would be a tenth of one.
 _COLOUR = r"\x1b\[[0-9;]*m"
@@ -24,17 +24,17 @@ def wrapped(line: str, columns: int) -> list[str]:
     A word that is longer than a line is left to the terminal. One that does not know how wide
     it is says 0.
     """
-    if columns < 1 or _width(line) <= columns:
+    if columns < 1 or width_of(line) <= columns:
         return [line]
     indent = len(line) - len(line.lstrip(" "))
     hang = " " * (indent + _HANG)
     lines, room = [""], columns
     for word in re.findall(r" *[^ ]+", line):
-        if _width(word) > room and lines != [""]:
+        if width_of(word) > room and lines != [""]:
             lines.append(hang + word.lstrip(" "))
         else:
             lines[-1] += word
-        room = columns - _width(lines[-1])
+        room = columns - width_of(lines[-1])
     return lines
 
 
@@ -46,7 +46,7 @@ def wrapped_text(text: str, columns: int) -> str:
     return "\n".join(lines)
 
 
-def _width(text: str) -> int:
+def width_of(text: str) -> int:
     """How many columns a text takes; colours take none, and wide characters two."""
     plain = re.sub(_COLOUR, "", text)
     return len(plain) if plain.isascii() else len(plain) + len(re.findall(_WIDE, plain))

@@ -244,7 +244,8 @@ class Connection:
             server_label=self._label,
             server_capabilities=recorder.capabilities,
             exchanges=tuple(exchanges),
-            transport=self._transport,
+            # Which of the two transports over HTTP it is, is known only by now.
+            transport=f"{self.wire.transport}@{self._started_at}",
             protocol_version=recorder.protocol_version,
             started_at=self._started_at,
             exit_status=exit_status,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from mcptest.core.outcome import LogWish
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.memory_target import MemoryTarget
 
 __all__ = ["Launcher", "Reply"]
 
@@ -27,6 +28,8 @@ class Launcher(Record):
     judges: bool = False
     keeps_log: LogWish = ""
     while_waiting: Callable[[], None] | None = None
+    # An object in our own process, in the place of every server of the run.
+    memory: MemoryTarget | None = None
 
 
 class Reply(Record):

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from typing import Any
     from weakref import ReferenceType
 
+    from mcptest.runner.faces import ServerFace
     from mcptest.runner.launcher import Launcher, Reply
-    from mcptest.runner.server import Server
 
 __all__ = ["Outputs"]
 
@@ -65,10 +65,10 @@ class _Known(Record):
 
     tools: dict[str, tuple[_Tool, ...]]
     gap: str
-    process: ReferenceType[Server]
+    process: ReferenceType[ServerFace]
     changes: int
 
-    def holds_for(self, server: Server) -> bool:
+    def holds_for(self, server: ServerFace) -> bool:
         """Whether the list need not be read again."""
         changes = server.connection.inbox.tool_changes
         if self.process() is server:
@@ -83,7 +83,7 @@ class Outputs:
     def __init__(self) -> None:
         self._servers: dict[object, _Known] = {}
 
-    def learn(self, server: Server) -> _Known:
+    def learn(self, server: ServerFace) -> _Known:
         """What the tools of a server declare. It is asked once, and when it says so again."""
         spec = server.spec
         key = (spec.name, spec.command, spec.cwd, str(spec.env))
@@ -95,7 +95,7 @@ class Outputs:
             self._servers[key] = known
         return known
 
-    def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+    def judge(self, server: ServerFace, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with an answer of this tool, and with its schemas."""
         known = self.learn(server)
         if tool in known.tools:
@@ -108,7 +108,7 @@ class Outputs:
         return ()
 
 
-def _learned(server: Server) -> _Known:
+def _learned(server: ServerFace) -> _Known:
     changes = server.connection.inbox.tool_changes
     listed = read_tools(server)
     tools: dict[str, tuple[_Tool, ...]] = {}
@@ -191,7 +191,7 @@ def _tried(schema: object) -> tuple[()]:
     return ()
 
 
-def _read(entry: dict[str, Any], server: Server) -> _Tool:
+def _read(entry: dict[str, Any], server: ServerFace) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
     for key in ("inputSchema", "outputSchema"):

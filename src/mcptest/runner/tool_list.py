@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.runner.server import Server
+    from mcptest.runner.faces import ServerFace
 
 __all__ = ["MAX_PAGES", "ToolList", "read_tools"]
 
@@ -46,7 +46,7 @@ class ToolList(Record):
     gap: str = ""
 
 
-def read_tools(server: Server) -> ToolList:
+def read_tools(server: ServerFace) -> ToolList:
     """Every tool that the server lists; none when it does not say that it has any."""
     declared = server.capabilities
     if not isinstance(declared, dict) or _KIND.capability not in declared:
@@ -62,7 +62,7 @@ def read_tools(server: Server) -> ToolList:
     return ToolList(entries=tuple(entries), gap=gap)
 
 
-def _read_pages(server: Server, entries: list[dict[str, Any]]) -> str:
+def _read_pages(server: ServerFace, entries: list[dict[str, Any]]) -> str:
     """Fill in what the pages hold; why that is not all of it, "" when it is."""
     deadline = time.monotonic() + _PATIENCE_S
     params: dict[str, object] = {}
@@ -82,7 +82,7 @@ def _read_pages(server: Server, entries: list[dict[str, Any]]) -> str:
     return f"{_KIND.method} does not end: {MAX_PAGES} pages were read"
 
 
-def _asked(server: Server, params: dict[str, object], limit_s: float) -> Any:
+def _asked(server: ServerFace, params: dict[str, object], limit_s: float) -> Any:
     id = f"mcptest-tools-{next(_numbers)}"
     line = encode_line(jsonrpc.request(id, _KIND.method, params))
     step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 
+from mcptest.sdk.errors import CoprocessError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
+    from mcptest.sdk.arguments import Path
     from mcptest.sdk.client import Client
     from mcptest.sdk.verdict import Verdict
 
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 __all__ = ["AsyncClient"]
+
+# Whoever reads a traceback in a test of their own has no use for what is in here.
+__tracebackhide__ = True
 
 
 class AsyncClient:
@@ -64,14 +70,21 @@ class AsyncClient:
     async def set_cache(self, mode: str) -> None:
         await self._apart(self._client.set_cache, mode)
 
-    async def set_cassette(self, mode: str, path: str = "") -> None:
+    async def set_cassette(self, mode: str, path: Path = "") -> None:
         await self._apart(self._client.set_cassette, mode, path)
 
     async def upload_to(self, target: str) -> None:
         await self._apart(self._client.upload_to, target)
 
+    async def stop_uploads(self) -> None:
+        await self._apart(self._client.stop_uploads)
+
     async def flush(self) -> int:
         return await self._apart(self._client.flush)
 
     async def _apart(self, work: Callable[..., T], *words: object) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, work, *words)
+        except CoprocessError as error:
+            # What the thread was about tells nobody anything.
+            raise error.with_traceback(None) from None

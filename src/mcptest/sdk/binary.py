@@ -6,15 +6,10 @@ import os
 import shlex
 import sys
 
-from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
 from mcptest.sdk.errors import BinaryError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-__all__ = ["binary_command", "words_of", "write_privately"]
+__all__ = ["binary_command", "write_privately"]
 
 
 def binary_command() -> tuple[str, ...]:
@@ -30,15 +25,6 @@ def binary_command() -> tuple[str, ...]:
         return tuple(shlex.split(named))
     except ValueError as error:
         raise BinaryError(f"MCPTEST_BIN cannot be split into words: {error}") from None
-
-
-def words_of(command: str | Sequence[str]) -> tuple[str, ...]:
-    """The words of a server's command; one text is split like a shell would."""
-    try:
-        return tuple(shlex.split(command) if isinstance(command, str) else command)
-    except ValueError as error:
-        message = f"the server's command cannot be split into words: {error}"
-        raise UsageError(message, "give it as a list of words") from None
 
 
 def write_privately(text: str) -> str:

@@ -7,7 +7,6 @@ these stand where it has a server on pipes and the keeper of one.
 from __future__ import annotations
 
 import os
-import re
 import time
 from functools import lru_cache
 
@@ -24,6 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.core.outcome import Finding, LogLine, LogWish
     from mcptest.core.plan import ServerSpec, Step
 
     Message = dict[str, Any]
@@ -35,25 +35,32 @@ _SLACK_S = 15.0
 
 # How the ids of requests begin that no test has written.
 _OWN = "mcptest-"
-# Those of the binary mean nothing to anybody.
-_OWN_ID = r' \(id "mcptest-\d+"\)'
 
 # After so many deaths in a row without a passing test the server is given up.
 _MAX_DEATHS = 3
 
 # What a server is not used after: it has ended, or nothing it says can be trusted.
 _SPENT = frozenset(
-    ["exited_during_call", "exited_early", "line_too_long", "output_budget", "stdin_blocked"]
+    [
+        *("exited_during_call", "exited_early", "line_too_long", "output_budget"),
+        *("stdin_blocked", "connect_failed", "session_lost"),
+    ]
 )
 
 
 class ChannelServer:
-    """One server, asked over the channel. The binary waits up to `limit_s` for each answer."""
+    """One server, asked over the channel. The binary waits up to `limit_s` for each answer.
+
+    It is what `mcptest.runner.faces` asks for; what does not come over the channel is not there,
+    and no case that looks at it is performed here.
+    """
 
     def __init__(self, spec: ServerSpec, launcher: Launcher, limit_s: float) -> None:
         self.spec = spec
         self.launcher = launcher
         self.findings = _Findings()
+        self.connection = _Silent()
+        self.notifications: tuple[Any, ...] = ()
         self.is_usable = True
         # What the server said it can do.
         self.capabilities: object = {}
@@ -77,9 +84,10 @@ class ChannelServer:
         try:
             message["result"] = self._asked(step, timeout_s)
         except UpstreamError as error:
-            if not _is_answer(error.data):
+            whole = _whole_answer(error.data)
+            if whole is None and not _is_answer(error.data):
                 raise ServerError(self._fault(error)) from None
-            message["error"] = error.data
+            message = whole or message | {"error": error.data}
         except UpstreamGoneError as error:
             raise ServerError(self._fault(error)) from None
         except OverdueError:
@@ -101,7 +109,7 @@ class ChannelServer:
         if begun is step:
             return self._coprocess.finish(step, limit_s)
         word, params = asked_by(step)
-        return self._coprocess.request(word, params, timeout=limit_s)
+        return self._coprocess.request(word, params, timeout=limit_s, id=_id_of(step))
 
     @property
     def has_begun(self) -> bool:
@@ -112,11 +120,21 @@ class ChannelServer:
         """Have the next request under way while there is something else to do."""
         try:
             word, params = asked_by(step)
-            self._coprocess.begin(word, params, step)
+            self._coprocess.begin(word, params, step, id=_id_of(step))
             self._begun = step
         except (NotDrivableError, CoprocessError):
             # Whoever performs the step is told.
             return
+
+    def give_up(self, step: Step) -> None:
+        """Nobody waits for the answer to this step any more: the binary goes, and the server."""
+        self.is_usable = False
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        return False
+
+    def wait_for_notification(self, deadline: float) -> bool:
+        return False
 
     def close(self) -> None:
         self.is_usable = False
@@ -140,22 +158,34 @@ class ChannelServer:
             kind = "exited_during_call" if is_gone else "protocol_violation"
         evidence = Evidence(
             command=self.spec.command,
-            cwd=self.spec.cwd,
+            url=self.spec.http.url if self.spec.http else "",
+            cwd=self.spec.cwd if self.spec.command else "",
             exit_status=str(data.get("exit_status") or ""),
             stderr_tail=str(data.get("stderr") or ""),
         )
         return Fault(
             kind=str(kind),
-            message=re.sub(_OWN_ID, "", error.message),
+            message=error.message,
             hint=str(data.get("hint") or ""),
-            effect="indefinite",
+            effect="definite" if data.get("effect") == "definite" else "indefinite",
             evidence=evidence,
         )
 
 
 def _is_answer(data: object) -> bool:
     """Whether it is what the server itself said."""
-    return isinstance(data, dict) and "code" in data
+    return isinstance(data, dict) and "code" in data and "kind" not in data
+
+
+def _whole_answer(data: object) -> Message | None:
+    """The server's answer with everything around it, where that is not what is usual."""
+    answer = data.get("answer") if isinstance(data, dict) and "kind" in data else None
+    return answer if isinstance(answer, dict) else None
+
+
+def _id_of(step: Step) -> int | str | None:
+    """The id that the server is to get: a test may look at what it makes of it."""
+    return step.id if isinstance(step.id, (int, str)) else None
 
 
 class _Findings:
@@ -165,16 +195,31 @@ class _Findings:
         """The test that calls the tool tells it; there is no report of a whole run here."""
 
 
+class _Silent:
+    """What a server says without being asked stays with the binary."""
+
+    # So does that its tools are others now.
+    tool_changes = 0
+
+    @property
+    def inbox(self) -> _Silent:
+        return self
+
+    def stderr_since(self, mark: int) -> str:
+        return ""
+
+
 class ChannelKeeper:
     """Keeps one server behind the channel ready, and replaces it when it is spent.
 
     `owner` is the file that has it for itself, "" when others share it.
     """
 
-    keeps_log = ""
+    keeps_log: LogWish = ""
     has_started_one = True
 
     def __init__(self, spec: ServerSpec, limit_s: float, owner: str = "") -> None:
+        self.findings: list[Finding] = []
         self.spec = spec
         self.owner = owner
         self.launcher = _launcher()
@@ -193,7 +238,7 @@ class ChannelKeeper:
         if self._unusable:
             raise self._unusable.with_traceback(None)
         if self._server and not self._server.is_usable:
-            self.rest("the test before was broken off")
+            self.replace("the test before was broken off")
         if self._server:
             return self._server, ""
         self._server = server = ChannelServer(spec, self.launcher, self._limit_s)
@@ -235,7 +280,14 @@ class ChannelKeeper:
     def is_running(self) -> bool:
         return self._server is not None
 
-    def rest(self, reason: str) -> None:
+    @property
+    def is_ready(self) -> bool:
+        return self._server is not None and self._server.is_usable
+
+    def take_inventory(self) -> None:
+        """Coverage is of a run of the command."""
+
+    def replace(self, reason: str) -> None:
         """Stop the server; whoever needs it again gets a fresh one, and is told the reason."""
         self.close()
         self._replaced = self._replaced or f"a fresh server was started: {reason}"
@@ -244,7 +296,7 @@ class ChannelKeeper:
         """Another file begins: whatever became of the server in the last one, it may try again."""
         self._deaths, self._given_up, self._unusable = 0, None, None
 
-    def log(self) -> tuple[()]:
+    def log(self) -> tuple[LogLine, ...]:
         return ()
 
     def close(self) -> None:

@@ -5,54 +5,87 @@ from __future__ import annotations
 import time
 
 from mcptest._coprocess import Coprocess
-from mcptest.core.errors import UsageError
+from mcptest.core.revisions import REVISIONS
 from mcptest.core.strict_json import dump_json
-from mcptest.sdk.errors import ContractError
+from mcptest.core.visible import visible
+from mcptest.sdk.arguments import choice_of, path_of, seconds_of, text_of, told_of
+from mcptest.sdk.errors import ContractError, CoprocessError
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from types import TracebackType
     from typing import Any
 
+    from mcptest.sdk.arguments import Command, Path
     from mcptest.sdk.async_client import AsyncClient
 
     Arguments = dict[str, Any] | None
 
 __all__ = ["Client", "Connection", "connect"]
 
+# Whoever reads a traceback in a test of their own has no use for what is in here.
+__tracebackhide__ = True
+
 # The binary gives up first, so that its words are heard.
 _SLACK_S = 15.0
 _MAX_QUOTED = 200
+_CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 
 
 def connect(
-    server_command: str | Sequence[str],
+    server_command: Command = (),
     *,
-    cwd: str = "",
+    url: str = "",
+    bearer_env: str = "",
+    header_env: dict[str, str] | None = None,
+    ca_file: Path = "",
+    spec_version: str = "",
+    cwd: Path = "",
     env: dict[str, str] | None = None,
     timeout: float = 30.0,
+    startup_timeout: float | None = None,
+    client: dict[str, Any] | None = None,
     cache: str = "",
-    record: str = "",
-    replay: str = "",
+    record: Path = "",
+    replay: Path = "",
 ) -> Connection:
-    """A connection to the server that this command starts; `timeout` is for one answer, in seconds.
+    """A connection to the server that this command starts, or that is at this `url`; or both.
 
-    Enter it with `with` for a `Client`, with `async with` for an `AsyncClient`. `cache` is a mode
-    of `Client.set_cache`; `record` and `replay` name a tape, from the first word on: what is
-    replayed needs no server.
+    Enter it with `with` for a `Client`, with `async with` for an `AsyncClient`. `timeout` is for
+    one answer, `startup_timeout` for the server to be ready, in seconds. `bearer_env` and
+    `header_env` name environment variables that hold a token and the values of headers.
+    `spec_version` is the only revision of the protocol that will do. `client` has our answers to
+    what the server asks, as in a config. `cache` is a mode of `Client.set_cache`; `record` and
+    `replay` name a tape, from the first word on: what is replayed needs no server.
     """
-    if record and replay:
-        raise UsageError("a tape is recorded or replayed, not both at once")
-    coprocess = Coprocess(
-        server_command, cwd=cwd, env=env, timeout=timeout + _SLACK_S, call_timeout=timeout
+    told = told_of(
+        command=server_command,
+        url=url,
+        bearer_env=bearer_env,
+        header_env=header_env,
+        ca_file=ca_file,
+        cwd=cwd,
+        env=env,
+        startup_timeout=startup_timeout,
+        client=client,
     )
-    return Connection(coprocess, cache=cache, record=record, replay=replay)
+    tapes = path_of("record", record), path_of("replay", replay)
+    if all(tapes):
+        raise ValueError("a tape is recorded or replayed, not both at once")
+    limit_s = seconds_of("timeout", timeout)
+    coprocess = Coprocess(
+        told=told,
+        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
+        timeout=limit_s + (told.startup_timeout_s or 0.0) + _SLACK_S,
+        call_timeout=limit_s,
+    )
+    cache = choice_of("cache", cache, _CACHE_MODES) if cache != "" else ""
+    return Connection(coprocess, cache=cache, record=tapes[0], replay=tapes[1])
 
 
 class Connection:
-    """A server that is started when this is entered, and stopped when it is left."""
+    """A server that is started when this is entered, and stopped when it is left. Once."""
 
     def __init__(
         self, coprocess: Coprocess, *, cache: str = "", record: str = "", replay: str = ""
@@ -60,9 +93,29 @@ class Connection:
         self._coprocess = coprocess
         self._cache = cache
         self._tape = ("record", record) if record else ("replay", replay)
+        self._is_entered = False
         self._async: AsyncClient | None = None
 
+    # A type checker knows that there is nothing else.
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            advice = ""
+            if hasattr(Client, name):
+                advice = f"; with mcptest.connect(…) as server: server.{name}(…)"
+            raise AttributeError(f"a connection has no {name!r} before it is entered{advice}")
+
     def __enter__(self) -> Client:
+        self._enter_once()
+        return self._opened()
+
+    def _enter_once(self) -> None:
+        if self._is_entered:
+            message = "this connection has been entered before, and one is entered once"
+            raise CoprocessError(f"{message}: call mcptest.connect() again for another")
+        self._is_entered = True
+
+    def _opened(self) -> Client:
         client = Client(self._coprocess)
         try:
             if self._cache:
@@ -87,8 +140,9 @@ class Connection:
         # An event loop takes longer to import than all the rest: only for those who have one.
         from mcptest.sdk.async_client import AsyncClient  # noqa: PLC0415
 
+        self._enter_once()
         self._async = AsyncClient()
-        await self._async.open(self.__enter__, self._coprocess.close)
+        await self._async.open(self._opened, self._coprocess.close)
         return self._async
 
     async def __aexit__(
@@ -113,8 +167,8 @@ class Client:
 
     def call_tool(self, name: str, arguments: Arguments = None) -> Verdict:
         """Call a tool; an error that the tool reports is a verdict without success."""
+        params = {"tool": text_of("name", name), "arguments": _arguments_of(arguments)}
         began = time.monotonic()
-        params = {"tool": name, "arguments": arguments or {}}
         result = self.coprocess.request("mcp.call", params)
         return read_verdict(result, round((time.monotonic() - began) * 1000, 3))
 
@@ -125,22 +179,34 @@ class Client:
         return self._listed("mcp.listResources", "resources")
 
     def read_resource(self, uri: str) -> dict[str, Any]:
-        return self._asked("mcp.readResource", {"uri": uri})
+        return self._asked("mcp.readResource", {"uri": text_of("uri", uri)})
 
     def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
-        return self._asked("mcp.callPrompt", {"name": name, "arguments": arguments or {}})
+        params: dict[str, Any] = {"name": text_of("name", name)}
+        if arguments:
+            params["arguments"] = _arguments_of(arguments)
+        return self._asked("mcp.callPrompt", params)
 
     def set_cache(self, mode: str) -> None:
         """Keep results of tools for the next run: off, read_write, read_only or refresh."""
-        self._asked("mcp.cache.set_mode", {"mode": mode})
+        self._asked("mcp.cache.set_mode", {"mode": choice_of("mode", mode, _CACHE_MODES)})
 
-    def set_cassette(self, mode: str, path: str = "") -> None:
+    def set_cassette(self, mode: str, path: Path = "") -> None:
         """Record everything to a tape, or replay it without the server: off, record, replay."""
-        self._asked("mcp.cassette.set_mode", {"mode": mode, **({"path": path} if path else {})})
+        params = {"mode": choice_of("mode", mode, ("off", "record", "replay"))}
+        where = path_of("path", path)
+        if mode != "off" and not where:
+            raise ValueError(f"to {mode} takes the path of a tape")
+        self._asked("mcp.cassette.set_mode", params | ({"path": where} if where else {}))
 
     def upload_to(self, target: str) -> None:
-        """Have calls delivered to a `file:` or HTTP target by `flush`."""
-        self._asked("mcp.reporter.setUpload", {"enabled": True, "target": target})
+        """Have calls delivered to a `file:` or HTTP target by `flush`, and at the end."""
+        params = {"enabled": True, "target": text_of("target", target)}
+        self._asked("mcp.reporter.setUpload", params)
+
+    def stop_uploads(self) -> None:
+        """Queue no further calls; those that are queued are still delivered."""
+        self._asked("mcp.reporter.setUpload", {"enabled": False})
 
     def flush(self) -> int:
         """Deliver the calls since the last time; how many there were."""
@@ -163,6 +229,14 @@ class Client:
         return entries
 
 
+def _arguments_of(value: object) -> dict[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError(f"arguments is a dict, not {type(value).__name__}")
+    return value
+
+
 def _drift(method: str, result: object) -> ContractError:
-    shown = dump_json(result)[:_MAX_QUOTED]
+    shown = visible(dump_json(result)[:_MAX_QUOTED])
     return ContractError(f"contract drift: the result of {method} cannot be {shown}")

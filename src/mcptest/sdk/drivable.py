@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["NotDrivableError", "Spoken", "asked_by", "spoken"]
+__all__ = ["NotDrivableError", "Spoken", "as_sent", "asked_by", "is_list", "spoken"]
 
 _CHANNEL = "over the SDK channel"
 
@@ -79,7 +79,10 @@ def asked_by(step: Step) -> tuple[str, Message | None]:
     if isinstance(request, dict) and _is_usual(request):
         method, params = step.method, request.get("params", {})
         if method == "tools/call" and _is_call(params):
-            return "mcp.call", {"tool": params["name"], "arguments": params.get("arguments", {})}
+            if "arguments" not in params:
+                why = "without arguments is sent with empty ones"
+                raise NotDrivableError(f"a call {why} {_CHANNEL}")
+            return "mcp.call", {"tool": params["name"], "arguments": params["arguments"]}
         if method == "prompts/get" and _is_call(params):
             return "mcp.callPrompt", params
         if method == "resources/read" and _is_address(params):
@@ -89,10 +92,24 @@ def asked_by(step: Step) -> tuple[str, Message | None]:
     raise NotDrivableError(f"this form of {step.method} is not drivable {_CHANNEL}")
 
 
+def as_sent(line: str) -> str:
+    """A request that the channel can speak, as the binary sends it in its place."""
+    request = parse_json(line)
+    assert isinstance(request, dict), "what was sent is a request"
+    plain = {"jsonrpc": "2.0", "id": request.get("id"), "method": request.get("method")}
+    return dump_json({**plain, "params": request.get("params", {})})
+
+
 def _is_usual(request: Message) -> bool:
     """Whether a request is one that everybody would send: the channel makes it anew."""
     is_plain = request.keys() <= _MEMBERS and request.get("jsonrpc") == "2.0"
     return is_plain and type(request.get("id")) in (int, str)
+
+
+def is_list(line: str) -> bool:
+    """Whether a request asks for a list, whose pages come in one."""
+    request = parse_json(line)
+    return isinstance(request, dict) and request.get("method") in _LISTS
 
 
 def _is_address(params: object) -> bool:

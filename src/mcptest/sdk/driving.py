@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
@@ -12,6 +12,7 @@ from mcptest.core.redaction import redact_all, redactor
 from mcptest.runner.performing import Performer
 from mcptest.runner.surplus import other_kind
 from mcptest.sdk.channel_server import ChannelKeeper
+from mcptest.sdk.drivable import as_sent, is_list
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Case, ServerSpec, Step, Suite, Template
     from mcptest.sdk.drivable import Spoken
 
-    # The file that has it for itself, or ""; its name, its command and its folder.
-    _Key = tuple[str, str, tuple[str, ...], str]
+    # The file that has it for itself, or ""; its name, its command, its folder and its URL.
+    _Key = tuple[str, str, tuple[str, ...], str, str]
 
 __all__ = ["Drivers"]
 
 # How many servers are kept for later tests that may need them.
 _MOST_RUNNING = 4
+_ONE_PAGE = "over the SDK channel, the pages of a list come as one"
 _FORK_WARNING = r"This process .* is multi-threaded"
 
 
@@ -70,6 +72,8 @@ class Drivers:
         may_follow = following if spec.isolation != "test" else None
         with _quiet_forks():
             result = turn.performer.perform(case, spec, case.retries or 0, may_follow)
+        if result.sent:
+            result = _as_spoken(result)
         if spoken.key and result.mismatches:
             result = _in_dialogue(result, spoken)
         return redact_all(result, redactor(spec.secrets)) if spec.secrets else result
@@ -86,16 +90,17 @@ class Drivers:
                 keeper.close()
 
     def close(self) -> None:
-        """Stop every server."""
-        for keeper in self._used:
-            keeper.close()
+        """Stop every server, also when there is something to say of one."""
+        with ExitStack() as stack:
+            for keeper in self._used:
+                stack.callback(keeper.close)
 
     def _turn(self, suite: Suite, spec: ServerSpec) -> _Turn:
         # A suite is the cases of one file that need one server; what they capture is theirs.
         turn = self._turns.get(id(suite))
         if turn is None:
             keeper = self._keeper(suite, spec)
-            performer = Performer(keeper)  # type: ignore[arg-type]  # it has what is asked of one
+            performer = Performer(keeper)
             performer.start_suite(suite)
             turn = self._turns[id(suite)] = _Turn(performer=performer, keeper=keeper)
         return turn
@@ -115,14 +120,14 @@ class Drivers:
         if not self._used or self._used[-1] is not wanted:
             running = [each for each in self._used if each is not wanted and each.is_running]
             for keeper in running[: max(0, len(running) + 1 - _MOST_RUNNING)]:
-                keeper.rest("others were needed meanwhile")
+                keeper.replace("others were needed meanwhile")
             self._used = [*(each for each in running if each.is_running), wanted]
 
 
 def _key(suite: Suite, spec: ServerSpec) -> _Key:
     """What two cases with one server have in common, whatever else there is to it."""
     owner = "" if spec.isolation == "run" else suite.file
-    return owner, spec.name, spec.command, spec.cwd
+    return owner, spec.name, spec.command, spec.cwd, spec.http.url if spec.http else ""
 
 
 @contextmanager
@@ -138,6 +143,12 @@ def _quiet_forks() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
         yield
+
+
+def _as_spoken(result: CaseResult) -> CaseResult:
+    """The result with what was really sent, and what is to be known of the answer."""
+    notes = (*result.notes, _ONE_PAGE) if is_list(result.sent) else result.notes
+    return result.but(sent=as_sent(result.sent), notes=notes)
 
 
 def _in_dialogue(result: CaseResult, spoken: Spoken) -> CaseResult:

@@ -8,6 +8,9 @@
   - RefusedError           it refused a request; has a `code`, a `message` and `data`
     · UpstreamError        the server under test said no
     · UpstreamGoneError    the server under test could not be started, or is gone
+
+Arguments that make no sense are a TypeError or a ValueError, as everywhere in Python. What the
+binary has to say that breaks no call is a CoprocessWarning.
 """
 
 from __future__ import annotations
@@ -16,9 +19,11 @@ from mcptest.core.errors import McptestError
 from mcptest.core.visible import visible
 
 __all__ = [
+    "MAYBE_DONE",
     "BinaryError",
     "ContractError",
     "CoprocessError",
+    "CoprocessWarning",
     "OverdueError",
     "RefusedError",
     "UpstreamError",
@@ -28,6 +33,12 @@ __all__ = [
 ]
 
 _UPSTREAM_ERROR, _UPSTREAM_GONE = -32000, -32001
+
+MAYBE_DONE = "it may have had its effect all the same"
+
+
+class CoprocessWarning(UserWarning):
+    """What the binary says that breaks no call: a rule the server broke, an upload that failed."""
 
 
 class CoprocessError(McptestError):
@@ -54,14 +65,14 @@ class RefusedError(CoprocessError):
     """The binary refused a request."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
-        super().__init__(visible(message, keep_newlines=True))
+        super().__init__(visible("\n".join([message, *_advice(data)]), keep_newlines=True))
         self.code = code
         self.message = message
         self.data = data
 
 
 class UpstreamError(RefusedError):
-    """The server under test said no; `data` has its own code and message."""
+    """The server under test said no, or nothing in time; `data` has what is known of it."""
 
 
 class UpstreamGoneError(RefusedError):
@@ -79,11 +90,22 @@ def refusal_of(code: int, message: str, data: object) -> RefusedError:
     return kinds.get(code, RefusedError)(code, message, data)
 
 
+def _advice(data: object) -> list[str]:
+    """What helps to understand a refusal: a hint, and whether the call may have been done."""
+    # What has no kind is the server's own.
+    if not isinstance(data, dict) or not isinstance(data.get("kind"), str):
+        return []
+    hint = data.get("hint")
+    lines = [f"hint: {hint}"] if isinstance(hint, str) and hint else []
+    return [*lines, MAYBE_DONE] if data.get("effect") == "indefinite" else lines
+
+
 def _left_behind(data: object) -> list[str]:
     """How a server ended and the last it said, for whoever reads a traceback."""
     if not isinstance(data, dict):
         return []
-    rows = [("command", _joined(data.get("command"))), ("ended", data.get("exit_status"))]
+    rows = [("url", data.get("url")), ("command", _joined(data.get("command")))]
+    rows += [("ended", data.get("exit_status"))]
     rows += [("stderr", line) for line in str(data.get("stderr") or "").split("\n")]
     return [f"  {label}: {visible(text)}" for label, text in rows if isinstance(text, str) and text]
 

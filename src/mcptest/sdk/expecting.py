@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BadExpectationError", "Expectations", "expect"]
 
+# Whoever reads a traceback in a test of their own has no use for what is in here.
+__tracebackhide__ = True
+
 _PATTERN_LIMIT = CpuLimit(2.0)
 _COLUMNS = 100
 
@@ -45,7 +48,6 @@ class Expectations:
 
     def to_match(self, expected: object) -> Expectations:
         """The value is what is written, where texts may be `match:` patterns."""
-        __tracebackhide__ = True
         compiler = Compiler(_registry())
         compiled = compiler.compile(_json(expected, "what is expected"), None)
         self._judge(compiled, compiler.complaints, compiler.has_seen_regex)
@@ -53,7 +55,6 @@ class Expectations:
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
-        __tracebackhide__ = True
         complaints: list[Complaint] = []
         words = SuiteWords(_registry(), complaints)
         compiled = words.compile(_json(matcher, "the matcher"), None)
@@ -62,7 +63,6 @@ class Expectations:
 
     def to_succeed(self) -> Expectations:
         """The tool reported no error."""
-        __tracebackhide__ = True
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
             said = visible(verdict.error or "", keep_newlines=True)
@@ -71,7 +71,6 @@ class Expectations:
 
     def to_fail(self) -> Expectations:
         """The tool reported an error."""
-        __tracebackhide__ = True
         verdict = self._verdict_for("to_fail")
         if verdict.success:
             text = visible(verdict.text or "", keep_newlines=True)
@@ -81,14 +80,12 @@ class Expectations:
         return self
 
     def _verdict_for(self, name: str) -> Verdict:
-        __tracebackhide__ = True
         if self._verdict is None:
             message = f"{name}() is about what call_tool() returned, and this is another value"
             raise BadExpectationError(message)
         return self._verdict
 
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
-        __tracebackhide__ = True
         if complaints:
             raise BadExpectationError("\n".join(map(_told, complaints)))
         # Only the main thread hears the timer.
@@ -122,7 +119,6 @@ def _told(complaint: Complaint) -> str:
 
 def _json(value: object, what: str) -> object:
     """A value as JSON has it; tuples are arrays there."""
-    __tracebackhide__ = True
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):

@@ -1,7 +1,7 @@
 """A server as the config file that the binary reads, when its command alone does not say all.
 
-What a server is given in its environment, how long it may take, what we answer when it asks
-something: `exec --config` knows all of it. Secrets are not written down. They travel in the
+Where it is, what it is given in its environment, how long it may take, what we answer when it
+asks something: `exec --config` knows all of it. Secrets are not written down. They travel in the
 environment of the binary, which fills them in and blanks them in what it says.
 """
 
@@ -11,50 +11,91 @@ import os
 import re
 
 from mcptest.core.plan import Limits
+from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcptest.core.plan import ClientSpec, ServerSpec
+    from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec
 
     Config = dict[str, object]
 
-__all__ = ["config_of", "plain_config"]
+__all__ = ["Told", "config_of", "plain_config"]
 
 _SECRET = "MCPTEST_SERVER_SECRET_{}"
+_OAUTH_SECRET = "MCPTEST_SERVER_OAUTH_SECRET"
 
 # Where the script of a client stands in a config, by the method that it answers.
 _SCRIPTS = {"sampling/createMessage": "sampling", "elicitation/create": "elicitation"}
 _ROOTS = "roots/list"
 
 
-def plain_config(
-    command: Sequence[str], cwd: str, env: Mapping[str, str] | None
-) -> tuple[Config, dict[str, str]]:
+class Told(Record):
+    """A server as a program that uses the SDK tells of it.
+
+    `header_env` names for each header the environment variable that holds its value, and
+    `bearer_env` the one that holds a token. `client` is what a config has under that key.
+    """
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    bearer_env: str = ""
+    header_env: dict[str, str] | None = None
+    ca_file: str = ""
+    cwd: str = ""
+    env: dict[str, str] | None = None
+    startup_timeout_s: float | None = None
+    client: dict[str, object] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether its command says all there is."""
+        return self == Told(command=self.command)
+
+
+def plain_config(told: Told) -> tuple[Config, dict[str, str]]:
     """The config of a server of which only this is known, and variables for the binary."""
-    filled, variables = _env_of(env or {}, ())
-    config: Config = {
-        "name": os.path.basename(command[0]),
-        "command": command[0],
-        "args": list(command[1:]),
-        "cwd": os.path.abspath(cwd or "."),
-        "env": filled,
-    }
-    return config, variables
+    filled, variables = _env_of(told.env or {}, ())
+    config: Config = {"name": os.path.basename(told.command[0]) if told.command else told.url}
+    config |= _started(told.command, told.cwd) | ({"env": filled} if told.command else {})
+    if told.url:
+        config["url"] = told.url
+        config["headers"] = {name: f"${{{env}}}" for name, env in (told.header_env or {}).items()}
+    if told.bearer_env:
+        config["auth"] = {"bearerTokenEnv": told.bearer_env}
+    if told.ca_file:
+        config["caFile"] = os.path.abspath(told.ca_file)
+    if told.startup_timeout_s:
+        config["startupTimeout"] = told.startup_timeout_s * 1000
+    return (config | {"client": told.client} if told.client else config), variables
+
+
+def _started(command: Sequence[str], cwd: str) -> Config:
+    """How a server is started; nothing when others do it."""
+    if not command:
+        return {}
+    folder = os.path.abspath(cwd or ".")
+    return {"command": command[0], "args": list(command[1:]), "cwd": folder}
 
 
 def config_of(spec: ServerSpec, limit_s: float) -> tuple[Config, dict[str, str]]:
     """The same for a server of which everything is known; `limit_s` is for one answer."""
-    config, _ = plain_config(spec.command, spec.cwd, None)
-    filled, variables = _env_of(spec.env or {}, spec.secrets)
-    config |= {
-        "name": spec.name or config["name"],
-        "env": filled,
-        "inheritEnv": spec.inherit_env,
+    http = spec.http
+    texts = {f"env {name}": value for name, value in (spec.env or {}).items()}
+    headers = (http.headers or {}) if http else {}
+    texts |= {f"header {name}": value for name, value in headers.items()}
+    filled, variables = _env_of(texts, spec.secrets)
+    config: Config = {
+        "name": spec.name or os.path.basename(spec.command[0]),
+        **_started(spec.command, spec.cwd),
         "startupTimeout": spec.startup_timeout_s * 1000,
         "timeout": limit_s * 1000,
     }
+    if spec.command:
+        config |= {"env": _named("env ", filled), "inheritEnv": spec.inherit_env}
+    if http:
+        config |= _reached(http, variables) | {"headers": _named("header ", filled)}
     if spec.ready_pattern:
         config["readyPattern"] = spec.ready_pattern
     if spec.protocol_version:
@@ -63,6 +104,35 @@ def config_of(spec: ServerSpec, limit_s: float) -> tuple[Config, dict[str, str]]
         config["maxLineBytes"] = spec.limits.max_line_bytes
     client = _client_of(spec.client)
     return (config | {"client": client} if client else config), variables
+
+
+def _named(prefix: str, filled: Config) -> Config:
+    return {
+        name.removeprefix(prefix): value
+        for name, value in filled.items()
+        if name.startswith(prefix)
+    }
+
+
+def _reached(http: HttpSpec, variables: dict[str, str]) -> Config:
+    """How a server on HTTP is reached, but for its headers."""
+    config: Config = {"url": http.url, "transport": http.transport}
+    if http.ca_file:
+        config["caFile"] = os.path.abspath(http.ca_file)
+    if http.insecure_tls:
+        config["insecureTls"] = True
+    oauth = http.oauth
+    if oauth:
+        variables[_OAUTH_SECRET] = oauth.client_secret
+        grant = {
+            "tokenUrl": oauth.token_url,
+            "clientId": oauth.client_id,
+            "clientSecretEnv": _OAUTH_SECRET,
+            "scope": oauth.scope,
+            "resource": oauth.resource,
+        }
+        config["auth"] = {"clientCredentials": {key: grant[key] for key in grant if grant[key]}}
+    return config
 
 
 def _env_of(env: Mapping[str, str], secrets: Sequence[str]) -> tuple[Config, dict[str, str]]:

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Verdict", "read_verdict"]
 
+# Whoever reads a traceback in a test of their own has no use for what is in here.
+__tracebackhide__ = True
+
 _FIELDS = ("success", "data", "text", "error", "duration_ms")
 # Any of these says that the server's answer came through as it was. The last two are of later
 # revisions, where an answer may ask for more, or promise to come.

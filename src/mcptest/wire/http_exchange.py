@@ -23,9 +23,10 @@ __all__ = ["Exchange", "Head", "HttpRequest"]
 
 # Status line and headers together; larger ones are no answer but an attack.
 _MAX_HEAD_BYTES = 256 * 1024
+_GIANT = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
 
-# One that never stops talking must not keep us from looking at the clock.
-_MAX_READS = 16
+# One that never stops talking must not keep us from looking at the clock: so much at a time.
+_MAX_TURN_BYTES = 256 * 1024
 
 # A server may say "100 Continue" and the like before it answers; not for ever.
 _MAX_INTERIM = 20
@@ -122,8 +123,7 @@ class Exchange:
         if self.has_head:
             return self._broken(f"the answer is not proper HTTP: {error}")
         if error.error_status_hint == _HEADERS_TOO_LARGE:
-            message = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
-            return self._broken(message)
+            return self._broken(_GIANT)
         hint = "is it HTTP that the server speaks on this port, and not HTTPS?"
         return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
 
@@ -156,18 +156,19 @@ class Exchange:
         self._outgoing += self._http.send(h11.EndOfMessage()) or b""
 
     def _receive(self) -> Iterator[Head | bytes]:
-        reads = 0
+        taken = 0
         while not self.is_over:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
-                chunk = self.link.read() if reads < _MAX_READS else None
+                chunk = self.link.read() if taken < _MAX_TURN_BYTES else None
                 if chunk is None:
                     return
-                reads += 1
+                taken += len(chunk)
                 self._feed(chunk)
             elif isinstance(event, h11.InformationalResponse):
                 self._count_interim()
             elif isinstance(event, h11.Response):
+                self._refuse_giant(event)
                 self.has_head = True
                 yield _head(event)
             elif isinstance(event, h11.Data):
@@ -181,6 +182,11 @@ class Exchange:
             how = ", before it had read the request" if self._is_deaf else " without an answer"
             raise self._broken(f"the server closed the connection{how}")
         self._http.receive_data(chunk)
+
+    def _refuse_giant(self, event: h11.Response) -> None:
+        # What comes in one piece is not counted by h11.
+        if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
+            raise self._broken(_GIANT)
 
     def _count_interim(self) -> None:
         self._interim += 1

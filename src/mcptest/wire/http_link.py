@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Link", "LinkError", "Trust"]
 
 _READ_BYTES = 1 << 16
-_LARGE_READ_BYTES = 1 << 20
+_LARGE_READ_BYTES = 1 << 18
 
 
 _WAITING = {

@@ -326,11 +326,10 @@ class HttpTalk:
         """How far the request with this id has come."""
         if self.is_old and self._endpoint is None:
             return "its event stream has not named the endpoint for messages"
-        for each in self._about(id):
-            if told := each.reader.progress or self.channel.progress(each):
-                return told
-        count = self._resumed.get(id_key(id), 0)
-        return f"its event stream broke off and was asked for again, {count} times" if count else ""
+        if count := self._resumed.get(id_key(id), 0):
+            return f"its event stream broke off and was asked for again, {count} times"
+        told = (each.reader.progress or self.channel.progress(each) for each in self._about(id))
+        return next(filter(None, told), "")
 
     def _about(self, id: object) -> list[Listening]:
         key = id_key(id)

@@ -9,6 +9,7 @@ import resource
 import signal
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -117,7 +118,8 @@ def test_two_sessions_at_the_same_moment_have_a_file_each(folder: Path) -> None:
 def test_a_folder_that_somebody_removes_meanwhile_is_made_again(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    makedirs, removed = os.makedirs, []
+    makedirs = os.makedirs
+    removed: list[str] = []
 
     def make(path: str, exist_ok: bool) -> None:
         makedirs(path, exist_ok=exist_ok)
@@ -180,7 +182,7 @@ def silent_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         is_over.wait(PATIENCE_S)
         raise socket.gaierror(socket.EAI_AGAIN, "nobody knows")
 
-    monkeypatch.setattr(posting.socket, "getaddrinfo", look)
+    monkeypatch.setattr(socket, "getaddrinfo", look)
     yield
     is_over.set()
 
@@ -207,7 +209,7 @@ def test_a_name_that_nobody_knows_is_told(monkeypatch: pytest.MonkeyPatch) -> No
     def look(*_: object, **__: object) -> list[Any]:
         raise socket.gaierror(socket.EAI_NONAME, "nobody knows")
 
-    monkeypatch.setattr(posting.socket, "getaddrinfo", look)
+    monkeypatch.setattr(socket, "getaddrinfo", look)
     words = uploads("https://example.com/", {"n": 1}).finish()
     assert "cannot reach https://example.com/: [Errno -2] nobody knows" in words
 
@@ -247,17 +249,29 @@ def test_a_target_that_takes_a_little_now_and_then_is_given_up_in_time() -> None
 
     sock = Slow()
     with pytest.raises(TimeoutError, match="it did not take everything in time"):
-        posting._send(sock, b"x" * 100_000_000, posting.time.monotonic() + 0.05)  # type: ignore[arg-type]  # as much of a socket as is used
+        posting._send(sock, b"x" * 100_000_000, time.monotonic() + 0.05)  # type: ignore[arg-type]  # as much of a socket as is used
     assert sock.taken > 0
 
 
 def test_a_place_that_is_silent_leaves_time_for_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    with collecting(200) as collector:
-        good = (socket.AF_INET, ("127.0.0.1", collector.server_port))
-        # Nobody answers there: it is set aside for documents.
-        silent = (socket.AF_INET, ("192.0.2.1", 9))
-        monkeypatch.setattr(posting, "_places", lambda *_: [silent, good])
-        assert uploads(collector.target, {"n": 1}).flush(1.0) == 1
+    waits_s: list[float] = []
+
+    class Silent:
+        def __init__(self, *_: object) -> None:
+            self.settimeout = waits_s.append
+
+        def connect(self, place: object) -> None:
+            raise TimeoutError("timed out")
+
+        def close(self) -> None:
+            pass
+
+    monkeypatch.setattr(socket, "socket", Silent)
+    place: posting.Place = (socket.AF_INET, ("127.0.0.1", 9))
+    with pytest.raises(TimeoutError, match="timed out"):
+        posting._socket_to([place, place], time.monotonic() + PATIENCE_S)
+    first_s, last_s = waits_s
+    assert first_s <= PATIENCE_S / 2 < last_s
 
 
 # Addresses
@@ -323,6 +337,9 @@ def test_the_target_is_told_its_name(target: str, host: str) -> None:
         "http://[::1%25lo]/",
         "https://example.com%2f/",
         "https://[v1.example]/",
+        # These would be looked up like names.
+        "http://127.999.1.1/",
+        "http://127.0.0.0001/",
     ],
 )
 def test_zones_and_what_is_no_address_are_bad_targets(target: str) -> None:

@@ -134,3 +134,12 @@ def test_only_a_call_of_a_tool_has_a_tool() -> None:
     assert named_tool(asking("tools/call", name="t")) == "t"
     assert named_tool(asking("tools/call", name=5)) == ""
     assert named_tool(asking("prompts/get", name="t")) == ""
+
+
+def test_an_argument_that_two_headers_repeat_is_a_fault() -> None:
+    request = head(mcp_protocol_version=STATELESS, mcp_method="tools/call", mcp_name="t")
+    twice = (*request.headers, ("mcp-param-region", "eu"), ("mcp-param-region", "eu"))
+    message = asking("tools/call", name="t", arguments={"region": "eu"}, _meta=envelope())
+    found = header_fault(request.but(headers=twice), message, SCHEMA)
+    assert found is not None
+    assert found.sentence == "the header Mcp-Param-Region came twice"

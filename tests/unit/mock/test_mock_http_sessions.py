@@ -6,7 +6,7 @@ import pytest
 from http_stage import STATELESS, Heard, asking, http_contract, http_manifest
 from stage import a_case, cases
 
-from mcptest.mock import http_sessions
+from mcptest.mock import http_sessions, http_streams
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 
@@ -400,3 +400,28 @@ def test_what_was_refused_by_its_head_is_told() -> None:
     assert len(stage.blamed) == 1
     (note,) = stage.report.notes
     assert note.startswith("POST was answered with 403")
+
+
+# Bounds
+
+
+def test_of_what_was_said_long_ago_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_streams, "_MAX_EVENTS", 2)
+    client = http_contract(GROWS).open()
+    for _ in range(5):
+        assert client.ask("tools/call", name="grow").status == 200
+    # The answers are kept too.
+    assert [id for id, _ in client.listen().events] == ["0-5"]
+
+
+def test_streams_that_were_left_long_ago_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_sessions, "_MAX_STREAMS", 3)
+    stage = http_contract(ASKS)
+    client = stage.open("2025-11-25", "elicitation")
+    streams = [client.ask("tools/call", number, name="ask") for number in range(3)]
+    for stream in streams[:2]:
+        stage.leave(stream)
+    client.ask("ping", "p")
+    assert client.listen(last_event_id="2-1").status == 400
+    assert not streams[2].has_ended()
+    assert client.ask("ping", "q").status == 200

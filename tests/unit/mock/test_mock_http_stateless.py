@@ -270,3 +270,9 @@ def test_more_subscriptions_than_can_be_kept_are_refused() -> None:
     assert streams[-1].message["error"]["code"] == -32603
     stage.leave(streams[0])
     assert stage.ask("subscriptions/listen", **listening()).kind == "text/event-stream"
+
+
+def test_a_notification_of_another_version_is_told_what_is_spoken() -> None:
+    note = {"jsonrpc": "2.0", "method": "notifications/x", "params": {"_meta": envelope("1999")}}
+    heard = http_contract(ADD).post(note, mcp_protocol_version="1999")
+    assert (heard.status, heard.message["error"]["code"]) == (400, -32022)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from mcptest.core.framing import encode_line
 from mcptest.core.plan import Assertion, Case, Expectation, Performance, Step
 from mcptest.formats.cases import load_cases
 from mcptest.matching.builtins import builtin_registry
-from mcptest.sdk.drivable import NotDrivableError, asked_by, spoken
+from mcptest.sdk.drivable import NotDrivableError, as_sent, asked_by, is_list, spoken
 
 
 def step(
@@ -35,7 +36,6 @@ def why_not(*steps: Step, **more: Any) -> str:
             step("tools/call", {"name": "add", "arguments": {"a": 1}}),
             ("mcp.call", {"tool": "add", "arguments": {"a": 1}}),
         ),
-        (step("tools/call", {"name": "now"}), ("mcp.call", {"tool": "now", "arguments": {}})),
         (step("resources/read", {"uri": "memo://a"}), ("mcp.readResource", {"uri": "memo://a"})),
         (
             step("prompts/get", {"name": "greet", "arguments": {"who": "x"}}),
@@ -50,6 +50,21 @@ def test_each_of_these_has_a_word(sent: Step, asked: tuple[str, Any]) -> None:
     assert asked_by(sent) == asked
     case = Case(name="a", line=1, steps=(sent,))
     assert spoken(case).case is case
+
+
+def test_a_call_without_arguments_is_not_sent_with_empty_ones() -> None:
+    why = "a call without arguments is sent with empty ones over the SDK channel"
+    assert why_not(step("tools/call", {"name": "now"})) == why
+
+
+def test_what_is_shown_as_sent_is_what_the_binary_sends() -> None:
+    call = '{"params":{"name":"a","arguments":{}},"method":"tools/call","id":"x","jsonrpc":"2.0"}'
+    ordered = {"jsonrpc": "2.0", "id": "x", "method": "tools/call"}
+    assert json.loads(as_sent(call)) == ordered | {"params": {"name": "a", "arguments": {}}}
+    listing = '{"jsonrpc":"2.0","id":7,"method":"tools/list"}'
+    assert json.loads(as_sent(listing))["params"] == {}
+    assert is_list(listing)
+    assert not is_list(call)
 
 
 @pytest.mark.parametrize("method", ["ping", "completion/complete", "prompts/list", "echo"])
@@ -106,7 +121,7 @@ def assertion(target: str) -> tuple[Assertion, ...]:
     ],
 )
 def test_what_is_not_visible_is_not_passed_over(expects: Expectation, why: str) -> None:
-    call = {"name": "a"}
+    call = {"name": "a", "arguments": {}}
     assert why_not(step("tools/call", call, expects=expects)) == why
     # Also where it is only the last of several, or what follows them.
     fine = step("tools/call", call)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.plan import ClientSpec, Limits, ServerSpec
+from mcptest.core.plan import ClientSpec, HttpSpec, Limits, OAuthSpec, ServerSpec
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.conductor_config import load_config
 from mcptest.formats.fields import Fields
-from mcptest.sdk.server_config import config_of, plain_config
+from mcptest.sdk.server_config import Told, config_of, plain_config
 
 PLAIN = ServerSpec(name="weather", command=("python3", "server.py", "a b"), cwd="/srv", env={})
 
@@ -89,7 +89,7 @@ def test_what_looks_like_a_variable_reaches_the_server_as_it_is(value: str) -> N
 
 
 def test_a_server_of_which_little_is_known_starts_in_a_folder_that_is_definite() -> None:
-    config, variables = plain_config(["./bin/server", "-x"], "", {"A": "b"})
+    config, variables = plain_config(Told(command=("./bin/server", "-x"), env={"A": "b"}))
     assert (config, variables) == (
         {
             "name": "server",
@@ -103,6 +103,67 @@ def test_a_server_of_which_little_is_known_starts_in_a_folder_that_is_definite()
 
 
 def test_how_long_a_server_may_take_to_start_is_left_to_the_binary_where_nobody_said() -> None:
-    config, _ = plain_config(["npx", "server"], "/srv", None)
+    config, _ = plain_config(Told(command=("npx", "server"), cwd="/srv"))
     read, _ = load_config(json.dumps(config), "/tmp/mcptest.json", {})
     assert read.startup_timeout_s == 20.0
+
+
+HTTP = HttpSpec(url="http://127.0.0.1:3001/mcp", headers={})
+THERE = ServerSpec(name="shop", command=(), http=HTTP, env={})
+GRANT = OAuthSpec(
+    token_url="https://id.example/token",
+    client_id="me",
+    client_secret="s3cr3t-value",
+    scope="read",
+)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        THERE,
+        PLAIN.but(http=HTTP),
+        THERE.but(http=HTTP.but(headers={"X-User": "ada"}, transport="sse", insecure_tls=True)),
+        THERE.but(http=HTTP.but(ca_file="/etc/ca.pem")),
+    ],
+)
+def test_nothing_of_a_server_on_http_is_lost_on_the_way(spec: ServerSpec) -> None:
+    assert again(spec)[0] == spec
+
+
+def test_the_secrets_of_a_server_on_http_are_not_written_down_and_still_are_some() -> None:
+    headers = {"Authorization": "Bearer s3cr3t-token", "X-User": "ada"}
+    spec = THERE.but(http=HTTP.but(headers=headers, oauth=None), secrets=("s3cr3t-token",), env={})
+    read, text, _ = again(spec)
+    assert "s3cr3t" not in text
+    assert read.http == spec.http
+    assert set(read.secrets) == {"s3cr3t-token"}
+
+
+def test_credentials_for_tokens_travel_in_the_environment() -> None:
+    spec = THERE.but(http=HTTP.but(oauth=GRANT), secrets=("s3cr3t-value",))
+    read, text, variables = again(spec)
+    assert "s3cr3t" not in text
+    assert read.http == spec.http
+    assert list(variables.values()) == ["s3cr3t-value"]
+
+
+def test_a_server_at_a_url_is_told_with_names_of_variables() -> None:
+    told = Told(
+        url="http://127.0.0.1:3001/mcp",
+        bearer_env="TOKEN",
+        header_env={"X-Key": "KEY"},
+        ca_file="/etc/ca.pem",
+        startup_timeout_s=2.5,
+        client={"roots": []},
+    )
+    config, variables = plain_config(told)
+    assert variables == {}
+    read, _ = load_config(json.dumps(config), "/tmp/mcptest.json", {"TOKEN": "t1", "KEY": "k1"})
+    assert read.http == HttpSpec(
+        url="http://127.0.0.1:3001/mcp",
+        headers={"X-Key": "k1", "Authorization": "Bearer t1"},
+        ca_file="/etc/ca.pem",
+    )
+    assert (read.command, read.startup_timeout_s) == ((), 2.5)
+    assert read.client.answers is not None

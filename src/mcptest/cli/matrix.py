@@ -1,0 +1,171 @@
+"""`mcptest run --transport-matrix`: what the command line says of the ways to the server."""
+
+from __future__ import annotations
+
+import os
+import shlex
+
+from mcptest.cli.http_options import is_over_http, over_http
+from mcptest.cli.wanted import wanted
+from mcptest.core.errors import UsageError
+from mcptest.core.record import Record
+from mcptest.core.redaction import redactor
+from mcptest.core.visible import visible
+from mcptest.formats.conductor_config import default_startup_s
+from mcptest.runner.loading import load_plan
+from mcptest.runner.matrix import MatrixOptions, Transport, run_matrix
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Self
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.capture import SessionCapture
+    from mcptest.core.events import Listener, RunFinished
+    from mcptest.core.plan import ServerSpec
+    from mcptest.runner.launcher import Launcher
+    from mcptest.runner.loading import Plan, Wanted
+
+    RunWay = Callable[[Plan, Launcher, Listener], tuple[RunFinished, list[SessionCapture]]]
+
+__all__ = ["TransportMatrix"]
+
+# What says where the server on HTTP is; the rest of the command line is about the other one.
+_OVER_HTTP = ("--url", "--bearer-env", "--header-env", "--ca-file")
+
+_REFUSED = {
+    "--spec-version": "tries both eras of the protocol, and --spec-version picks one revision",
+    "--watch": "runs everything several times, and --watch runs what a change touches",
+    "--update-snapshots": "compares every way with the same snapshots; update them without it",
+    "--force-update-snapshots": "compares every way with the same snapshots; update them "
+    "without it",
+}
+
+
+class TransportMatrix(Record):
+    """The ways that a command line asks for: over stdio as ever, over HTTP as `http` says."""
+
+    wanted: Wanted
+    http: ServerSpec | None = None
+
+    @classmethod
+    def of(cls, arguments: Arguments) -> Self:
+        """A `UsageError` where the command line does not go together."""
+        if not arguments.has("--transport-matrix"):
+            message = "--http-command starts the HTTP side of --transport-matrix; give both"
+            raise UsageError(message, "without it, --server-command starts the server at --url")
+        for option, why in _REFUSED.items():
+            if arguments.has(option):
+                raise UsageError(f"--transport-matrix {why}", f"leave {option} out")
+        given = {name: values for name, values in arguments.given.items() if name not in _OVER_HTTP}
+        return cls(wanted=wanted(arguments.but(given=given)), http=_http_side(arguments))
+
+    def load(self, environment: Mapping[str, str]) -> Plan:
+        """The plan as it is for the first transport; it may have one server."""
+        plan = self._load(environment)
+        servers = {_identity(spec): spec for _, spec in plan.suites}
+        if len(servers) > 1:
+            names = ", ".join(sorted({visible(spec.name) for spec in servers.values()}))
+            message = f"--transport-matrix is for one server, and these tests have {len(servers)}"
+            raise UsageError(f"{message}: {names}", "choose the tests of one of them")
+        if self.http and (secrets := self.http.secrets):
+            plan = plan.with_servers(lambda spec: spec.but(secrets=(*spec.secrets, *secrets)))
+            if plan.snapshots:
+                plan.snapshots.redact = redactor(plan.secrets)
+        return plan
+
+    def _load(self, environment: Mapping[str, str]) -> Plan:
+        asked = self.wanted
+        try:
+            return load_plan(asked, environment)
+        except UsageError:
+            if self.http is None or asked.server_command or asked.config:
+                raise
+        # Nobody names a server for stdio; whatever else is wrong is still wrong.
+        at_url = asked.but(server=self.http, server_command=self.http.command)
+        return load_plan(at_url, environment)
+
+    def transports(self, plan: Plan) -> tuple[Transport, ...]:
+        """The transports over which the server of the plan can be had."""
+        found = []
+        is_on_http = plan.suites[0][1].http is not None
+        if not is_on_http:
+            found.append(Transport(name="stdio", change=lambda spec: spec))
+        if self.http:
+            found.append(Transport(name="http", change=self._moved))
+        elif is_on_http:
+            found.append(Transport(name="http", change=lambda spec: spec))
+        return tuple(found)
+
+    def options(self, plan: Plan, started_at: str, *, bail: bool, is_strict: bool) -> MatrixOptions:
+        """How the plan is run in all ways."""
+        return MatrixOptions(
+            started_at=started_at,
+            transports=self.transports(plan),
+            bail=bail,
+            is_strict=is_strict,
+        )
+
+    def run(
+        self,
+        plan: Plan,
+        options: MatrixOptions,
+        launcher: Launcher,
+        tell: Listener,
+        run_way: RunWay,
+    ) -> tuple[RunFinished, list[SessionCapture]]:
+        """Run the plan in all ways, each as `run_way` runs one."""
+
+        def run_once(plan: Plan, tell: Listener) -> tuple[RunFinished, list[SessionCapture]]:
+            if plan.plugins:
+                # What they did in the way before has been told.
+                plan.plugins.findings.clear()
+            return run_way(plan, launcher, tell)
+
+        return run_matrix(plan, options, launcher, tell, run_once)
+
+    def _moved(self, spec: ServerSpec) -> ServerSpec:
+        """A server of the plan, reached as the command line says of HTTP."""
+        assert self.http
+        command = self.http.command
+        startup_s = default_startup_s(command[0]) if command else 0.0
+        return spec.but(
+            http=self.http.http,
+            command=command,
+            cwd=os.getcwd(),
+            # It is of the other one, and may never come from this one.
+            ready_pattern="",
+            startup_timeout_s=max(spec.startup_timeout_s, startup_s),
+        )
+
+
+def _identity(spec: ServerSpec) -> tuple[object, ...]:
+    """What makes a server another one; how long it is waited for does not."""
+    env = tuple(sorted((spec.env or {}).items()))
+    return spec.command, spec.http and spec.http.url, spec.cwd, env, spec.inherit_env
+
+
+def _http_side(arguments: Arguments) -> ServerSpec | None:
+    """The server at `--url`, with the command that starts it; None without that option."""
+    command = _http_command(arguments)
+    if not is_over_http(arguments):
+        if command:
+            raise UsageError("--http-command starts the server at --url; give --url as well")
+        return None
+    if "{port}" in arguments.last("--url") and not command:
+        message = "{port} in --url is a port that is chosen for the server, and nothing starts it"
+        raise UsageError(message, 'give --http-command "ARGV" with {port} in it as well')
+    return over_http(arguments).but(command=command)
+
+
+def _http_command(arguments: Arguments) -> tuple[str, ...]:
+    if not arguments.has("--http-command"):
+        return ()
+    try:
+        words = tuple(shlex.split(arguments.last("--http-command")))
+    except ValueError as error:
+        raise UsageError(f"--http-command cannot be split: {error}") from None
+    if not words:
+        raise UsageError("--http-command is empty")
+    return words

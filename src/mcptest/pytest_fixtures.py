@@ -1,0 +1,162 @@
+"""Fixtures for tests in Python: a server under test, connected.
+
+pytest imports this module with our plugin, so everything else is imported when it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.sdk.client import Client
+
+_SCOPES = ("session", "package", "module", "class", "function")
+_NOT_STARTED = pytest.StashKey[set[str]]()
+_AS_ABOVE = "(as told above)"
+
+
+class NotStartedError(pytest.fail.Exception):  # type: ignore[misc,name-defined]  # pytest makes it at run time
+    """The server of the fixtures could not be started. It is told in full once."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text, pytrace=False)
+
+
+# So that a summary line begins with this name, and not with that of a module.
+NotStartedError.__module__ = "builtins"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("mcptest", "MCP servers under test")
+    group.addoption(
+        "--mcp-server-command",
+        metavar="ARGV",
+        help="starts the server of the fixtures mcp_server and mcp_session; split like a shell "
+        "would, run without one",
+    )
+    group.addoption("--mcp-server-url", metavar="URL", help="the server of the fixtures, on HTTP")
+    parser.addini("mcp_server_command", "the same, in a config file, in whose folder it is run")
+    parser.addini("mcp_server_url", "the server of the fixtures, on HTTP")
+    parser.addini("mcp_server_scope", "scope of the fixture mcp_server", default="session")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    scope = config.getini("mcp_server_scope")
+    if scope not in _SCOPES:
+        raise pytest.UsageError(f"mcp_server_scope is one of {', '.join(_SCOPES)}, not {scope!r}")
+
+
+def _scope(fixture_name: str, config: pytest.Config) -> Any:
+    return config.getini("mcp_server_scope")
+
+
+@pytest.fixture(scope="session")
+def mcp_server_url(pytestconfig: pytest.Config) -> str:
+    """Where the server of the fixtures is; "" when it is started on standard input and output."""
+    url = pytestconfig.getoption("--mcp-server-url") or pytestconfig.getini("mcp_server_url")
+    # What is said on the command line counts.
+    return "" if pytestconfig.getoption("--mcp-server-command") else str(url)
+
+
+@pytest.fixture(scope="session")
+def mcp_server_command(pytestconfig: pytest.Config, mcp_server_url: str) -> Any:
+    """What starts the server of the fixtures; override it in a conftest.py, or set an option."""
+    command = pytestconfig.getoption("--mcp-server-command")
+    if pytestconfig.getoption("--mcp-server-url") and not command:
+        return ""
+    return command or pytestconfig.getini("mcp_server_command")
+
+
+@pytest.fixture(scope="session")
+def mcp_server_options() -> dict[str, Any]:
+    """Further arguments of `mcptest.connect` for the fixtures; override it in a conftest.py."""
+    return {}
+
+
+@pytest.fixture(scope=_scope)
+def mcp_server(
+    pytestconfig: pytest.Config,
+    mcp_server_command: str | Sequence[str],
+    mcp_server_url: str,
+    mcp_server_options: dict[str, Any],
+) -> Iterator[Client]:
+    """The server under test, shared by tests as far as mcp_server_scope says."""
+    server = (mcp_server_command, mcp_server_url)
+    with _connected(pytestconfig, *server, mcp_server_options) as client:
+        yield client
+
+
+@pytest.fixture
+def mcp_session(
+    pytestconfig: pytest.Config,
+    mcp_server_command: str | Sequence[str],
+    mcp_server_url: str,
+    mcp_server_options: dict[str, Any],
+) -> Iterator[Client]:
+    """A server of its own for one test."""
+    server = (mcp_server_command, mcp_server_url)
+    with _connected(pytestconfig, *server, mcp_server_options) as client:
+        yield client
+
+
+@contextmanager
+def _connected(
+    config: pytest.Config, command: str | Sequence[str], url: str, options: dict[str, Any]
+) -> Iterator[Client]:
+    from mcptest.sdk.client import connect  # noqa: PLC0415  # only where it is used
+    from mcptest.sdk.errors import CoprocessError  # noqa: PLC0415  # as above
+
+    if not command and not url:
+        message = "no server to test: give --mcp-server-command or --mcp-server-url, set "
+        message += "mcp_server_command or mcp_server_url in the config, or write a fixture "
+        pytest.fail(f"{message}mcp_server_command", pytrace=False)
+    try:
+        connection = connect(command, url=url, **{**_home_of(config, command), **options})
+    except (TypeError, ValueError) as error:
+        message = f"the fixtures of mcptest cannot connect: {error}"
+        pytest.fail(message, pytrace=False)
+    try:
+        client = connection.__enter__()
+    except CoprocessError as error:
+        raise _not_started(config, error) from None
+    try:
+        yield client
+    finally:
+        connection.__exit__(*sys.exc_info())
+
+
+def _home_of(config: pytest.Config, command: object) -> dict[str, Any]:
+    """A command of the config is run in the folder of the config."""
+    is_of_config = command and command == config.getini("mcp_server_command")
+    if not is_of_config or config.getoption("--mcp-server-command"):
+        return {}
+    folder = str(config.inipath.parent if config.inipath else config.rootpath)
+    return {} if os.path.samefile(folder, ".") else {"cwd": folder}
+
+
+def _not_started(config: pytest.Config, error: Exception) -> NotStartedError:
+    told = config.stash.setdefault(_NOT_STARTED, set())
+    lines = [f"{type(error).__name__}: {error}", *getattr(error, "__notes__", ())]
+    text = "\n".join(lines)
+    is_told = text in told
+    told.add(text)
+    return NotStartedError(_in_short(text) if is_told else text)
+
+
+def pytest_exception_interact(call: pytest.CallInfo[Any]) -> None:
+    error = call.excinfo.value if call.excinfo else None
+    if isinstance(error, NotStartedError):
+        # pytest raises it again for every test that shares the server.
+        error.msg = _in_short(error.msg)
+
+
+def _in_short(text: str) -> str:
+    first = text.split("\n")[0]
+    return first if first.endswith(_AS_ABOVE) else f"{first} {_AS_ABOVE}"

@@ -1,0 +1,168 @@
+"""What programs hand to the SDK, held against what it must be: what is wrong is named at once."""
+
+from __future__ import annotations
+
+import math
+import os
+import shlex
+
+from mcptest.sdk.server_config import Told
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Path = str | os.PathLike[str]
+    Command = Path | Sequence[Path]
+
+__all__ = [
+    "choice_of",
+    "mapping_of",
+    "path_of",
+    "seconds_of",
+    "text_of",
+    "told_of",
+    "variable_of",
+    "words_of",
+]
+
+_MAX_S = 7 * 24 * 3600.0
+
+
+def words_of(command: Command) -> tuple[str, ...]:
+    """The words of a server's command; one text is split like a shell would, a path is one word."""
+    if isinstance(command, os.PathLike):
+        return (path_of("server_command", command),)
+    if isinstance(command, str):
+        return _split(command)
+    if not isinstance(command, (list, tuple)):
+        name = type(command).__name__
+        raise TypeError(f"server_command is a list of words, or one text, not {name}")
+    return tuple(path_of("a word of server_command", word) for word in command)
+
+
+def _split(command: str) -> tuple[str, ...]:
+    if command.startswith(("http://", "https://")):
+        raise ValueError(f"{command!r} starts nothing: say connect(url={command!r})")
+    try:
+        return tuple(shlex.split(command))
+    except ValueError as error:
+        message = f"server_command cannot be split into words: {error}"
+        raise ValueError(f"{message}; give it as a list of words") from None
+
+
+def told_of(
+    *,
+    command: Command,
+    url: object,
+    bearer_env: object,
+    header_env: object,
+    ca_file: object,
+    cwd: object,
+    env: object,
+    startup_timeout: object,
+    client: object,
+) -> Told:
+    """A server as `connect` is told of it, when all of that makes sense."""
+    told = Told(
+        command=words_of(command),
+        url=text_of("url", url),
+        bearer_env=variable_of("bearer_env", bearer_env) if bearer_env != "" else "",
+        header_env=_headers_of(header_env),
+        ca_file=path_of("ca_file", ca_file),
+        cwd=path_of("cwd", cwd),
+        env=mapping_of("env", env),
+        startup_timeout_s=_startup_of(startup_timeout),
+        client=_client_of(client),
+    )
+    _refuse_senseless(told)
+    return told
+
+
+def _headers_of(value: object) -> dict[str, str] | None:
+    headers = mapping_of("header_env", value)
+    for header, name in (headers or {}).items():
+        variable_of(f"header_env[{header!r}]", name)
+    return headers
+
+
+def _startup_of(value: object) -> float | None:
+    return None if value is None else seconds_of("startup_timeout", value)
+
+
+def _client_of(value: object) -> dict[str, Any] | None:
+    if value is not None and not isinstance(value, dict):
+        raise TypeError(f"client is a dict, not {type(value).__name__}")
+    return value
+
+
+def _refuse_senseless(told: Told) -> None:
+    """Refuse what says nothing of a server, or something of one that is not there."""
+    if told.command and not told.command[0]:
+        raise ValueError("server_command is empty")
+    if not told.url and not told.command:
+        raise ValueError("there is no server: give server_command, or url=")
+    for name in ("bearer_env", "header_env", "ca_file"):
+        if getattr(told, name) and not told.url:
+            raise ValueError(f"{name} is for a server on HTTP: give url= as well")
+    for name in ("cwd", "env"):
+        if getattr(told, name) and not told.command:
+            raise ValueError(f"{name} is for a server that is started: give server_command as well")
+
+
+def text_of(name: str, value: object) -> str:
+    """A text without NUL, which no argument of a program can hold."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is a text, not {_kind(value)}")
+    if "\0" in value:
+        raise ValueError(f"{name} holds a NUL character")
+    return value
+
+
+def path_of(name: str, value: object) -> str:
+    """A path, as a text or as an object that stands for one."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise TypeError(f"{name} is a text or a path, not {_kind(value)}")
+    return text_of(name, os.fspath(value))
+
+
+def mapping_of(name: str, value: object) -> dict[str, str] | None:
+    """Texts by their names."""
+    if value is None:
+        return None
+    if not isinstance(value, dict):
+        raise TypeError(f"{name} is a dict of texts, not {_kind(value)}")
+    for key in value:
+        text_of(f"a key of {name}", key)
+        text_of(f"{name}[{key!r}]", value[key])
+        if not key or "=" in key:
+            raise ValueError(f"{name} has the key {key!r}, which cannot be a name")
+    return dict(value)
+
+
+def seconds_of(name: str, value: object) -> float:
+    """A time to wait, in seconds."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name} is a number of seconds, not {_kind(value)}")
+    if not (math.isfinite(value) and 0 < value <= _MAX_S):
+        raise ValueError(f"{name} is more than 0 and up to {_MAX_S:,.0f} seconds, not {value!r}")
+    return float(value)
+
+
+def choice_of(name: str, value: object, choices: Sequence[str]) -> str:
+    """One of these words."""
+    if text_of(name, value) not in choices:
+        raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
+    return str(value)
+
+
+def variable_of(name: str, value: object) -> str:
+    """The name of an environment variable that is set."""
+    if not os.environ.get(text_of(name, value), ""):
+        raise ValueError(f"{name} names the environment variable {value!r}, which is not set")
+    return str(value)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else type(value).__name__

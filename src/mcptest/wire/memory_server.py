@@ -1,0 +1,315 @@
+"""A server of the official Python SDK in our own process, on the other side of its own streams.
+
+The object runs in an event loop in a thread of its own; messages go to it and come from it as
+its SDK passes them over any transport. It has the face of a server on the other side of pipes:
+one poll waits for what comes and for a signal to us, and every wait has a deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import time
+from importlib import import_module
+from itertools import count
+
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.framing import LineDecoder
+from mcptest.core.record import Record
+from mcptest.core.redaction import redact_bytes, redact_part, redactor
+from mcptest.core.ring import Ring
+from mcptest.core.trouble import Trouble
+from mcptest.core.visible import shorten, visible
+from mcptest.wire.loop_thread import LoopThread
+from mcptest.wire.mailbox import Mailbox
+from mcptest.wire.memory_ending import ending_trouble, raised_trouble
+from mcptest.wire.raised import named, trace_of
+from mcptest.wire.stopping import Stopped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.core.framing import Frame, Noise, Overlong
+    from mcptest.core.plan import ServerSpec
+    from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.stopping import Grace
+
+    Item = Frame | Noise | Overlong | Trouble
+
+__all__ = ["MemoryServer"]
+
+_KEPT_BYTES = 4 * 1024
+_TRACES_KEPT_BYTES = 256 * 1024
+
+# How long the next message waits for the last to have been taken.
+_UNREAD_PATIENCE_S = 0.05
+
+# How long the end of a server may come after that of its stream.
+_END_PATIENCE_S = 0.2
+
+_MAX_QUOTED = 200
+
+# How much of what comes while the server is being ended is kept.
+_LAST_WORDS_KEPT = 1000
+
+_numbers = count(1)
+
+
+class _Line(Record):
+    """A message that the server wrote."""
+
+    raw: bytes
+
+
+class _Read(Record):
+    """So many bytes of what was sent have been taken; `flaw` says why they were no message."""
+
+    size: int
+    flaw: str = ""
+
+
+class _Deaf(Record):
+    """The server has closed the stream that messages go to."""
+
+
+class _Raised(Record):
+    """A task of the server ended in an exception; the server itself, when it `is_end`."""
+
+    error: BaseException
+    is_end: bool
+
+
+class _Ended(Record):
+    """The server has ended, or its stream has."""
+
+
+class MemoryServer:
+    """One session with a server object: its `run`, from the first message to the end."""
+
+    # Nothing of it is a pipe, and it has no process that could end.
+    is_pipe = False
+    has_closed_stdin = False
+    has_exited = False
+
+    def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
+        self.spec = spec
+        self.interrupts = interrupts
+        self.redact = redactor(spec.secrets) if spec.secrets else None
+        self.decoder = LineDecoder(spec.limits.max_line_bytes)
+        self.stdout_tail = Ring(_KEPT_BYTES)
+        self.stdout_mark = 0
+        # What a process would have written there: the tracebacks of what it raised.
+        self.stderr = Ring(_TRACES_KEPT_BYTES)
+        self.unsent_bytes = 0
+        self.last_words: list[Item] = []
+        self.transport = f"memory:{next(_numbers)}"
+        self._server = server
+        self._items: list[Item] = []
+        self._is_over = False
+        self._flaw = ""
+        self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
+        self._mail = Mailbox()
+        self._thread = LoopThread(self._serve, self)
+        self._thread.start()
+
+    # The face
+
+    @property
+    def label(self) -> str:
+        return f"memory://{self.spec.name}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can come any more."""
+        return self._is_over and not self._items
+
+    def open(self, deadline: float) -> None:
+        """A server in memory can be spoken to at once."""
+
+    def mark_stdout(self) -> int:
+        """Remember how much has come; evidence begins here."""
+        self.stdout_mark = self.stdout_tail.total
+        return self.stdout_mark
+
+    def cleaned(self, raw: bytes) -> bytes:
+        """A part of what the server wrote, without the secrets it was given."""
+        redact = self.redact
+        return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
+
+    def progress(self, id: object) -> str:
+        """Why an answer may not come."""
+        place = self._thread.blocked_at()
+        if place:
+            return f"its code does not come back to the event loop: it stands at {place}"
+        return self._flaw
+
+    def give_up(self, id: object) -> bool:
+        """There is nothing to close: all answers come on one stream."""
+        return False
+
+    # Sending and receiving
+
+    def send(self, line: bytes) -> None:
+        """Send a message without ever waiting for the server to take it."""
+        if self._thread.call(self._incoming.put_nowait, line):
+            self.unsent_bytes += len(line)
+
+    def wait_until_read(self) -> None:
+        """Wait a moment until the server has taken what was sent."""
+        deadline = time.monotonic() + _UNREAD_PATIENCE_S
+        while self.unsent_bytes and not self._is_over:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
+            self._look(wait_s, heed_interrupts=True)
+
+    def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
+        """What has come by the deadline; empty when nothing has, or can."""
+        while not self._items and not self._is_over:
+            wait_s = deadline - time.monotonic()
+            # At least one look, so that what has already arrived is never missed.
+            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
+            if wait_s <= 0:
+                break
+        items, self._items = self._items, []
+        return items
+
+    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
+        poll = select.poll()
+        poll.register(self._mail.fd, select.POLLIN)
+        if heed_interrupts:
+            poll.register(self.interrupts.fd, select.POLLIN)
+        # Rounded up, or the last millisecond would be spent asking.
+        poll.poll(int(wait_s * 1000) + (wait_s > 0))
+        for heard in self._mail.take():
+            self._take(heard)
+        if heed_interrupts and self.interrupts.count:
+            raise InterruptedRunError
+
+    def _take(self, heard: object) -> None:
+        if isinstance(heard, _Line):
+            self.stdout_tail.add(heard.raw)
+            self._items += self.decoder.feed(heard.raw)
+        elif isinstance(heard, _Read):
+            self.unsent_bytes -= heard.size
+            self._flaw = heard.flaw or self._flaw
+        elif isinstance(heard, _Deaf):
+            self._flaw = "it has closed the stream that messages go to"
+        elif isinstance(heard, _Raised):
+            self.stderr.add(trace_of(heard.error))
+            self._items.append(self._told(raised_trouble(heard.error, is_end=heard.is_end)))
+            self._is_over = self._is_over or heard.is_end
+        elif isinstance(heard, _Ended):
+            self._is_over = True
+
+    def _told(self, trouble: Trouble) -> Trouble:
+        if self.redact is None:
+            return trouble
+        return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
+
+    # There is no process
+
+    def drain_stderr(self) -> None:
+        """What was raised is taken with everything else."""
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        """Nothing is written there while somebody waits for it."""
+        return False
+
+    def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
+        """There is no process that could end."""
+        return False
+
+    # Ending
+
+    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+        """Close the stream, wait for the server, and end its thread."""
+        began = time.monotonic()
+        place = self._thread.blocked_at()
+        how = self._thread.end(grace, self._pump, at_once=at_once)
+        self._pump(0.0)
+        self.last_words, self._items = self._items, []
+        trouble = ending_trouble(how, place or self._thread.blocked_at())
+        self.last_words += [self._told(trouble)] if trouble else []
+        self._is_over = True
+        self._mail.close()
+        took_s = time.monotonic() - began
+        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+
+    def _pump(self, wait_s: float) -> None:
+        self._look(wait_s, heed_interrupts=False)
+        del self._items[_LAST_WORDS_KEPT:]
+
+    # Inside the thread
+
+    async def _serve(self, stopping: asyncio.Event) -> None:
+        make_streams = import_module("mcp.shared.memory").create_client_server_memory_streams
+        async with make_streams() as ((heard, said), theirs):
+            options = self._server.create_initialization_options()
+            running = asyncio.ensure_future(self._server.run(*theirs, options))
+            hearing = asyncio.create_task(self._hear(heard, running))
+            feeding = asyncio.create_task(self._feed(said))
+            feeding.add_done_callback(self._note_deafness)
+            asked = asyncio.create_task(stopping.wait())
+            await asyncio.wait({running, asked}, return_when=asyncio.FIRST_COMPLETED)
+            feeding.cancel()
+            await said.aclose()
+            await asyncio.wait({running})
+            # What it wrote last is heard, also when it has left its stream open.
+            await theirs[1].aclose()
+            await asyncio.wait({hearing})
+            running.result()
+
+    async def _hear(self, heard: Any, running: asyncio.Future[None]) -> None:
+        async for item in heard:
+            raw = _written(item)
+            await self._mail.put(_Line(raw=raw), len(raw))
+        # How it ends is told with its end; one that goes on has closed its stream, and that is all.
+        await asyncio.wait({running}, timeout=_END_PATIENCE_S)
+        if not running.done():
+            self._mail.post(_Ended())
+
+    async def _feed(self, said: Any) -> None:
+        shapes = import_module("mcp_types").jsonrpc_message_adapter
+        wrapped = import_module("mcp.shared.message").SessionMessage
+        while True:
+            line, flaw = await self._incoming.get(), ""
+            try:
+                message = wrapped(shapes.validate_json(line, by_name=False))
+            except ValueError as error:
+                # As its SDK does it over pipes: the server hears that there was something.
+                message, flaw = error, f"its SDK could not read the message: {named(error)}"
+            await said.send(message)
+            self._mail.post(_Read(size=len(line), flaw=flaw))
+
+    def _note_deafness(self, feeding: asyncio.Task[None]) -> None:
+        if not feeding.cancelled() and feeding.exception():
+            self._mail.post(_Deaf())
+
+    # Told by the thread
+
+    def work_ended(self, error: BaseException | None) -> None:
+        """The server has ended."""
+        if error:
+            self._mail.post(_Raised(error=error, is_end=True))
+        self._mail.post(_Ended())
+
+    def task_raised(self, error: BaseException) -> None:
+        """Something beside the server has raised, and nobody has looked at it."""
+        self._mail.post(_Raised(error=error, is_end=False))
+
+    def thread_ended(self) -> None:
+        self._mail.post(_Ended())
+
+
+def _written(item: Any) -> bytes:
+    """What the server put into its stream, as the line that its SDK makes of it."""
+    dump = getattr(getattr(item, "message", None), "model_dump_json", None)
+    if dump is None:
+        return f"{visible(shorten(repr(item), _MAX_QUOTED))}\n".encode()
+    try:
+        text: str = dump(by_alias=True, exclude_unset=True)
+    except ValueError as error:
+        return f"a message that cannot be written as JSON: {named(error)}\n".encode()
+    return text.encode("utf-8", "backslashreplace") + b"\n"

@@ -1,0 +1,192 @@
+"""The era without a handshake over HTTP: what each request says, and how it is given up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from http_runs import run_over_http, with_config
+from raw_http import (
+    EVENTS,
+    Asked,
+    Line,
+    RawHttp,
+    as_json,
+    good,
+    hangs_up_after,
+    on,
+    refusal,
+    result_for,
+    says,
+)
+from staging import echo
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from raw_http import Script
+
+STATELESS = "2026-07-28"
+PINNED = ("--spec-version", STATELESS)
+CALL, DISCOVER, INITIALIZE = "tools/call", "server/discover", "initialize"
+SCHEMA = {"type": "object", "properties": {"text": {"type": "string", "x-mcp-header": "Text"}}}
+HINTS = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
+
+# Results of this era have more members than those of the other.
+ECHO = echo("hi ü") | {
+    "expect": {"response": {"match:partial": {"id": 1, "result": "match:type:object"}}}
+}
+
+
+def error(asked: Asked, code: int) -> dict[str, Any]:
+    message = {"code": code, "message": "no"}
+    return {"jsonrpc": "2.0", "id": asked.message.get("id"), "error": message}
+
+
+def stateless(asked: Asked, line: Line) -> None:
+    """A server of that era and no other."""
+    if asked.method != "POST":
+        line.send(refusal("405 Method Not Allowed"))
+    elif asked.about == INITIALIZE:
+        line.send(as_json(error(asked, -32022), "400 Bad Request"))
+    elif asked.about == DISCOVER:
+        found = HINTS | {"supportedVersions": [STATELESS], "capabilities": {"tools": {}}}
+        line.send(as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": found}))
+    elif asked.about == "tools/list":
+        found = HINTS | {"tools": [{"name": "echo", "inputSchema": SCHEMA}]}
+        line.send(as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": found}))
+    elif asked.about == CALL:
+        answer = result_for(asked)
+        line.send(as_json(answer | {"result": answer["result"] | {"resultType": "complete"}}))
+    else:
+        good(asked, line)
+
+
+@pytest.mark.parametrize("words", [(), PINNED])
+def test_a_server_of_that_era_is_found_or_spoken_to_at_once(
+    words: tuple[str, ...], tmp_path: Path
+) -> None:
+    with RawHttp(stateless) as server:
+        report = run_over_http(tmp_path, server.url, ECHO, words=words)
+    assert (report.status, report.statuses) == (0, ["passed"])
+    asked = [each.about for each in server.asked]
+    assert asked[: 2 - len(words) // 2] == ([DISCOVER] if words else [INITIALIZE, DISCOVER])
+    assert not {"GET", "DELETE", "notifications/initialized"} & set(asked)
+
+
+def test_every_request_repeats_in_headers_what_it_is_about(tmp_path: Path) -> None:
+    with RawHttp(stateless) as server:
+        run_over_http(tmp_path, server.url, ECHO, words=PINNED)
+    assert {each.headers["mcp-protocol-version"] for each in server.asked} == {STATELESS}
+    assert [each.headers["mcp-method"] for each in server.asked] == [
+        each.about for each in server.asked
+    ]
+    (call,) = server.about(CALL)
+    assert call.headers["mcp-name"] == "echo"
+
+
+def test_arguments_are_mirrored_once_the_schema_is_known(tmp_path: Path) -> None:
+    listed = {
+        "it": "lists",
+        "request": {"jsonrpc": "2.0", "id": 9, "method": "tools/list", "params": {}},
+        "expect": {"response": {"match:partial": {"id": 9}}},
+    }
+    with RawHttp(stateless) as server:
+        report = run_over_http(tmp_path, server.url, listed, ECHO, words=PINNED)
+    assert report.statuses == ["passed", "passed"]
+    (call,) = server.about(CALL)
+    assert call.headers["mcp-param-text"] == "=?base64?aGkgw7w=?="
+
+
+def test_a_call_that_is_given_up_is_told_by_closing_its_answer(tmp_path: Path) -> None:
+    """In this era nothing else says so over HTTP."""
+    ends: list[bool] = []
+
+    def hangs(asked: Asked, line: Line) -> None:
+        line.send(EVENTS)
+        ends.append(line.wait_for_the_end())
+
+    with RawHttp(on(CALL, hangs, stateless)) as server:
+        report = run_over_http(tmp_path, server.url, ECHO, words=(*PINNED, "--timeout", "300ms"))
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert server.about("notifications/cancelled") == []
+    assert ends == [True]
+
+
+def test_a_stream_that_broke_off_is_not_resumed(tmp_path: Path) -> None:
+    script = on(CALL, hangs_up_after(EVENTS, b"id: e1\ndata:\n\n"), stateless)
+    with RawHttp(script) as server:
+        report = run_over_http(tmp_path, server.url, ECHO, words=PINNED)
+    assert (report.status, report.fault["kind"]) == (1, "event_stream")
+    assert server.about("GET") == []
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        lambda asked, line: line.send(as_json(error(asked, -32601), "404 Not Found")),
+        lambda asked, line: line.send(as_json(error(asked, -32000), "400 Bad Request")),
+    ],
+)
+def test_a_server_with_a_handshake_is_told_as_such(script: Script, tmp_path: Path) -> None:
+    with RawHttp(on(DISCOVER, script)) as server:
+        report = run_over_http(tmp_path, server.url, words=PINNED)
+    assert (report.status, report.fault["kind"]) == (3, "unsupported_version")
+    assert "does not speak the stateless era" in report.fault["message"]
+    assert INITIALIZE not in [each.about for each in server.asked]
+
+
+def test_one_that_refuses_with_a_status_alone_gets_a_hint(tmp_path: Path) -> None:
+    with RawHttp(on(DISCOVER, says(refusal("400 Bad Request", b"no session")))) as server:
+        report = run_over_http(tmp_path, server.url, words=PINNED)
+    assert (report.status, report.fault["kind"]) == (3, "http_status")
+    assert "leave out --spec-version" in report.fault["hint"]
+
+
+# Rounds
+
+ASK = {
+    "resultType": "input_required",
+    "inputRequests": {"who": {"method": "elicitation/create", "params": {"message": "?"}}},
+}
+CLIENT = {"elicitation": "decline"}
+
+
+def asking(then: Script) -> Script:
+    """A server that wants to know more before it answers a call."""
+
+    def script(asked: Asked, line: Line) -> None:
+        if asked.about == CALL and "inputResponses" not in asked.message["params"]:
+            line.send(as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": ASK}))
+        else:
+            (then if asked.about == CALL else stateless)(asked, line)
+
+    return script
+
+
+def test_a_second_round_is_a_request_of_its_own(tmp_path: Path) -> None:
+    with RawHttp(asking(stateless)) as server:
+        report = with_config(tmp_path, server.url, ECHO, client=CLIENT)
+    assert report.statuses == ["passed"]
+    first, second = server.about(CALL)
+    assert first.message["id"] != second.message["id"]
+    assert second.headers["mcp-name"] == "echo"
+
+
+def test_a_second_round_that_fails_fails_the_call_at_once(tmp_path: Path) -> None:
+    with RawHttp(asking(says(refusal("500 Oops", b"boom")))) as server:
+        report = with_config(tmp_path, server.url, ECHO, client=CLIENT)
+    assert (report.status, report.fault["kind"]) == (1, "http_status")
+
+
+def test_a_second_round_that_hangs_is_given_up_by_closing_its_answer(tmp_path: Path) -> None:
+    ends: list[bool] = []
+
+    def hangs(asked: Asked, line: Line) -> None:
+        ends.append(line.wait_for_the_end())
+
+    with RawHttp(asking(hangs)) as server:
+        report = with_config(tmp_path, server.url, ECHO, client=CLIENT, timeout=300)
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert server.about("notifications/cancelled") == []
+    assert ends == [True]
