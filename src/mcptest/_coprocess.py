@@ -299,7 +299,8 @@ class Coprocess:
                 self._fail(CoprocessError(f"closed before {method} was answered"))
             # Its answer may still come, and must not be taken for that of another request.
             message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
-            self._fail(OverdueError(f"{message}; {MAYBE_DONE}"))
+            asks = method.startswith("mcp.")
+            self._fail(OverdueError(f"{message}; {MAYBE_DONE}" if asks else message))
         except BaseException as error:
             # Ctrl-C, a time limit of a test: as above.
             name = type(error).__name__

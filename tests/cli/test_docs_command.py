@@ -250,9 +250,9 @@ def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: P
         (["bad_test.yaml"], 2, "error[F011]: a case without messages checks nothing"),
         (["empty/"], 7, "error: no test file found in empty/"),
         (
-            ["--url", "http://localhost"],
+            ["--url", "ftp://localhost"],
             2,
-            "error: this version of mcptest does not speak HTTP yet",
+            "error: --url 'ftp://localhost' is no URL of a server",
         ),
         (
             ["--server-command", "a", "--config", "b"],

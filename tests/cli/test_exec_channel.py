@@ -47,10 +47,12 @@ def test_without_a_server_the_command_says_so_and_no_frame(tmp_path: Path) -> No
     assert "no server to talk to" in ended.err
 
 
-def test_a_url_is_not_in_this_version(tmp_path: Path) -> None:
-    ended = mcptest(tmp_path, "exec", "--connection-server", "--url", "http://localhost:1/")
+def test_a_server_that_nobody_names_is_asked_for_in_the_words_of_this_command(
+    tmp_path: Path,
+) -> None:
+    ended = mcptest(tmp_path, "exec", "--connection-server")
     assert (ended.code, ended.out) == (2, "")
-    assert "does not speak HTTP yet" in ended.err
+    assert 'give --server-command "ARGV", --url URL or --config FILE' in ended.err
 
 
 @pytest.mark.parametrize("words", [("surplus",), ("--connection-serve",), ("--", "cat")])

@@ -204,6 +204,16 @@ def test_the_answer_to_head_has_no_body() -> None:
         assert probe.answer() == (200, b"next")
 
 
+def test_what_is_not_http_after_head_is_told_so_too() -> None:
+    with serving() as server, probing(server.port) as probe:
+        probe.ask("HEAD", "/no")
+        probe.until(b"\r\n\r\n")
+        probe.send(b"hello\r\n\r\n")
+        status, told = probe.answer()
+        assert (status, bool(told)) == (400, True)
+        assert server.echo() == b"hello"
+
+
 def test_an_old_client_hears_a_stream_to_its_end() -> None:
     with serving() as server, probing(server.port) as probe:
         probe.send(f"GET /ends HTTP/1.0\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())

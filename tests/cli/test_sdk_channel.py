@@ -26,7 +26,6 @@ from mcptest._coprocess import (
     VersionError,
     binary_command,
 )
-from mcptest.core.errors import UsageError
 
 SERVERS = Path(__file__).parent.parent / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
@@ -136,12 +135,12 @@ def test_a_module_of_the_folder_is_not_taken_for_ours(
 
 @pytest.mark.parametrize("command", ["", [], [""]])
 def test_an_empty_command_is_refused_before_anything_starts(command: Any) -> None:
-    with pytest.raises(UsageError, match="the server's command is empty"):
+    with pytest.raises(ValueError, match="there is no server: give its command"):
         Coprocess(command)
 
 
 def test_a_command_that_cannot_be_split_is_refused() -> None:
-    with pytest.raises(UsageError, match="cannot be split into words"):
+    with pytest.raises(ValueError, match="cannot be split into words"):
         Coprocess("python3 'server.py")
 
 

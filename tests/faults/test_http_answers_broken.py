@@ -278,6 +278,40 @@ def test_a_refusal_of_one_call_is_that_of_one_test(tmp_path: Path) -> None:
     assert (report.fault["kind"], report.fault["effect"]) == ("http_status", "indefinite")
 
 
+def test_a_request_that_is_refused_before_it_is_read_is_refused_all_the_same(
+    tmp_path: Path,
+) -> None:
+    def too_large(asked: Asked, line: Line) -> None:
+        if asked.is_whole:
+            good(asked, line)
+        else:
+            line.send(refusal("413 Content Too Large", b"too much"))
+            line.wait_for_the_end()
+
+    with RawHttp(too_large, max_body=1 << 20) as server:
+        tests = echo("x" * 20_000_000), echo("b", id=2)
+        report = run_over_http(tmp_path, server.url, *tests)
+    assert (report.status, report.statuses) == (1, ["error", "passed"])
+    assert report.fault["kind"] == "http_status"
+    assert 'refused tools/call with status 413: "too much"' in report.fault["message"]
+
+
+def test_a_request_that_is_never_read_is_told_as_such(tmp_path: Path) -> None:
+    def reads_nothing(asked: Asked, line: Line) -> None:
+        if asked.is_whole:
+            good(asked, line)
+        else:
+            server.heard.wait(20)
+
+    with RawHttp(reads_nothing, max_body=1 << 20) as server:
+        report = run_over_http(
+            tmp_path, server.url, echo("x" * 20_000_000), words=("--timeout", "2s")
+        )
+        server.heard.set()
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert "bytes of the request have not been read" in report.story
+
+
 def test_a_refusal_that_names_another_id_is_not_waited_on(tmp_path: Path) -> None:
     error = {"jsonrpc": "2.0", "id": "server-error", "error": {"code": -32600, "message": "no"}}
     with RawHttp(on(CALL, says(as_json(error, "400 Bad Request")))) as server:

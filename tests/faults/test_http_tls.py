@@ -66,6 +66,7 @@ def test_whoever_asks_for_it_in_so_many_words_trusts_everybody(
     with RawHttp(tls=authority.server("other.example")) as server:
         report = with_config(tmp_path, server.url, insecureTls=True)
     assert report.statuses == ["passed"]
+    assert list(report.findings) == ["tls_unverified"]
 
 
 def test_a_server_without_tls_is_told_as_such(tmp_path: Path) -> None:

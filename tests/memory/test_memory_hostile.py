@@ -72,8 +72,6 @@ class Came:
 
 # Servers on streams
 
-Act = "Callable[[Any, Any], Awaitable[None]]"
-
 
 def after_handshake(act: Callable[[Any, Any, Any], Awaitable[None]]) -> BadServer:
     """A server that shakes hands, takes one request, and then acts."""
@@ -251,8 +249,16 @@ def test_a_server_that_stops_reading_is_told_so() -> None:
         await read.aclose()
         await for_ever()
 
-    came = Came(after_handshake(act))
-    assert came.kind == "timeout"
+    told = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CoprocessWarning)
+        with mcptest.connect_memory(after_handshake(act), timeout=SHORT_S) as server:
+            for _ in range(2):
+                with pytest.raises(mcptest.UpstreamError) as caught:
+                    server.call_tool("x")
+                told.append(str(caught.value))
+    assert "closed the stream" not in told[0]
+    assert "it has closed the stream that messages go to" in told[1]
 
 
 def test_what_is_no_message_is_noise() -> None:

@@ -47,7 +47,12 @@ class Asked:
 
     @property
     def message(self) -> Message:
-        return dict(json.loads(self.body)) if self.body else {}
+        return dict(json.loads(self.body)) if self.body and self.is_whole else {}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all of its body was read."""
+        return len(self.body) == int(self.headers.get("content-length", "0"))
 
     @property
     def about(self) -> str:
@@ -179,9 +184,13 @@ def holds_after(*parts: bytes) -> Script:
 class RawHttp:
     """A server in threads of this process, and all that it was asked."""
 
-    def __init__(self, script: Script = good, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, script: Script = good, tls: ssl.SSLContext | None = None, *, max_body: int = 1 << 30
+    ) -> None:
         self._script = script
         self._tls = tls
+        # What is longer is not read: the script is called with what came of it.
+        self._max_body = max_body
         self.asked: list[Asked] = []
         self.connections = 0
         # For scripts that wait for something else to be asked.
@@ -231,7 +240,7 @@ class RawHttp:
             if self._tls:
                 connection = self._tls.wrap_socket(connection, server_side=True)
                 self._open.append(connection)
-            while (asked := _read_request(connection)) is not None:
+            while (asked := _read_request(connection, self._max_body)) is not None:
                 self.asked.append(asked)
                 self._script(asked, Line(connection))
         except OSError:
@@ -240,7 +249,7 @@ class RawHttp:
             connection.close()
 
 
-def _read_request(connection: socket.socket) -> Asked | None:
+def _read_request(connection: socket.socket, max_body: int = 1 << 30) -> Asked | None:
     raw = b""
     while b"\r\n\r\n" not in raw:
         chunk = connection.recv(65536)
@@ -253,7 +262,7 @@ def _read_request(connection: socket.socket) -> Asked | None:
             return None
     head, _, body = raw.partition(b"\r\n\r\n")
     length = int(Asked(head, b"").headers.get("content-length", "0"))
-    while len(body) < length:
+    while len(body) < length <= max_body:
         body += connection.recv(65536)
     return Asked(head, body)
 

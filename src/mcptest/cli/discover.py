@@ -159,7 +159,10 @@ def proven_suite(
     visit.close()
     name = visit.server_info.get("name")
     description = _writable(name) if isinstance(name, str) and name else visit.spec.name
-    if block is not None and block["name"] == os.path.basename(visit.spec.command[0]):
+    command = visit.spec.command
+    # What nobody has given a name is called what it calls itself.
+    unnamed = os.path.basename(command[0]) if command else visit.spec.name
+    if block is not None and block["name"] == unnamed:
         block = {**block, "name": description}
     text = render_suite(description, block, probes)
     results = visit.cleaned(_results(text, file, visit.spec, launcher))

@@ -12,7 +12,6 @@ import time
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
-from mcptest.wire.whole_files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -185,6 +184,9 @@ def write_file(path: str, text: str) -> None:
             finally:
                 os.close(fd)
         else:
+            # Only for those who write files.
+            from mcptest.wire.whole_files import replace_file  # noqa: PLC0415
+
             replace_file(os.path.realpath(path), raw)
     except OSError as error:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None

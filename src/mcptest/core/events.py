@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.matrix import Matrix
     from mcptest.core.measured_gates import MeasuredGates
     from mcptest.core.snapshots import SnapshotReport
 
@@ -72,7 +73,7 @@ class RunFinished(Event):
     rules say of the sessions of the run, `broken_rules` what of it fails a strict run.
     `not_run` counts what was declared and cannot be run by this version; unless the user
     said that it `may_leave_out` such, the run is no success. `unasked_gates` are those of
-    suites of which this run had only a part.
+    suites of which this run had only a part. `matrix` is set when it went over several ways.
     """
 
     summary: Summary
@@ -90,3 +91,4 @@ class RunFinished(Event):
     may_leave_out: bool = False
     snapshots: SnapshotReport | None = None
     unasked_gates: tuple[MeasuredGates, ...] = ()
+    matrix: Matrix | None = None

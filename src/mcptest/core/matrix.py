@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.events import RunFinished
 from mcptest.core.outcome import ABSENT, Summary
 from mcptest.core.record import Record
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Matrix",
-    "MatrixFinished",
     "OfferDifference",
     "ResultDifference",
     "SeenResult",
@@ -24,7 +22,7 @@ __all__ = [
     "names_a_way",
 ]
 
-_WAY = re.compile(r" \[(?:stdio|http), \d{4}-\d\d-\d\d\]")
+_WAY = r" \[(?:stdio|http), \d{4}-\d\d-\d\d\]"
 
 
 class Way(Record):
@@ -44,7 +42,7 @@ class Way(Record):
 
 def names_a_way(server: str) -> bool:
     """Whether the name of a server says in which way it was spoken to."""
-    return server.endswith("]") and bool(_WAY.search(server[-len(" [stdio, 0000-00-00]") :]))
+    return server.endswith("]") and bool(re.search(_WAY, server[-len(" [stdio, 0000-00-00]") :]))
 
 
 class WayRun(Record):
@@ -115,9 +113,3 @@ class Matrix(Record):
     def taken(self) -> tuple[Way, ...]:
         """The ways in which tests ran."""
         return tuple(run.way for run in self.ways if run.summary is not None)
-
-
-class MatrixFinished(RunFinished):
-    """The end of a run in several ways; the sums are those of all of them."""
-
-    matrix: Matrix = Matrix()

@@ -21,7 +21,6 @@ from __future__ import annotations
 from mcptest.core import jsonrpc
 from mcptest.core.client_script import ClientScript
 from mcptest.core.framing import encode_line
-from mcptest.core.input_rounds import InputRounds
 from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import ClientSpec
 from mcptest.core.record import Record
@@ -32,6 +31,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import Any, Literal
+
+    from mcptest.core.input_rounds import InputRounds
 
     Message = dict[str, Any]
     State = Literal["spawned", "initializing", "operational", "terminated"]
@@ -111,9 +112,9 @@ class ClientSession:
         self.capabilities: object = None
         self._client_version = client_version
         self._client = client or ClientSpec()
-        self._script = ClientScript(self._client)
+        self.script = ClientScript(self._client)
         # None while results that want more input are left to whoever waits for them.
-        self.rounds: InputRounds | None = InputRounds(self._script)
+        self.rounds: InputRounds | None = None
         self._open: dict[jsonrpc.IdKey, object] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
 
@@ -271,7 +272,7 @@ class ClientSession:
         if not self.revision.server_may_ask:
             version = self.revision.version
             return self._violated(value, "method", f"revision {version} has no server requests")
-        return Asked(message=value, reply=self._script.reply_to(value))
+        return Asked(message=value, reply=self.script.reply_to(value))
 
     def _receive_response(self, message: Message) -> SessionEvent:
         key = self._key_of(message)

@@ -60,9 +60,9 @@ class SseDecoder:
     def feed(self, chunk: bytes) -> list[SseEvent | OverlongEvent]:
         """The events that this chunk completes."""
         out: list[SseEvent | OverlongEvent] = []
-        if self._is_spent:
+        if self._is_spent or not chunk:
             return out
-        if self._skips_lf and chunk:
+        if self._skips_lf:
             self._skips_lf = False
             chunk = chunk.removeprefix(b"\n")
         if not (self._parts or self._data or self._name or self._is_first) and self._id is None:

@@ -6,12 +6,10 @@ any further. What the cases said has been printed by then.
 
 from __future__ import annotations
 
-from mcptest.core.matrix import MatrixFinished
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.failure_text import fault_details, painted
-from mcptest.reporters.matrix_text import matrix_lines
 from mcptest.reporters.wording import render_duration
 
 TYPE_CHECKING = False
@@ -37,7 +35,10 @@ def closing_lines(
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
     lines += _section(coverage_lines(finished.coverage, whole=verbose))
-    if isinstance(finished, MatrixFinished):
+    if finished.matrix:
+        # Few runs have one.
+        from mcptest.reporters.matrix_text import matrix_lines  # noqa: PLC0415
+
         lines += _section(matrix_lines(finished.matrix, paint))
     lines.append(totals(finished.summary, finished.duration_s, paint))
     if finished.broken_rules:

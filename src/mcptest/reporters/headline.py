@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mcptest.core.matrix import names_a_way
 from mcptest.core.visible import shorten, visible
 from mcptest.reporters.failure_text import fault_headline
 
@@ -60,8 +59,17 @@ def lasting_server(suite: SuiteStarted) -> str:
 
     This is for what names a case from run to run, whichever of them are chosen.
     """
-    is_told = suite.format == _SUITE or names_a_way(suite.server)
+    is_told = suite.format == _SUITE or _names_a_way(suite.server)
     return visible(shorten(suite.server, MAX_NAME_CHARS)) if is_told else ""
+
+
+def _names_a_way(server: str) -> bool:
+    if not server.endswith("]"):
+        return False
+    # Few runs have several ways.
+    from mcptest.core.matrix import names_a_way  # noqa: PLC0415
+
+    return names_a_way(server)
 
 
 def place_of(suite: SuiteStarted, result: CaseResult) -> str:

@@ -11,7 +11,6 @@ by the beginning of its JSON text, mismatches beyond MAX_MISMATCHES by a note.
 from __future__ import annotations
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.matrix import MatrixFinished
 from mcptest.core.outcome import STATUSES, Summary
 from mcptest.reporters.matrix_members import matrix_members
 from mcptest.reporters.members import (
@@ -109,7 +108,7 @@ class JsonReporter:
         if finished.snapshots:
             named = dict(finished.snapshots.fields())
             report["snapshots"] = {word: _listed(named[word]) for word in named}
-        if isinstance(finished, MatrixFinished):
+        if finished.matrix:
             report["matrix"] = matrix_members(finished.matrix)
         return _render_report(report)
 

@@ -18,7 +18,6 @@ from mcptest.core.conformance import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
-from mcptest.core.matrix import MatrixFinished
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -103,7 +102,7 @@ def _run(report: SavedPart) -> Collected:
     )
     if report.has("matrix"):
         matrix = read_matrix(report.part("matrix"))
-        run.last = MatrixFinished(**dict(run.last.fields()), matrix=matrix)
+        run.last = run.last.but(matrix=matrix)
     return run
 
 

@@ -34,7 +34,6 @@ from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint
 from mcptest.reporters.progress import Progress
 from mcptest.reporters.wording import defused, render_duration
-from mcptest.reporters.wrapping import wrapped
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,6 +189,9 @@ class TerminalReporter:
         """Lines that fit, where somebody looks at them; programs that read them want them whole."""
         if not self._live:
             return lines
+        # Nobody looks at most runs.
+        from mcptest.reporters.wrapping import wrapped  # noqa: PLC0415
+
         return [part for line in lines for part in wrapped(line, self._width)]
 
     def _gap(self) -> list[str]:

@@ -11,7 +11,7 @@ from itertools import islice
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.events import RunFinished, RunStarted
-from mcptest.core.matrix import Matrix, MatrixFinished, WayRun
+from mcptest.core.matrix import Matrix, WayRun
 from mcptest.core.outcome import Summary
 from mcptest.core.record import Record
 from mcptest.runner.matrix_differences import (
@@ -145,7 +145,7 @@ class _MatrixRun:
             finished = finished.but(bailed=True)
         if self._options.is_strict and matrix.offers:
             finished = finished.but(broken_rules=(*finished.broken_rules, _OFFERS_DIFFER))
-        return MatrixFinished(**dict(finished.fields()), matrix=matrix)
+        return finished.but(matrix=matrix)
 
     def _matrix(self) -> Matrix:
         results = [(way, each.results) for way, each in self._results]

@@ -21,7 +21,6 @@ from mcptest.core.events import (
 from mcptest.core.kinds import FATAL, STRICT
 from mcptest.core.outcome import STATUSES, CaseResult, Summary
 from mcptest.core.record import Record
-from mcptest.core.snapshots import with_snapshots
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.merging import Counted, measured
@@ -220,6 +219,9 @@ class Run:
             next_case = following if may_follow else None
             result = self._performer.perform(case, spec, retries, next_case)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
+            # Only suites have snapshots.
+            from mcptest.core.snapshots import with_snapshots  # noqa: PLC0415
+
             result = with_snapshots(result, taken)
         self._current = ""
         self._tally.add(result)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Visit"]
 
+_SERVER_KEY = "io.modelcontextprotocol/serverInfo"
 _OWN_ID = r' \(id "mcptest-\d+"\)'
 
 
@@ -72,7 +73,10 @@ class Visit:
     @property
     def server_info(self) -> Message:
         """The server's own name and version, as far as it gave them."""
-        found = self._handshake.get("serverInfo")
+        meta = self._handshake.get("_meta")
+        # Where there is no handshake, it is beside the result.
+        beside = meta.get(_SERVER_KEY) if isinstance(meta, dict) else None
+        found = self._handshake.get("serverInfo", beside)
         return found if isinstance(found, dict) else {}
 
     @property

@@ -43,6 +43,7 @@ def words_of(command: Command) -> tuple[str, ...]:
 
 
 def _split(command: str) -> tuple[str, ...]:
+    text_of("server_command", command)
     if command.startswith(("http://", "https://")):
         raise ValueError(f"{command!r} starts nothing: say connect(url={command!r})")
     try:

@@ -28,6 +28,7 @@ from mcptest.runner.snapshot_watch import SnapshotWatch
 from mcptest.sdk.arguments import choice_of, mapping_of, path_of, seconds_of, text_of
 from mcptest.sdk.memory import Bell, memory_launcher
 from mcptest.wire.alone import own_guardian
+from mcptest.wire.memory_ending import RAISED
 from mcptest.wire.memory_target import MemoryTarget
 
 TYPE_CHECKING = False
@@ -76,8 +77,12 @@ class MemoryRun(Record):
 
     @property
     def is_success(self) -> bool:
-        """Whether `mcptest run` would have ended with 0."""
-        return exit_code_of(self.finished) == 0
+        """Whether `mcptest run` would have ended with 0, and the server has raised nothing."""
+        return exit_code_of(self.finished) == 0 and not self._raised()
+
+    def _raised(self) -> list[str]:
+        """What came out of the server's own code when no test was there to be told."""
+        return [visible(each.message) for each in self.findings if each.kind == RAISED]
 
     def raise_for_failures(self) -> MemoryRun:
         """AssertionError with everything that went wrong; the run itself when nothing did."""
@@ -99,6 +104,7 @@ class MemoryRun(Record):
         yield totals(finished.summary, finished.duration_s, Paint(on=False))
         yield from (f"rule broken: {visible(rule)}" for rule in finished.broken_rules)
         yield from (f"gate missed: {visible(gate)}" for gate in finished.missed_gates)
+        yield from (f"server_raised: {message}" for message in self._raised())
         if finished.not_run:
             yield not_run_line(finished)
 

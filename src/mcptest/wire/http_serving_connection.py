@@ -216,6 +216,7 @@ class Connection:
             self._is_closing = True
         elif self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
             self._http.start_next_cycle()
+            self._is_bodiless = False
 
     def _whole(self, answer: Answer) -> None:
         headers = _headers(answer.headers)

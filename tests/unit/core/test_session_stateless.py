@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.framing import encode_line
+from mcptest.core.input_rounds import InputRounds
 from mcptest.core.plan import ClientSpec
 from mcptest.core.revisions import STATELESS, VERSION_KEY
 from mcptest.core.session import (
@@ -32,7 +33,9 @@ ASK = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicit
 
 
 def stateless(client: ClientSpec = CLIENT) -> ClientSession:
-    return ClientSession(STATELESS, "1.2.3", client)
+    session = ClientSession(STATELESS, "1.2.3", client)
+    session.rounds = InputRounds(session.script)
+    return session
 
 
 def call(id: object = 1, **params: object) -> Message:

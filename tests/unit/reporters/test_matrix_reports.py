@@ -6,10 +6,9 @@ import json
 
 import pytest
 
-from mcptest.core.events import CaseFinished, RunStarted, SuiteStarted
+from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.matrix import (
     Matrix,
-    MatrixFinished,
     OfferDifference,
     ResultDifference,
     SeenResult,
@@ -129,7 +128,7 @@ def a_run(matrix: Matrix) -> JsonReporter:
     name = "shop [http, 2025-11-25]"
     reporter(SuiteStarted(name="s", file="s.yml", format="conductor", server=name, total=1))
     reporter(CaseFinished(result=CaseResult(name="a", status="passed", line=1)))
-    reporter(MatrixFinished(summary=Summary(passed=1), duration_s=1.0, matrix=matrix))
+    reporter(RunFinished(summary=Summary(passed=1), duration_s=1.0, matrix=matrix))
     return reporter
 
 
@@ -153,7 +152,8 @@ def test_the_json_report_has_the_matrix_and_can_be_read_back() -> None:
         ("handshake", True),
     ]
     finished = read_saved_run(written, "run.json").finished
-    assert isinstance(finished, MatrixFinished)
+    assert isinstance(finished, RunFinished)
+    assert finished.matrix
     assert finished.matrix == matrix
 
 

@@ -137,7 +137,7 @@ def test_what_is_visible_is() -> None:
         has_regex=True,
         has_foreign_check=True,
     )
-    spoken(Case(name="a", line=1, steps=(step("tools/call", {"name": "a"}, expects=wanted),)))
+    spoken(Case(name="a", line=1, steps=(step("resources/read", {"uri": "a:"}, expects=wanted),)))
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,9 @@ def test_a_test_of_the_pages_of_a_list_is_left_to_the_command(expects: Expectati
 
 # Case files
 
-CALL = '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a"}}'
+CALL = (
+    '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": {}}}'
+)
 ANSWER = '{"jsonrpc": "2.0", "id": 1, "result": {"isError": false}}'
 
 
