@@ -30,6 +30,7 @@ _DRIVERS = pytest.StashKey["Drivers"]()
 _IMPORTED = pytest.StashKey[set[str]]()
 _TAGS = pytest.StashKey[set[str]]()
 _IS_ALONE = pytest.StashKey[bool]()
+_COLLECTED = pytest.StashKey[list[pytest.Item]]()
 
 _COLUMNS = 80
 _NOTE = "mcptest_note"
@@ -324,14 +325,18 @@ def _is_alone(config: pytest.Config) -> bool:
     return config.stash[_IS_ALONE]
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Any:
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("lf", False):
+        config.stash[_COLLECTED] = list(items)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
     """With --lf, what the failed tests need is run as well."""
-    everything = list(items)
-    outcome = yield
-    if config.getoption("lf", False) and len(items) < len(everything):
-        items[:] = _with_capturing(items, everything)
-    return outcome
+    everything = session.config.stash.get(_COLLECTED, [])
+    if len(session.items) < len(everything):
+        session.items[:] = _with_capturing(session.items, everything)
 
 
 def _with_capturing(items: list[pytest.Item], everything: list[pytest.Item]) -> list[pytest.Item]:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import os
 import queue
+import random
 import select
 import socket
 import threading
@@ -67,7 +68,7 @@ class Hearer:
             "/cut": [(0.0, begin), (0.0, piece), (0.0, Cut(exchange=exchange))],
             "/empty": [(0.0, Answer(exchange=exchange, status=204, headers={}))],
         }
-        return acts[request.target]
+        return acts.get(request.target, [(0.0, whole)])
 
     def due(self, item: Any) -> list[Act]:
         return [item]
@@ -258,6 +259,39 @@ def test_what_is_not_http_is_400_and_the_end() -> None:
         probe.send(b"\x16\x03\x01 hello\r\n\r\n")
         assert probe.answer()[0] == 400
         assert probe.rest() == b""
+        assert server.echo() == b"hello"
+
+
+PIECES = (
+    b"POST /echo HTTP/1.1\r\n",
+    b"GET /stream HTTP/1.1\r\n",
+    b"HEAD /no HTTP/1.1\r\n",
+    b"CONNECT x:1 HTTP/1.1\r\n",
+    b"DELETE /no HTTP/1.0\r\n",
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+    b"Host: x\r\n",
+    b"Content-Length: 5\r\n",
+    b"Content-Length: 99999999999\r\n",
+    b"Transfer-Encoding: chunked\r\n",
+    b"Expect: 100-continue\r\n",
+    b"Connection: Upgrade\r\nUpgrade: websocket\r\n",
+    b"Connection: close\r\n",
+    b"\r\n",
+    b"\r\n",
+    b"hello",
+    b"5\r\nhello\r\n",
+    b"0\r\n\r\n",
+    b"\x00\xff",
+)
+
+
+def test_pieces_of_requests_in_any_order_are_not_the_end_of_it() -> None:
+    chance = random.Random(7)
+    with serving() as server:
+        for _ in range(500):
+            with probing(server.port) as probe, contextlib.suppress(ConnectionError):
+                for _ in range(chance.randrange(1, 14)):
+                    probe.send(chance.choice(PIECES))
         assert server.echo() == b"hello"
 
 

@@ -388,6 +388,12 @@ def test_one_that_ends_in_the_middle_of_a_call_is_told_with_its_last_words() -> 
     assert report.fault["stderr_tail"] == "out of memory"
 
 
+def test_one_that_ends_after_its_answer_has_answered() -> None:
+    """Also when most of the answer is still on its way."""
+    report = perform(started("answers-and-exits"), echo("x" * 8_000_000))
+    assert report.statuses == ["passed"]
+
+
 def test_one_that_floods_is_bounded_by_the_budget_of_a_call() -> None:
     report = perform(started("floods", limits=Limits(max_messages_per_call=500)))
     assert (report.status, report.fault["kind"]) == (1, "output_budget")

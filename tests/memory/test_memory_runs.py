@@ -15,7 +15,7 @@ import mcptest
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 CONDUCTOR = """
 description: sums
@@ -52,7 +52,7 @@ out:
   id: 1
   result: {structuredContent: {result: 2}}
 """
-MADE = {
+MADE: dict[str, Callable[[], Any]] = {
     "object": adder,
     "app": lambda: adder().streamable_http_app(),
     "maker": lambda: lambda: adder().streamable_http_app(),

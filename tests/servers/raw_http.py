@@ -281,6 +281,11 @@ def _exits(asked: Asked, line: Line) -> None:
     os._exit(3)
 
 
+def _answers_and_exits(asked: Asked, line: Line) -> None:
+    line.send(as_json(result_for(asked)))
+    os._exit(0)
+
+
 def _floods(asked: Asked, line: Line) -> None:
     line.send(EVENTS)
     line.flood(event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}) * 100)
@@ -288,6 +293,7 @@ def _floods(asked: Asked, line: Line) -> None:
 
 MODES: dict[str, Script] = {
     "good": good,
+    "answers-and-exits": on("tools/call", _answers_and_exits),
     "exits": on("tools/call", _exits),
     "floods": on("tools/call", _floods),
     "hangs": on("tools/call", holds_after()),

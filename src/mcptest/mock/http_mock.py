@@ -14,7 +14,7 @@ from mcptest.core.framing import encode_line
 from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.web import Act, Answer
-from mcptest.mock.eras import STATELESS, has_envelope
+from mcptest.mock.eras import STATELESS, has_envelope, params_of
 from mcptest.mock.faults import planned
 from mcptest.mock.http_rules import JSON, SESSION_ID, VERSION, Refusal, refuse_head
 from mcptest.mock.http_sessions import Sessions, requests_in
@@ -177,6 +177,8 @@ class HttpMock:
             later.append((wait_s, said or _unroutable(exchange, each)))
         if stream is None and not is_taken:
             later.insert(0, (0.0, Answer(exchange=exchange, status=202, headers={})))
+        if isinstance(value, dict) and _method(value) == "notifications/cancelled":
+            later += [(0.0, act) for act in session.cancel(params_of(value).get("requestId"))]
         if stream and is_first and is_welcome:
             stream.headers = {"Mcp-Session-Id": session.id}
         elif is_first:

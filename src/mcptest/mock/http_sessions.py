@@ -103,6 +103,15 @@ class Session:
             if stream.exchange == exchange:
                 stream.exchange = None
 
+    def cancel(self, id: object) -> list[Act]:
+        """A request that is not to be answered any more; a stream without others ends."""
+        key = id_key(id)
+        for stream in self._streams.values():
+            if key in stream.waiting:
+                stream.waiting.discard(key)
+                return [] if stream.waiting else stream.end()
+        return []
+
     def end(self) -> list[Act]:
         """Nothing more is said in this session."""
         return [act for stream in self._streams.values() for act in stream.end()]

@@ -112,10 +112,12 @@ class Stream:
 
     def leave(self) -> list[Act]:
         """Let go of the connection; what has not been said may be said on another one."""
-        exchange, self.exchange = self.exchange, None
+        exchange = self.exchange
         if exchange is None:
             return []
-        return [End(exchange=exchange) if self._has_begun else Cut(exchange=exchange)]
+        acts = [*self._begun(exchange), End(exchange=exchange)]
+        self.exchange = None
+        return acts
 
     def end(self) -> list[Act]:
         """Say no more."""

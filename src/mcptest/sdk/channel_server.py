@@ -245,7 +245,9 @@ class ChannelKeeper:
         try:
             server.open()
         except ServerError as error:
-            self._given_up = error.fault
+            # It is told in full once.
+            told = f"not run: the server could not be started ({error.fault.kind}), as told above"
+            self._given_up = Fault(kind=error.fault.kind, message=told)
             self.close()
             raise
         except CoprocessError as error:

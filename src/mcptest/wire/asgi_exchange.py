@@ -100,9 +100,13 @@ class _Link:
         return False
 
     def close(self) -> None:
-        if self._mail.fd >= 0:
-            self._mail.close()
-            self._host.call(self._answering.gone.set)
+        if self._mail.fd < 0:
+            return
+        for piece in self._mail.close():
+            # Nobody waits for the answer any more; what was raised is told all the same.
+            if isinstance(piece, LinkError) and piece.__cause__:
+                self._host.task_raised(piece.__cause__)
+        self._host.call(self._answering.gone.set)
 
 
 class _Answering:
@@ -227,7 +231,8 @@ class _Answering:
         self._is_told = True
         failure = LinkError(kind, message, hint, was_sent=True)
         failure.__cause__ = cause
-        self._mail.post(failure)
+        if not self._mail.post(failure) and cause:
+            self._host.task_raised(cause)
 
 
 def _shown(value: object) -> str:

@@ -6,7 +6,7 @@ import asyncio
 
 from mcptest.core.record import Record
 from mcptest.core.visible import shorten, visible
-from mcptest.wire.loop_thread import LoopThread
+from mcptest.wire.loop_thread import InterruptedWork, LoopThread
 from mcptest.wire.raised import named, trace_of
 
 TYPE_CHECKING = False
@@ -170,7 +170,8 @@ class AsgiHost:
 
     def task_raised(self, error: BaseException) -> None:
         """Something has raised, and nobody has looked at it."""
-        self._raised(error, is_end=False)
+        if not isinstance(error, InterruptedWork):
+            self._raised(error, is_end=False)
 
     def _raised(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
         if self._boxes:

@@ -50,6 +50,9 @@ _KNOCK_S = 0.02
 
 _STDIN_S = 0.05
 
+# How often those connections are looked at that a process which is gone has left.
+_LAST_TURNS = 1000
+
 # What breaks when a server ends, and how long its end may come after that.
 _OF_A_BROKEN_CONNECTION = ("connect_failed", "event_stream", "http_body")
 _END_PATIENCE_S = 0.2
@@ -74,6 +77,7 @@ class HttpServer:
         self.stdout_mark = 0
         self.last_words: list[Item] = []
         self._is_over = False
+        self._is_heard_out = False
         self._items: list[Item] = []
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_count = 0
@@ -109,7 +113,8 @@ class HttpServer:
     @property
     def is_closed(self) -> bool:
         """Whether nothing can come any more."""
-        return self._is_over or ((self.talk.is_lost or self.has_exited) and not self._items)
+        is_gone = self.has_exited and self._is_heard_out
+        return self._is_over or ((self.talk.is_lost or is_gone) and not self._items)
 
     def mark_stdout(self) -> int:
         """Remember how much has come; evidence begins here."""
@@ -221,10 +226,21 @@ class HttpServer:
         self._channel.move(ready)
         if self.process and ready & set(self.process.handles()):
             self.process.pump()
+        if self.has_exited and not self._is_heard_out:
+            self._hear_out()
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
+
+    def _hear_out(self) -> None:
+        """Take what a process that is gone had still sent, and no more: others may talk on."""
+        self._is_heard_out = True
+        for _ in range(_LAST_TURNS):
+            ready = self._ready(0.0, heed_interrupts=False)
+            if not ready & {fd for fd, _ in self._channel.handles()}:
+                return
+            self._channel.move(ready)
 
     def _pause(self, wait_s: float) -> float:
         if self._channel.has_more:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         def thread_ended(self) -> None: ...
 
 
-__all__ = ["LoopThread"]
+__all__ = ["InterruptedWork", "LoopThread"]
 
 # A loop that does not turn for so long is blocked, and not just busy.
 _PULSE_S = 0.1
@@ -42,7 +42,7 @@ _LOOK_S = 0.05
 _CLEARING_S = 1.0
 
 
-class _InterruptedWork(BaseException):
+class InterruptedWork(BaseException):
     """Raised in code that does not come back to its event loop."""
 
 
@@ -82,9 +82,9 @@ class LoopThread:
     def _run(self) -> None:
         try:
             self._loop.run_until_complete(self._main())
-        except (SystemExit, KeyboardInterrupt, _InterruptedWork) as error:
+        except (SystemExit, KeyboardInterrupt, InterruptedWork) as error:
             # These leave a loop at once, whichever task they are raised in.
-            self._hearer.work_ended(error)
+            self._hearer.work_ended(_told(error))
             self._loop.run_until_complete(self._clear())
         finally:
             self._loop.close()
@@ -96,7 +96,7 @@ class LoopThread:
         ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait({work, ending}, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
-            self._hearer.work_ended(None if work.cancelled() else work.exception())
+            self._hearer.work_ended(None if work.cancelled() else _told(work.exception()))
         await self._clear()
 
     async def _clear(self) -> None:
@@ -108,8 +108,8 @@ class LoopThread:
             return
         done, pending = await asyncio.wait(others, timeout=_CLEARING_S)
         for task in done:
-            error = None if task.cancelled() else task.exception()
-            if error and not isinstance(error, _InterruptedWork):
+            error = None if task.cancelled() else _told(task.exception())
+            if error:
                 self._hearer.task_raised(error)
         for task in pending:
             # What will not end is told by whoever ends us; Python need not say it as well.
@@ -117,7 +117,7 @@ class LoopThread:
 
     def _hear_of(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
-        if isinstance(error, _InterruptedWork):
+        if isinstance(error, InterruptedWork):
             return
         if isinstance(error, BaseException):
             self._hearer.task_raised(error)
@@ -168,4 +168,9 @@ class LoopThread:
     def _interrupt(self) -> None:
         """Raise in the thread, at the next step of Python that it takes."""
         raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
-        raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(_InterruptedWork))
+        raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(InterruptedWork))
+
+
+def _told(error: BaseException | None) -> BaseException | None:
+    """What is told of: what we raised ourselves is not."""
+    return None if isinstance(error, InterruptedWork) else error

@@ -36,15 +36,16 @@ class Mailbox:
 
     # The side that brings
 
-    def post(self, item: object, size: int = 0) -> None:
-        """Leave an item, whatever lies here; nobody fetches it once the box is closed."""
+    def post(self, item: object, size: int = 0) -> bool:
+        """Leave an item, whatever lies here; False when the box is closed: nobody fetches it."""
         with self._lock:
             if not self._is_open:
-                return
+                return False
             self._items.append(item)
             self._size += size
             if len(self._items) == 1:
                 os.write(self._writer, b"!")
+        return True
 
     async def put(self, item: object, size: int) -> None:
         """Leave an item as soon as there is room for it."""
@@ -66,17 +67,18 @@ class Mailbox:
         self._make_room()
         return items
 
-    def close(self) -> None:
-        """Let go of the pipe, and of whoever waits to bring something."""
+    def close(self) -> list[Any]:
+        """Let go of the pipe, and of whoever waits to bring something; what was not fetched."""
         with self._lock:
             if not self._is_open:
-                return
+                return []
             self._is_open = False
-            self._items.clear()
+            left, self._items = self._items, []
             os.close(self.fd)
             os.close(self._writer)
             self.fd = -1
         self._make_room()
+        return left
 
     def _make_room(self) -> None:
         if self._loop:

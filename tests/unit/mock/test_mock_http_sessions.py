@@ -252,6 +252,17 @@ def test_two_streams_of_one_session_do_not_mix() -> None:
     assert not asked.has_ended()
 
 
+def test_a_request_that_is_cancelled_is_not_answered_and_its_stream_ends() -> None:
+    client = http_contract(ASKS).open("2025-11-25", "elicitation")
+    asked = client.ask("tools/call", 5, name="ask")
+    assert client.tell("notifications/cancelled", requestId="5").status == 202
+    assert not asked.has_ended()
+    client.tell("notifications/cancelled", requestId=5)
+    assert methods(asked) == ["notifications/message", "elicitation/create"]
+    assert asked.has_ended()
+    assert not asked.is_cut
+
+
 # The stream of what the server says on its own
 
 

@@ -2,45 +2,37 @@
 
 from __future__ import annotations
 
-import re
 import threading
 import warnings
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import mcptest
-from mcptest.core.plan import ServerSpec
+from mcptest.core.plan import Expectation, ServerSpec, Step
 from mcptest.sdk.channel_server import ChannelKeeper, ChannelServer
 from mcptest.sdk.driving import _quiet_forks
 
-RUNNER = Path(__file__).parents[3] / "src" / "mcptest" / "runner"
+if TYPE_CHECKING:
+    from mcptest.runner.faces import KeeperFace, ServerFace
+
 SPEC = ServerSpec(name="a", command=("a",))
 
-# Asked of a server only about what no case for the channel looks at: stderr, notifications.
-UNSEEN = {"connection", "notifications", "wait_for_notification", "wait_for_stderr"}
-# Asked of a keeper only for dialogues, for checks, and where a server is to end.
-UNUSED = {"replace", "take_inventory", "answered", "server_for_dialogue"}
+# That they have what is asked of them is for the type checker to say: `mcptest.runner.faces`.
 
 
-def asked_of(name: str, *modules: str) -> set[str]:
-    text = "".join((RUNNER / f"{each}.py").read_text(encoding="utf-8") for each in modules)
-    return set(re.findall(rf"\b{name}\.(\w+)", text))
-
-
-def test_a_server_has_what_is_asked_of_one() -> None:
-    keeper = ChannelKeeper(SPEC, 1.0)
-    server = ChannelServer(SPEC, keeper.launcher, 1.0)
-    asked = asked_of("server", "performing", "outputs", "weighing")
-    assert {"perform", "launcher", "spec"} <= asked
-    assert [name for name in asked - UNSEEN if not hasattr(server, name)] == []
-
-
-def test_a_keeper_has_what_is_asked_of_one() -> None:
-    asked = asked_of("_keeper", "performing")
-    assert {"server_for", "broke", "passed"} <= asked
-    keeper = ChannelKeeper(SPEC, 1.0)
-    assert [name for name in asked - UNUSED if not hasattr(keeper, name)] == []
+def test_a_performer_takes_what_stands_for_a_keeper() -> None:
+    keeper: KeeperFace = ChannelKeeper(SPEC, 1.0)
+    server: ServerFace = ChannelServer(SPEC, keeper.launcher, 1.0)
+    assert (keeper.is_ready, keeper.keeps_log, keeper.findings) == (False, "", [])
+    keeper.take_inventory()
+    assert server.connection.inbox.tool_changes == 0
+    assert server.connection.stderr_since(0) == ""
+    assert not server.wait_for_stderr(0.0)
+    assert not server.wait_for_notification(0.0)
+    assert server.is_usable
+    server.give_up(Step(line=b"{}", method="a", expectation=Expectation()))
+    assert not server.is_usable, "an answer that nobody awaits must not be taken for another"
 
 
 def test_what_is_told_as_a_finding_is_taken() -> None:

@@ -1,0 +1,242 @@
+"""Under pytest a test passes only where the command passes it, and says what really happened."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sessions import SERVER, SERVERS, call, mcptest, pytest_in, statuses, text, write_conductor
+
+FAULTY = [sys.executable, "-S", "-E", str(SERVERS / "fault_server.py")]
+ANSWER = {"content": [{"type": "text", "text": "x"}]}
+
+
+def raw(id: object, expects: Any, **params: Any) -> dict[str, Any]:
+    """A test with a request that is written out."""
+    asked = {"name": "echo", "arguments": {"text": "x"}} | params
+    request = {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": asked}
+    return {"it": "echoes", "request": request, "expect": {"response": expects}}
+
+
+def whole(id: object, **more: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": id, "result": ANSWER, **more}
+
+
+def verdicts(folder: Path, *words: str, test: dict[str, Any]) -> tuple[str, str]:
+    """What the command says of a test, and what pytest does."""
+    keys: dict[str, Any] = {"command": FAULTY[0], "args": [*FAULTY[1:], *words]}
+    write_conductor(folder / "a.test.mcp.yml", test, timeout=1000, **keys)
+    ran = json.loads(mcptest(folder, "run", "a.test.mcp.yml", "--json").out)
+    (told,) = [test["status"] for suite in ran["suites"] for test in suite["tests"]]
+    (here,) = statuses(pytest_in(folder, "-v")).values()
+    return told, here
+
+
+@pytest.mark.parametrize(
+    ("words", "test", "told", "here"),
+    [
+        (("good",), raw(1, whole(1)), "passed", "passed"),
+        (("good",), raw("a", whole("a")), "passed", "passed"),
+        # An id that is given back as another type is no answer.
+        (("id-as", '"1"'), raw(1, whole(1)), "error", "failed"),
+        (("id-as", "1"), raw("1", whole("1")), "error", "failed"),
+        # Members that a response does not have.
+        (("altered", '{"extra": 1}'), raw(1, whole(1)), "failed", "failed"),
+        (("altered", '{"extra": 1}'), raw(1, whole(1, extra=1)), "passed", "passed"),
+        (
+            ("altered", '{"extra": 1}'),
+            raw(1, {"match:partial": {"result": ANSWER}}),
+            "passed",
+            "passed",
+        ),
+        # A result that is no object.
+        (("altered", '{"result": []}'), raw(1, whole(1)), "failed", "failed"),
+        (("altered", '{"result": []}'), raw(1, whole(1) | {"result": []}), "passed", "passed"),
+    ],
+)
+def test_the_envelope_of_an_answer_is_judged_as_by_the_command(
+    tmp_path: Path, words: tuple[str, ...], test: dict[str, Any], told: str, here: str
+) -> None:
+    assert verdicts(tmp_path, *words, test=test) == (told, here)
+
+
+def test_a_call_without_arguments_is_left_to_the_command(tmp_path: Path) -> None:
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "count"}}
+    test = {"it": "counts", "request": request, "expect": {"response": "match:type:object"}}
+    write_conductor(tmp_path / "a.test.mcp.yml", test)
+    ended = pytest_in(tmp_path, "-rs")
+    assert ended.summary == "1 skipped"
+    assert "a call without arguments is sent with empty ones over the SDK channel" in ended.out
+
+
+def test_what_is_shown_as_sent_was_sent(tmp_path: Path) -> None:
+    test = raw("my-own-id", whole("my-own-id") | {"result": {}})
+    write_conductor(tmp_path / "a.test.mcp.yml", test)
+    ended = pytest_in(tmp_path, "-v")
+    assert '"id":"my-own-id","method":"tools/call"' in ended.out.replace(" ", "")
+    listing = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
+    expects = {"response": {"match:partial": {"result": {"tools": 0}}}}
+    test = {"it": "lists", "request": listing, "expect": expects}
+    write_conductor(tmp_path / "a.test.mcp.yml", test)
+    ended = pytest_in(tmp_path, "-v")
+    assert "over the SDK channel, the pages of a list come as one" in ended.out
+
+
+# Tests that build on each other
+
+FIRST = call("counts", "count", capture={"n": "result.content[0].text"})
+SECOND = call("echoes it", "echo", text("${n}!"), arguments={"text": "${n}"})
+
+
+@pytest.mark.parametrize("words", [("-k", "echoes"), ("a.test.mcp.yml::mcptest::sdk::echoes it",)])
+def test_a_test_that_needs_another_names_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, SECOND)
+    ended = pytest_in(tmp_path, *words)
+    assert ended.code == 1
+    assert "${n} is captured by 'counts': it must be selected too, and pass" in ended.out
+
+
+def test_with_lf_the_tests_that_a_failed_one_needs_are_run_as_well(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, call("fine", "echo"), SECOND)
+    with_cache = ("cacheprovider",)
+    ended = pytest_in(tmp_path, plugins=with_cache)
+    assert ended.summary == "1 failed, 2 passed"
+    ended = pytest_in(tmp_path, "--lf", "-v", plugins=with_cache)
+    assert statuses(ended) == {"counts": "passed", "echoes it": "failed"}
+    assert "missing_capture" not in ended.out
+
+
+def test_with_lf_nothing_else_is_added(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, call("wrong", "echo", text("z")))
+    with_cache = ("cacheprovider",)
+    pytest_in(tmp_path, plugins=with_cache)
+    ended = pytest_in(tmp_path, "--lf", "-v", plugins=with_cache)
+    assert statuses(ended) == {"wrong": "failed"}
+
+
+# Tags
+
+
+def test_every_tag_can_be_given_to_m_in_letters_that_it_knows(tmp_path: Path) -> None:
+    tags = ["a:b", "1st", "_own", "a b", "and"]
+    tests = [call(f"has {tag}", "echo", tags=[tag]) for tag in tags]
+    write_conductor(tmp_path / "a.test.mcp.yml", *tests)
+    for mark, tag in [("a_b", "a:b"), ("1st", "1st"), ("tag_own", "_own")]:
+        ended = pytest_in(tmp_path, "-v", "--strict-markers", "-m", mark)
+        expected = {f"has {tag}"} | ({"has a b"} if mark == "a_b" else set())
+        assert set(statuses(ended)) == expected, ended.out
+
+
+# Faults, short
+
+
+def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
+    broken = "import mcptest.sdk.channel_server\nmcptest.sdk.channel_server.asked_by = None\n"
+    (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
+    write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
+    ended = pytest_in(tmp_path)
+    assert ended.code == 1
+    assert "this is a fault of mcptest, and not of the server: TypeError: " in ended.out
+    assert "please report it, and run: mcptest run a.test.mcp.yml" in ended.out
+    assert "_pytest" not in ended.out
+    assert ended.out.count("\n") < 20
+
+
+def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
+    broken = (
+        "import mcptest.sdk.channel_server as there\n"
+        "def late(step): raise RuntimeError('time is up')\n"
+        "there.asked_by = late\n"
+    )
+    (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
+    write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
+    ended = pytest_in(tmp_path)
+    assert "RuntimeError: time is up" in ended.out
+    assert "fault of mcptest" not in ended.out
+
+
+def test_a_server_that_cannot_be_started_is_told_in_full_once(tmp_path: Path) -> None:
+    tests = [call(name, "echo") for name in ("one", "two", "three")]
+    keys: dict[str, Any] = {"command": sys.executable, "args": ["-c", "raise SystemExit('no db')"]}
+    write_conductor(tmp_path / "a.test.mcp.yml", *tests, **keys)
+    ended = pytest_in(tmp_path)
+    assert ended.summary == "3 failed"
+    assert ended.out.count("stderr  ") == 1
+    assert ended.out.count("not run: the server could not be started (exited_early)") == 2
+
+
+# Fixtures
+
+PROGRAM = "def test_a(mcp_server):\n    mcp_server.call_tool('die')\n"
+
+
+def test_an_error_in_a_test_shows_the_test_and_nothing_of_us(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text(PROGRAM, encoding="utf-8")
+    ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
+    assert "mcp_server.call_tool('die')" in ended.out
+    assert "UpstreamGoneError" in ended.out
+    for name in ("_coprocess.py", "client.py", "concurrent"):
+        assert name not in ended.out
+
+
+def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
+    tmp_path: Path,
+) -> None:
+    program = "".join(
+        f"def test_{number}({fixture}): pass\n"
+        for number, fixture in enumerate(["mcp_server"] * 3 + ["mcp_session"] * 2)
+    )
+    (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
+    script = tmp_path / "broken.py"
+    script.write_text("raise SystemExit('no database')\n", encoding="utf-8")
+    ended = pytest_in(tmp_path, "--mcp-server-command", f"{sys.executable} {script}")
+    assert ended.summary == "5 errors"
+    assert ended.out.count("stderr: no database") == 1
+    assert ended.out.count("(as told above)") >= 4
+    for name in ("_coprocess.py", "client.py", "pytest_fixtures.py:"):
+        assert name not in ended.out
+
+
+def test_a_command_of_the_config_is_run_in_the_folder_of_the_config(tmp_path: Path) -> None:
+    shutil.copy(SERVERS / "sdk_server.py", tmp_path)
+    shutil.copy(SERVERS / "connect_back.py", tmp_path)
+    ini = f"[pytest]\nmcp_server_command = {sys.executable} sdk_server.py\n"
+    (tmp_path / "pytest.ini").write_text(ini, encoding="utf-8")
+    below = tmp_path / "below"
+    below.mkdir()
+    program = (
+        "import os\n"
+        "def test_a(mcp_server):\n"
+        "    assert mcp_server.call_tool('cwd').text == os.path.dirname(os.getcwd())\n"
+    )
+    (below / "test_a.py").write_text(program, encoding="utf-8")
+    ended = pytest_in(below, "-c", "../pytest.ini", "test_a.py")
+    assert ended.summary == "1 passed", ended.out
+
+
+def test_options_of_connect_can_be_given_by_a_fixture(tmp_path: Path) -> None:
+    conftest = (
+        "import pytest\n"
+        "@pytest.fixture(scope='session')\n"
+        "def mcp_server_options(): return {'env': {'TOWN': 'Oslo'}}\n"
+    )
+    (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
+    program = (
+        "def test_a(mcp_server):\n"
+        "    assert mcp_server.call_tool('env', {'name': 'TOWN'}).text == 'Oslo'\n"
+    )
+    (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
+    ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
+    assert ended.summary == "1 passed", ended.out
+
+
+def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "test_a.py").write_text("def test_a(mcp_server): pass\n", encoding="utf-8")
+    ended = pytest_in(tmp_path, "--mcp-server-command", "http://127.0.0.1:1/mcp")
+    assert "the fixtures of mcptest cannot connect: " in ended.out
+    assert "say connect(url='http://127.0.0.1:1/mcp')" in ended.out
+    assert "Traceback" not in ended.out
