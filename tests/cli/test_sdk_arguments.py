@@ -53,7 +53,7 @@ def test_an_argument_that_makes_no_sense_is_named_at_once(
 
 
 def test_paths_are_taken_wherever_a_path_is_meant(tmp_path: Path) -> None:
-    command = [Path(sys.executable), "-S", "-E", SERVERS / "sdk_server.py"]
+    command: list[str | Path] = [Path(sys.executable), "-S", "-E", SERVERS / "sdk_server.py"]
     tape = tmp_path / "tape"
     with mcptest.connect(command, cwd=tmp_path, record=tape) as server:
         assert server.call_tool("cwd").text == str(tmp_path)

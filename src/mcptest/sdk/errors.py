@@ -18,6 +18,10 @@ from __future__ import annotations
 from mcptest.core.errors import McptestError
 from mcptest.core.visible import visible
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 __all__ = [
     "MAYBE_DONE",
     "BinaryError",
@@ -68,7 +72,8 @@ class RefusedError(CoprocessError):
         super().__init__(visible("\n".join([message, *_advice(data)]), keep_newlines=True))
         self.code = code
         self.message = message
-        self.data = data
+        # Whatever JSON there is.
+        self.data: Any = data
 
 
 class UpstreamError(RefusedError):
