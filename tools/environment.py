@@ -15,6 +15,7 @@ PYTHON = VENV / "bin" / "python"
 
 # Servers and suites nobody here wrote, to test against; only where there is npm.
 NODE_PACKAGES = (
+    "@modelcontextprotocol/conformance@0.1.13",  # the newest that Node 20 can run
     "@modelcontextprotocol/server-everything",
     "@modelcontextprotocol/server-filesystem",
     "mcp-aegis",  # for its example suites and servers: the same format by other hands
@@ -63,12 +64,19 @@ def _install(purpose: str, targets: list[str]) -> None:
 
 
 def _install_node_packages() -> None:
-    if all((NODE_FOLDER / "node_modules" / name).exists() for name in NODE_PACKAGES):
+    if all(
+        (NODE_FOLDER / "node_modules" / _name_of(package)).exists() for package in NODE_PACKAGES
+    ):
         return
     _say("installing servers from npm to test against")
     NODE_FOLDER.mkdir(exist_ok=True)
     npm = ["npm", "install", "--prefix", str(NODE_FOLDER), "--no-audit", "--no-fund", "--silent"]
     _run([*npm, *NODE_PACKAGES])
+
+
+def _name_of(package: str) -> str:
+    """The name of a package without the version that is wanted of it."""
+    return package[0] + package[1:].partition("@")[0]
 
 
 def _install_browser() -> None:

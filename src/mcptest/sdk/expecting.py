@@ -6,6 +6,7 @@ import threading
 from contextlib import nullcontext
 from functools import lru_cache
 
+from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.outcome import CaseResult
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare
@@ -90,8 +91,11 @@ class Expectations:
             raise BadExpectationError("\n".join(map(_told, complaints)))
         # Only the main thread hears the timer.
         is_main = threading.current_thread() is threading.main_thread()
-        with _PATTERN_LIMIT if has_regex and is_main else nullcontext():
-            mismatches = tuple(compare(compiled, self._value))
+        try:
+            with _PATTERN_LIMIT if has_regex and is_main else nullcontext():
+                mismatches = tuple(compare(compiled, self._value))
+        except PatternTimeoutError as error:
+            raise BadExpectationError(f"{error}; what it says of the value is not known") from None
         if not mismatches:
             return
         result = CaseResult(
