@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from mcptest.matching.plugin_matcher import Plugins
     from mcptest.matching.registry import Matcher
+    from mcptest.matching.schema_matchers import Trial
 
 __all__ = ["builtin_registry"]
 
@@ -25,13 +26,15 @@ def builtin_registry(
     now: Callable[[], float] | None = None,
     plugins: Plugins | None = None,
     outside: Callable[[], Iterable[Matcher]] | None = None,
+    trial: Trial | None = None,
 ) -> Registry:
     """Every matcher and directive there is.
 
     `now` says what time it is, in seconds since 1970, for `match:dateAge`; without it,
     that matcher can be read but not used. `plugins` are whom `match:plugin` asks; without
     them it cannot be written. `outside` brings the matchers that are installed beside us,
-    when a name is met that is none of ours.
+    when a name is met that is none of ours. `trial` tries a schema that refers to something
+    before it is read here.
     """
 
     def dates() -> tuple[Matcher, ...]:
@@ -44,10 +47,16 @@ def builtin_registry(
 
         return (plugin_matcher(plugins),)
 
+    def schemas() -> tuple[Matcher, ...]:
+        from mcptest.matching.schema_matchers import schema_matchers  # noqa: PLC0415  # see above
+
+        return schema_matchers(trial)
+
     families = (
         *_BEFORE_DATES,
         Family(names=_DATE_NAMES, load=dates),
         *_AFTER_DATES,
+        Family(names=("jsonSchema",), load=schemas),
         Family(names=("plugin",), load=asking),
     )
     return Registry((), DIRECTIVES, families, outside)
@@ -87,12 +96,6 @@ def _fields() -> tuple[Matcher, ...]:
     from mcptest.matching.field_matchers import FIELD_MATCHERS  # noqa: PLC0415  # see above
 
     return FIELD_MATCHERS
-
-
-def _schemas() -> tuple[Matcher, ...]:
-    from mcptest.matching.schema_matchers import SCHEMA_MATCHERS  # noqa: PLC0415  # see above
-
-    return SCHEMA_MATCHERS
 
 
 _BEFORE_DATES = (
@@ -169,5 +172,4 @@ _AFTER_DATES = (
         load=_formats,
     ),
     Family(names=("crossField",), load=_fields),
-    Family(names=("jsonSchema",), load=_schemas),
 )

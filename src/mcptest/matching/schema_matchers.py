@@ -7,10 +7,11 @@ fetched: what it needs must be in it.
 from __future__ import annotations
 
 import re
+from functools import partial
 
 from mcptest.core.paths import render_path
 from mcptest.core.record import Record
-from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.matching.registry import BadSchemaError, Matcher, Miss
 
 TYPE_CHECKING = False
@@ -18,10 +19,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["SCHEMA_MATCHERS", "declared_schema", "inline_schema"]
+    # Tries what may take for ever, or end the process; why it cannot be done, "" when it can.
+    Trial = Callable[[Callable[[], object]], str]
+
+__all__ = ["SCHEMA_MATCHERS", "declared_schema", "schema_matchers"]
 
 _MAX_SHOWN = 3
 _MAX_CHARS = 200
+
+# What refers to itself over and over can take for ever to be read, and no signal ends that.
+_REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 
 
 class _Schema(Record):
@@ -29,7 +36,13 @@ class _Schema(Record):
     validator: Any
 
 
-def _a_schema(file: str, read_beside: Callable[[str], str] | None) -> _Schema:
+def _a_schema(
+    given: object, read_beside: Callable[[str], str] | None, trial: Trial | None = None
+) -> _Schema:
+    """The schema in a file of this name, or that which stands in the test file itself."""
+    if not isinstance(given, str):
+        return _Schema(file="the schema", validator=_compiled("holds a schema", given, trial))
+    file = given
     if not file.strip():
         raise BadSchemaError("needs the name of a file, relative to the test file")
     if read_beside is None:
@@ -40,28 +53,26 @@ def _a_schema(file: str, read_beside: Callable[[str], str] | None) -> _Schema:
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
         raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
-    return _Schema(file=file.strip(), validator=_validator(file.strip(), text))
+    return _Schema(file=file.strip(), validator=_validator(file.strip(), text, trial))
 
 
-def inline_schema(schema: object) -> _Schema:
-    """The parameter of the matcher for a schema that stands in the test file itself."""
-    return _Schema(file="the schema", validator=_compiled("holds a schema", schema))
-
-
-def declared_schema(schema: object) -> _Schema:
+def declared_schema(schema: object, trial: Trial | None = None) -> _Schema:
     """The same for a schema that a server declares, which may well allow everything."""
-    return _Schema(file="outputSchema", validator=_compiled("", schema, is_vague_allowed=True))
+    validator = _compiled("", schema, trial, is_vague_allowed=True)
+    return _Schema(file="outputSchema", validator=validator)
 
 
-def _validator(file: str, text: str) -> Any:
+def _validator(file: str, text: str, trial: Trial | None) -> Any:
     try:
         schema = parse_json(text.removeprefix("\ufeff"))
     except NotJsonError as error:
         raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
-    return _compiled(f"reads {file},", schema)
+    return _compiled(f"reads {file},", schema, trial)
 
 
-def _compiled(lead: str, schema: object, *, is_vague_allowed: bool = False) -> Any:
+def _compiled(
+    lead: str, schema: object, trial: Trial | None, *, is_vague_allowed: bool = False
+) -> Any:
     # Loading it takes longer than a whole small run, and few files use a schema.
     import jsonschema_rs  # noqa: PLC0415
 
@@ -69,12 +80,20 @@ def _compiled(lead: str, schema: object, *, is_vague_allowed: bool = False) -> A
         raise BadSchemaError(f"{lead} which is no schema: a schema is an object")
     if not is_vague_allowed and (schema is True or schema == {}):
         raise BadSchemaError(f"{lead} which every value meets")
+    read = partial(jsonschema_rs.validator_for, schema, validate_formats=True, offline=True)
+    if trial and _refers(schema) and (why := trial(read)):
+        raise BadSchemaError(f"{lead} which {why}")
     try:
-        return jsonschema_rs.validator_for(schema, validate_formats=True, offline=True)
+        return read()
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         raise BadSchemaError(f"{lead} {_explained(error)}") from None
     except ValueError as error:
         raise BadSchemaError(f"{lead} which is no schema: {error}") from None
+
+
+def _refers(schema: object) -> bool:
+    text = dump_json(schema)
+    return any(word in text for word in _REFERENCES)
 
 
 def _explained(error: Any) -> str:
@@ -108,22 +127,26 @@ def _told(error: Any) -> str:
     return f"{place}: {cut}" if place else cut
 
 
-SCHEMA_MATCHERS = (
-    Matcher(
-        name="jsonSchema",
-        family="Objects",
-        parameters=("FILE",),
-        summary="The value is valid by the JSON Schema in FILE, which is named relative to the "
-        "test file; 2020-12 unless it says another draft, formats are checked, and no `$ref` "
-        "is fetched.",
-        example="match:jsonSchema:schemas/weather.json",
-        passes=({"city": "Oslo", "degrees": -3},),
-        fails=({"city": "Oslo"}, "Oslo", None),
-        parse=_a_schema,
-        wants=lambda schema: f"a value that is valid by {schema.file}",
-        check=_is_valid,
-        is_slow=True,
-        reads_file=True,
-        is_foreign=True,
-    ),
+def schema_matchers(trial: Trial | None = None) -> tuple[Matcher, ...]:
+    """The matcher, whose schemas are tried like this before they are read here."""
+    return (_MATCHER.but(parse=partial(_a_schema, trial=trial)),)
+
+
+_MATCHER = Matcher(
+    name="jsonSchema",
+    family="Objects",
+    parameters=("FILE",),
+    summary="The value is valid by the JSON Schema in FILE, which is named relative to the "
+    "test file; 2020-12 unless it says another draft, formats are checked, and no `$ref` "
+    "is fetched.",
+    example="match:jsonSchema:schemas/weather.json",
+    passes=({"city": "Oslo", "degrees": -3},),
+    fails=({"city": "Oslo"}, "Oslo", None),
+    parse=_a_schema,
+    wants=lambda schema: f"a value that is valid by {schema.file}",
+    check=_is_valid,
+    is_slow=True,
+    reads_file=True,
+    is_foreign=True,
 )
+SCHEMA_MATCHERS = (_MATCHER,)

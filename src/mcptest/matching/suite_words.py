@@ -177,12 +177,7 @@ class SuiteWords:
         return Group(source={word: value}, checks=(Partial(value=value),))
 
     def _schema(self, word: str, value: object, trail: Trail) -> Pattern:
-        from mcptest.matching.schema_matchers import inline_schema  # noqa: PLC0415  # few need it
-
-        if isinstance(value, str):
-            return self._named("jsonSchema", word, value, value, self._read_beside)
-        matcher = self._known("jsonSchema")
-        return self._pattern(matcher, word, value, inline_schema(value))
+        return self._named("jsonSchema", word, value, value, self._read_beside)
 
     def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, dict):

@@ -132,7 +132,7 @@ def _mismatch_members(mismatch: Mismatch) -> Members:
 
 def fault_members(fault: Fault) -> Members:
     evidence = fault.evidence
-    return {
+    members: Members = {
         "kind": fault.kind,
         "message": fault.message,
         "hint": fault.hint,
@@ -142,7 +142,8 @@ def fault_members(fault: Fault) -> Members:
         "stdout_tail": evidence.stdout_tail[-MAX_TAIL_CHARS:],
         "command": list(evidence.command),
         "cwd": evidence.cwd,
-    } | ({"url": evidence.url} if evidence.url else {})
+    }
+    return members | ({"url": evidence.url} if evidence.url else {})
 
 
 def finding_members(finding: Finding) -> Members:
