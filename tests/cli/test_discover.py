@@ -169,7 +169,7 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
         (["-o", "a.yml"], "error: a.yml would not be found as a test file"),
         (["-o", "no/a.test.mcp.yml"], "error: cannot write no/a.test.mcp.yml: there is no folder"),
         (["server.py"], "error: mcptest discover takes no 'server.py'"),
-        (["--url", "ftp://x"], "error: --url 'ftp://x' is no URL of a server"),
+        (["--url", "ftp://x"], "error: --url is no URL of a server"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_starts(

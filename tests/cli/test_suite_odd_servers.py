@@ -142,6 +142,14 @@ def test_an_interrupted_test_is_torn_down(tmp_path: Path, listener: Listener) ->
     assert report["findings"] == []
 
 
+def test_a_call_that_was_given_up_for_an_interrupt_may_be_answered_late(
+    tmp_path: Path, listener: Listener
+) -> None:
+    write(tmp_path, waiting("answer-late", NOTE))
+    report = interrupted(tmp_path, listener)
+    assert (notes(tmp_path), report["findings"]) == (["torn down"], [])
+
+
 def test_a_test_without_teardown_is_just_interrupted(tmp_path: Path, listener: Listener) -> None:
     write(tmp_path, waiting("hang"))
     report = interrupted(tmp_path, listener)

@@ -146,13 +146,14 @@ def test_a_server_that_never_says_that_it_is_ready_is_told(tmp_path: Path) -> No
     assert "handshake_timeout: the server did not write '^ready$' to stderr" in ended.out
 
 
-def test_a_server_that_does_not_start_fails_every_test_with_what_it_said(tmp_path: Path) -> None:
+def test_a_server_that_does_not_start_fails_every_test_and_is_told_once(tmp_path: Path) -> None:
     broken = {"SDK_MODE": "exit"}
     write_conductor(tmp_path / "a.test.mcp.yml", counts("a", 1), counts("b", 1), env=broken)
     write_conductor(tmp_path / "b.test.mcp.yml", counts("c", 1))
     ended = pytest_in(tmp_path)
     assert ended.summary == "2 failed, 1 passed"
-    assert ended.out.count("| this server does not want to start") == 2
+    assert ended.out.count("| this server does not want to start") == 1
+    assert ended.out.count("not run: the server could not be started (exited_early)") == 1
     assert "effect" not in ended.out
 
 

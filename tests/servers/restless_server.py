@@ -54,6 +54,8 @@ def call(id: object, params: dict[str, Any]) -> None:
     name = params["name"]
     SEEN[name] = count = SEEN.get(name, 0) + 1
     if name == "note":
+        if MODE == "answer-late":
+            say(**HELD.pop())
         with Path("notes.txt").open("a", encoding="utf-8") as notes:
             notes.write(f"{params['arguments']['text']}\n")
         say(id=id, result=text("noted"))
@@ -64,6 +66,7 @@ def call(id: object, params: dict[str, Any]) -> None:
     elif name == "again":
         answer_again(id, count)
     else:
+        HELD.append({"id": id, "result": text("waited")})
         HOMES.append(call_home("wait"))
 
 

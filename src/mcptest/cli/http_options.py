@@ -64,7 +64,8 @@ def over_http(arguments: Arguments) -> ServerSpec:
     try:
         address = parse_url(url.replace("{port}", "0"))
     except BadUrlError as error:
-        raise UsageError(f"--url {visible(url)!r} is no URL of a server: {error}") from None
+        # It is not quoted: there may be credentials in it.
+        raise UsageError(f"--url is no URL of a server: {error}") from None
     secrets: list[str] = []
     headers = dict(_headers(arguments, secrets))
     http = HttpSpec(url=url, headers=headers, ca_file=arguments.last("--ca-file"))

@@ -93,7 +93,8 @@ def _parts(file: str) -> Parts:
     def read_beside(name: str) -> str:
         return read_text(os.path.join(folder, name))
 
-    return read_parts(read_text(file), file, os.path.abspath(folder), read_beside)
+    home = os.path.abspath(folder)
+    return read_parts(read_text(file), file, home, read_beside, os.path.realpath)
 
 
 def _config_beside(target: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.secret_names import is_secret
 from mcptest.core.visible import visible
 from mcptest.formats.fields import diagnose
 from mcptest.formats.suite_parts import read_parts
@@ -13,9 +14,9 @@ from mcptest.runner.loading import Wanted, load_suites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-    from mcptest.core.plan import PluginSpec, ServerSpec, Suite
+    from mcptest.core.plan import PluginSpec, ServerSpec
 
 __all__ = ["find_suite", "plugins_of_suite", "server_of_suite"]
 
@@ -39,28 +40,26 @@ def server_of_suite(path: str) -> ServerSpec:
         raise UsageError(message, "give the command that starts the server after --")
     [suite] = found.values()
     assert suite.server is not None, "only those with a server were kept"
-    _refuse_unset(suite)
+    # What its tests need as well is missed by nobody here.
+    if suite.needs:
+        raise FormatError(list(suite.needs))
     return suite.server
-
-
-def _refuse_unset(suite: Suite) -> None:
-    """What all tests of a server miss is what the server misses."""
-    missing = [set(case.needs) for case in suite.cases]
-    if missing and set.intersection(*missing):
-        raise FormatError(list(set.intersection(*missing)))
 
 
 def plugins_of_suite(path: str) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
     """The plugins that a suite and its imports declare, and the values of its secrets."""
     folder = os.path.dirname(path) or "."
-    parts = read_parts(read_text(path), path, os.path.abspath(folder), _reader(folder))
+    text = read_text(path)
+    parts = read_parts(text, path, os.path.abspath(folder), _reader(folder), os.path.realpath)
     mistakes = list(parts.mistakes)
     for part in parts.files:
         mistakes += diagnose(part.document, part.complaints)
     if any(each.severity == "error" for each in mistakes):
         raise FormatError(mistakes)
     plugins = tuple(plugin for part in parts.files for plugin in part.plugins)
-    names = [name for part in parts.files for name in _secrets_in(part.top.mapping)]
+    keys = ("variables", "servers")
+    said = (part.top.mapping.get(key) for part in parts.files for key in keys)
+    names = dict.fromkeys(name for value in said for name in _secrets_in(value))
     return plugins, tuple(os.environ[name] for name in names if os.environ.get(name))
 
 
@@ -74,9 +73,14 @@ def _reader(folder: str) -> Callable[[str], str]:
     return read
 
 
-def _secrets_in(top: dict[str, object]) -> list[str]:
-    """The variables of the environment that hold secrets of a suite."""
-    variables = top.get("variables")
-    values = variables.values() if isinstance(variables, dict) else ()
-    names = [value.get("secret_env") for value in values if isinstance(value, dict)]
-    return [name for name in names if isinstance(name, str)]
+def _secrets_in(value: object) -> Iterator[str]:
+    """The variables of the environment that hold secrets, wherever they are named in a value."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _secrets_in(item)
+    for key, name in value.items() if isinstance(value, dict) else ():
+        if not isinstance(name, str):
+            yield from _secrets_in(name)
+        # What is no secret comes from the environment as well.
+        elif is_secret(name, os.environ.get(name)) if key == "from_env" else key.endswith("_env"):
+            yield name

@@ -8,6 +8,7 @@
   - InterruptedRunError    a signal asked us to stop
   - PatternTimeoutError    a pattern took too long to match
   - CheckError             a value could not be judged: a plugin failed; has a `fault`
+    - EndedError           it ended the process that was to judge it
   - ServerError            the server under test could not be driven; has a `kind`
   - OwnFaultError          what a report says of a fault of ours; never raised
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CheckError",
+    "EndedError",
     "FormatError",
     "InterruptedRunError",
     "McptestError",
@@ -88,6 +90,15 @@ class CheckError(McptestError):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+
+class EndedError(CheckError):
+    """The same where judging it ended the process that did it; `how` says with what status."""
+
+    def __init__(self, how: str) -> None:
+        message = f"a matcher ended the process that judged the answer: {how}"
+        super().__init__(Fault(kind="plugin_failed", message=message))
+        self.how = how
 
 
 class PatternTimeoutError(McptestError):

@@ -64,11 +64,15 @@ def parse_url(text: str) -> Address:
     """The address a URL stands for. BadUrlError says what is wrong with it."""
     if _CONTROLS.search(text):
         raise BadUrlError("it holds a space or a control character")
+    # No part of it is ever quoted: it may be a secret.
     try:
         parts = urlsplit(text)
+    except ValueError:
+        raise BadUrlError("its host is no name or number of a machine") from None
+    try:
         port = parts.port
-    except ValueError as error:
-        raise BadUrlError(f"{error}".lower()) from None
+    except ValueError:
+        raise BadUrlError("its port is no number from 0 to 65535") from None
     if parts.scheme not in ("http", "https"):
         raise BadUrlError("it must begin with http:// or https://")
     if not parts.hostname:
@@ -105,8 +109,8 @@ def redirected(address: Address, location: str) -> Address:
     """Where a redirect, or any other reference of the server, leads. May raise BadUrlError."""
     try:
         joined = urljoin(address.url, location)
-    except ValueError as error:
-        raise BadUrlError(f"{error}".lower()) from None
+    except ValueError:
+        raise BadUrlError("its host is no name or number of a machine") from None
     return parse_url(joined.partition("#")[0])
 
 

@@ -72,6 +72,9 @@ FINDINGS = frozenset(
         "event_stream",
         "malformed_json",
         "connect_failed",
+        "redirect_refused",
+        "auth_failed",
+        "session_lost",
         "tls_unverified",
     ]
 )

@@ -260,8 +260,8 @@ class Gates(Record):
 class Suite(Record):
     """One file of cases, or those of it that need one server.
 
-    `server` is set when the file brings its own. `gates` and `parallel` are of the whole file;
-    `home` is the file that imports it, or itself.
+    `server` is set when the file brings its own, `needs` is what the environment has not for it.
+    `gates` and `parallel` are of the whole file; `home` is the file that imports it, or itself.
     """
 
     name: str
@@ -272,3 +272,4 @@ class Suite(Record):
     gates: Gates | None = None
     parallel: int | None = None
     home: str = ""
+    needs: tuple[Diagnostic, ...] = ()

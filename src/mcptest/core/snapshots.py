@@ -36,7 +36,8 @@ class SnapshotTaken(Record):
     """One look at one snapshot. `value` is there only when it is to be written.
 
     `test` is the name of the test that looked, `turn` its place among all that ran: two tests
-    may have one name.
+    may have one name. `place` is where in the file it says so. With `is_past`, the test was
+    tried again after it: what it saw is not what passed.
     """
 
     file: str
@@ -45,6 +46,8 @@ class SnapshotTaken(Record):
     value: object = ABSENT
     test: str = ""
     turn: int = 0
+    place: tuple[str | int, ...] = ()
+    is_past: bool = False
 
 
 class SnapshotReport(Record):

@@ -205,6 +205,7 @@ class _Loader:
                 gates=self._gates,
                 parallel=parallel if isinstance(parallel, int) else None,
                 home=self._parts[0].file,
+                needs=self._needs.get(server, ()),
             )
             for server, cases in by_server.items()
             if server in self._servers

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # Tries what may take for ever, or end the process; why it cannot be done, "" when it can.
-    Trial = Callable[[Callable[[], object]], str]
+    # Tries to read a schema, which may take for ever or end the process; why it cannot be read,
+    # "" when it can. It is given the text of the schema as well.
+    Trial = Callable[[Callable[[], object], str], str]
 
 __all__ = ["SCHEMA_MATCHERS", "declared_schema", "schema_matchers"]
 
@@ -81,19 +82,16 @@ def _compiled(
     if not is_vague_allowed and (schema is True or schema == {}):
         raise BadSchemaError(f"{lead} which every value meets")
     read = partial(jsonschema_rs.validator_for, schema, validate_formats=True, offline=True)
-    if trial and _refers(schema) and (why := trial(read)):
-        raise BadSchemaError(f"{lead} which {why}")
+    if trial:
+        text = dump_json(schema)
+        if any(word in text for word in _REFERENCES) and (why := trial(read, text)):
+            raise BadSchemaError(f"{lead} which {why}")
     try:
         return read()
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
         raise BadSchemaError(f"{lead} {_explained(error)}") from None
     except ValueError as error:
         raise BadSchemaError(f"{lead} which is no schema: {error}") from None
-
-
-def _refers(schema: object) -> bool:
-    text = dump_json(schema)
-    return any(word in text for word in _REFERENCES)
 
 
 def _explained(error: Any) -> str:

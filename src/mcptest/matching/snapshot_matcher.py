@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import islice
 
 from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import EVERY, parse_path
+from mcptest.core.paths import EVERY, parse_path, steps_of
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare, is_met
@@ -50,8 +50,13 @@ if TYPE_CHECKING:
         def stored(self, key: str) -> object:
             """The snapshot of this name, or ABSENT."""
 
-        def saw(self, key: str, value: object, *, is_same: bool) -> None:
-            """This value came; `is_same` says that it is the one that is stored."""
+        def saw(
+            self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]
+        ) -> None:
+            """This value came; `is_same` says that it is the one that is stored.
+
+            `place` is where in the file it is asked for.
+            """
 
 
 __all__ = ["SnapshotBook", "snapshot_pattern"]
@@ -76,6 +81,7 @@ class _Use(Record):
 
     key: str
     rules: Rules
+    place: tuple[str | int, ...] = ()
 
 
 class _Difference(Miss):
@@ -113,7 +119,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
     the file it stands.
     """
     name, rules = read_options(options)
-    use = _Use(key=name or key, rules=rules)
+    use = _Use(key=name or key, rules=rules, place=steps_of(place))
     book.declare(use.key, place, is_given=bool(name))
 
     def check(use: _Use, actual: object, path: str = "") -> Miss | None:
@@ -148,7 +154,7 @@ def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss |
     value = book.redacted(normalised(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
-    book.saw(use.key, value, is_same=is_same)
+    book.saw(use.key, value, is_same=is_same, place=use.place)
     is_written = book.mode == "update" or (book.mode == "write_new" and stored is ABSENT)
     if is_same or is_written:
         return None

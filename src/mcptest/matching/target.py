@@ -32,7 +32,10 @@ _STEP = re.compile(
 
 
 def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
-    """The steps of a target; ValueError with a sentence when it is none."""
+    """The steps of a target; ValueError with a sentence when it is none.
+
+    It is quoted as a whole: where it holds a secret, a part of it would not be known again.
+    """
     steps: list[str | int] = []
     at = 0
     while at < len(text):
@@ -41,14 +44,15 @@ def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
         found = _STEP.match(text, at)
         # A dot stands before every key but the first, and before no bracket.
         if found is None or (steps and has_dot == found[0].startswith("[")):
-            raise ValueError(f"is no path: at {text[at:] or 'its end'!r}")
-        steps.append(_step(found))
+            where = f"goes wrong at character {at + 1}" if at < len(text) else "ends too soon"
+            raise ValueError(f"is no path: {text!r} {where}")
+        steps.append(_step(found, text))
         at = found.end()
-    _refuse_wrong_root(steps, roots)
+    _refuse_wrong_root(steps, text, roots)
     return tuple(steps)
 
 
-def _step(found: re.Match[str]) -> str | int:
+def _step(found: re.Match[str], text: str) -> str | int:
     if found["index"]:
         return EVERY if found["index"] == "*" else int(found["index"])
     quoted = found["double"] or found["bare_double"]
@@ -56,21 +60,20 @@ def _step(found: re.Match[str]) -> str | int:
         try:
             return str(parse_json(quoted))
         except NotJsonError:
-            raise ValueError(f"is no path: {quoted} is no quoted key") from None
+            where = f"goes wrong in the quotes at character {found.start() + 1}"
+            raise ValueError(f"is no path: {text!r} {where}") from None
     if found["word"] is None:
         return found["single"] if found["single"] is not None else found["bare_single"]
     return EVERY if found["word"] == "*" else found["word"]
 
 
-def _refuse_wrong_root(steps: list[str | int], roots: Sequence[str]) -> None:
+def _refuse_wrong_root(steps: list[str | int], text: str, roots: Sequence[str]) -> None:
     if not steps:
         raise ValueError(f"is empty; it begins with one of {', '.join(roots)}")
     root = steps[0]
     if root not in roots:
         meant = closest(str(root), roots)
         question = f"; did you mean {meant!r}?" if meant else ""
-        raise ValueError(
-            f"begins with {str(root)!r}; it begins with one of {', '.join(roots)}{question}"
-        )
+        raise ValueError(f"is {text!r}; it begins with one of {', '.join(roots)}{question}")
     if root in _SCALAR_ROOTS and len(steps) > 1:
         raise ValueError(f"goes on after {root!r}, which has nothing in it")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mcptest.core.snapshots import SnapshotReport
     from mcptest.reporters.paint import Paint
 
-__all__ = ["closing_lines", "ending_line", "not_run_line", "totals"]
+__all__ = ["closing_lines", "ending_line", "not_run_line", "snapshot_counts", "totals"]
 
 MAX_MESSAGE_CHARS = 1_000
 MAX_QUOTE_CHARS = 300
@@ -76,13 +76,16 @@ def not_run_line(finished: RunFinished) -> str:
     return f"{declared} cannot be run by this version of mcptest, {accepted}"
 
 
+def snapshot_counts(report: SnapshotReport) -> list[str]:
+    """How many snapshots are others than before."""
+    words = ("written", "updated", "removed")
+    counts = [(sum(map(len, getattr(report, word).values())), word) for word in words]
+    return [f"{counted(count, 'snapshot')} {word}" for count, word in counts if count]
+
+
 def _snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
     """What became of the snapshots; nothing when they are what they were."""
-    lines = []
-    for word in ("written", "updated", "removed"):
-        count = sum(len(keys) for keys in getattr(report, word).values())
-        if count:
-            lines.append(f"{counted(count, 'snapshot')} {word}")
+    lines = snapshot_counts(report)
     for file, keys in report.stale.items():
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
         text = f"{counted(len(keys), 'stale snapshot')} of {visible(file)}: {named}"

@@ -91,7 +91,8 @@ class GithubReporter(Collected):
         for finding in finished.findings:
             text = finding.message + (f" ({finding.count:,} times)" if finding.count > 1 else "")
             title = f"mcptest: {finding.kind}"
-            yield _command("notice", {"title": title}, f"{text}\n{finding.quote}".strip())
+            level = "error" if finding.kind in finished.broken_rules else "notice"
+            yield _command(level, {"title": title}, f"{text}\n{finding.quote}".strip())
         for gate in finished.missed_gates:
             yield _command("error", {"title": "mcptest: gate missed"}, gate)
         if finished.not_run and not finished.may_leave_out:

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
 from mcptest.core.visible import shorten, visible
-from mcptest.reporters.closing_text import ending_line, not_run_line, totals
+from mcptest.reporters.closing_text import (
+    ending_line,
+    not_run_line,
+    snapshot_counts,
+    totals,
+)
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import percent_shown, percent_text
 from mcptest.reporters.folding import Folding
@@ -58,5 +63,6 @@ class MinimalReporter(Collected):
         parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
         if percent_shown(finished.coverage) is not None:
             parts.append(f"coverage {percent_text(finished.coverage)}")
+        parts += snapshot_counts(finished.snapshots) if finished.snapshots else []
         parts += [not_run_line(finished), ending_line(self.started, finished)]
         return "; ".join(part for part in parts if part)

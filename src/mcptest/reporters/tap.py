@@ -72,6 +72,8 @@ class TapReporter(Collected):
                 **({"files": mistakes} if mistakes else {}),
             }
             yield False, "the tests can be run", _block(members)
+        if finished.broken_rules:
+            yield False, "no rule is broken", _block(self._broken())
         for gate in finished.missed_gates:
             message = visible(shorten(gate, MAX_TAIL_CHARS))
             yield False, "the gate is reached", _block({"message": message, "severity": "fail"})
@@ -82,6 +84,18 @@ class TapReporter(Collected):
             ending = ending_line(self.started, finished)
             members = {"message": ending, "severity": "error"}
             yield False, "the run came to its end", _block(members)
+
+    def _broken(self) -> dict[str, object]:
+        """The rules that fail the run, and what is known of how they were broken."""
+        rules = self.finished.broken_rules
+        listed = visible(shorten(", ".join(rules), MAX_TAIL_CHARS))
+        members: dict[str, object] = {"message": f"rules broken: {listed}", "severity": "fail"}
+        found = [
+            visible(shorten(each.message, MAX_TAIL_CHARS))
+            for each in self.finished.findings
+            if each.kind in rules
+        ]
+        return members | ({"findings": found} if found else {})
 
     def _comments(self) -> Iterator[str]:
         for finding in self.finished.findings:

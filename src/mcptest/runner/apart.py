@@ -13,7 +13,12 @@ import select
 import signal
 import time
 
-from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError
+from mcptest.core.errors import (
+    CheckError,
+    EndedError,
+    InterruptedRunError,
+    PatternTimeoutError,
+)
 from mcptest.core.outcome import Fault
 
 TYPE_CHECKING = False
@@ -83,9 +88,7 @@ def _ended(status: int) -> Exception:
     code = os.waitstatus_to_exitcode(status)
     if code == _OUR_FAULT:
         return RuntimeError("judging an answer failed; its own words are above")
-    how = f"exit status {code}" if code >= 0 else f"killed by signal {-code}"
-    message = f"a matcher ended the process that judged the answer: {how}"
-    return CheckError(Fault(kind="plugin_failed", message=message))
+    return EndedError(f"exit status {code}" if code >= 0 else f"killed by signal {-code}")
 
 
 def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
@@ -121,8 +124,10 @@ def _judged(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
 def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
     deadline = time.monotonic() + limit_s
     waiter = select.poll()
-    for fd in (reader, interrupt_fd):
-        waiter.register(fd, select.POLLIN)
+    waiter.register(reader, select.POLLIN)
+    # Where nothing is run, nobody watches for signals.
+    if interrupt_fd >= 0:
+        waiter.register(interrupt_fd, select.POLLIN)
     parts: list[bytes] = []
     while True:
         left_s = deadline - time.monotonic()

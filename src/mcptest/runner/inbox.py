@@ -60,6 +60,7 @@ class Inbox:
         self._redact = redact
         self._awaited: object = ABSENT
         self._broken: Fault | None = None
+        self._forgiven: set[jsonrpc.IdKey] = set()
         self.answer: Any = ABSENT
         self.clues: list[str] = []
         self.noise: list[str] = []
@@ -84,6 +85,10 @@ class Inbox:
 
     def stop_expecting(self) -> None:
         self._awaited = ABSENT
+
+    def forgive(self, id: object) -> None:
+        """It was us who gave this call up before its time: a late answer is no fault."""
+        self._forgiven.add(jsonrpc.id_key(id))
 
     @property
     def is_waiting(self) -> bool:
@@ -133,11 +138,17 @@ class Inbox:
             elif isinstance(event, Notified):
                 self._take_notification(event)
             elif isinstance(event, Strayed):
-                event = self._without_secrets(event)
-                self._suspect(faults.stray_clue(event, self._awaited))
-                self._findings.add_stray(event)
+                self._take_stray(event)
             elif isinstance(event, Violated):
                 self._take_violation(self._without_secrets(event))
+
+    def _take_stray(self, event: Strayed) -> None:
+        is_late = event.kind == "late_response"
+        if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
+            return
+        event = self._without_secrets(event)
+        self._suspect(faults.stray_clue(event, self._awaited))
+        self._findings.add_stray(event)
 
     def _take_notification(self, event: Notified) -> None:
         if event.message["method"] == _TOOLS_CHANGED:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from mcptest.runner.faces import KeeperFace, ServerFace
     from mcptest.runner.launcher import Reply
     from mcptest.runner.outputs import Outputs
+    from mcptest.runner.snapshots import Snapshots
 
 __all__ = ["Performer"]
 
@@ -46,8 +47,9 @@ _FILL_LIMIT = CpuLimit(2.0)
 class Performer:
     """Performs the cases of a run; knows what the tests of the current file have captured."""
 
-    def __init__(self, keeper: KeeperFace) -> None:
+    def __init__(self, keeper: KeeperFace, snapshots: Snapshots | None = None) -> None:
         self._keeper = keeper
+        self._snapshots = snapshots
         self._values: dict[str, object] = {}
         self._conversations: Conversations | None = None
         self._outputs: Outputs | None = None
@@ -94,6 +96,8 @@ class Performer:
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {reason(result)}")
             self._try += 1
+            if self._snapshots:
+                self._snapshots.try_again()
             why = reason_to_start_afresh(case, result.fault.kind if result.fault else "")
             if why:
                 self._keeper.replace(why)

@@ -100,7 +100,7 @@ class Run:
         self._options = options
         self._tell = heard_by(tell, options)
         self.keeper = Keeper(launcher)
-        self._performer = Performer(self.keeper)
+        self._performer = Performer(self.keeper, plan.snapshots)
         self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()

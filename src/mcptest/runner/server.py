@@ -284,6 +284,7 @@ class Server:
     def give_up(self, step: Step) -> None:
         """Nobody waits for the answer to this step any more, and the server is told so."""
         if self.is_usable and step.id is not ABSENT:
+            self._inbox.forgive(self._session.newest_id(step.id))
             self._session.abandon(step.id)
             self._cancel(step.id, "interrupted")
 

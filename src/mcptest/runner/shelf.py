@@ -31,8 +31,10 @@ class Shelf:
         plugins_of: Callable[[str], Iterable[PluginSpec]],
         snapshots: SnapshotMode | None = None,
     ) -> None:
-        self._registry = builtin_registry(time.time, outside=self._installed)
+        self._registry = builtin_registry(time.time, outside=self._installed, trial=self._tried)
         self._found: list[Matcher] | None = None
+        # Why schemas cannot be read, by their texts; many tests use one.
+        self._trials: dict[str, str] = {}
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
         # What suites know of the environment, where that is more than others do.
@@ -72,3 +74,11 @@ class Shelf:
 
             self._found = installed_matchers()
         return self._found
+
+    def _tried(self, work: Callable[[], object], text: str) -> str:
+        """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
+        from mcptest.runner.trying import tried_alone  # noqa: PLC0415  # see above
+
+        if text not in self._trials:
+            self._trials[text] = tried_alone(work)
+        return self._trials[text]

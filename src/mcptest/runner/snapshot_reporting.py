@@ -65,9 +65,7 @@ def clashes(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Find
     """That tests share a name by mistake, one for each such name."""
     for key, tests in sorted(clashing.items()):
         who = " and ".join(f'"{visible(shorten(test, _MAX_NAME))}"' for test in tests[:2])
-        many = (
-            f"the tests {who} bring" if len(tests) > 1 else f"the test {who} ran twice and brings"
-        )
+        many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
         name = visible(shorten(key, _MAX_NAME))
         message = (
             f'{many} different values for one snapshot, "{name}" of {visible(file)}, and none was '

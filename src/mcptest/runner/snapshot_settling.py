@@ -49,14 +49,16 @@ def settled(
     `known` is what was stored when the run began: what somebody else has added since then is
     neither stale nor replaced by something that is new to us as well.
     """
-    last = {each.key: each for each in taken}
+    # What an earlier try saw is neither accepted nor stale.
+    seen = {each.key for each in taken}
+    last = {each.key: each for each in taken if not each.is_past}
     clash = clashing(taken)
     wanted = {
         key: each.value for key, each in last.items() if each.status in WRITTEN and key not in clash
     }
     added = {key for key in wanted if key in stored and key not in known}
     changed = {key: value for key, value in wanted.items() if key not in added}
-    stale = tuple(sorted((stored.keys() & known.keys()) - set(declared) - last.keys()))
+    stale = tuple(sorted((stored.keys() & known.keys()) - set(declared) - seen))
     removed = stale if removes else ()
     kept = {key: value for key, value in stored.items() if key not in removed}
     beaten = {key for key in added if not _is_one(stored[key], wanted[key])}
@@ -77,23 +79,25 @@ def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
     for each in taken:
         if each.status in WRITTEN:
             written.setdefault(each.key, []).append(each.value)
-    return {key for key, values in written.items() if not _are_one(values)}
+    kept = {each.key for each in taken if not each.is_past}
+    return {key for key, values in written.items() if key in kept and not _are_one(values)}
 
 
 def clashing(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
-    """Snapshots that several tests want with different values, and the names of these tests.
+    """Snapshots that are wanted with different values, and the names of the tests that do.
 
-    Whichever of them were accepted, the other one would fail from then on.
+    Whichever of them were accepted, the other one would fail from then on. A test may want
+    two itself, at two places; at one place, the last look counts.
     """
-    looks: dict[str, dict[int, SnapshotTaken]] = {}
+    looks: dict[str, dict[object, SnapshotTaken]] = {}
     for each in taken:
-        if each.status != "different":
-            looks.setdefault(each.key, {})[each.turn] = each
+        if each.status != "different" and not each.is_past:
+            looks.setdefault(each.key, {})[each.turn, each.place] = each
     # What is as it is stored brings no value of its own.
     return {
-        key: tuple(dict.fromkeys(look.test for look in by_test.values()))
-        for key, by_test in looks.items()
-        if not _are_one([look.value for look in by_test.values()])
+        key: tuple(dict.fromkeys(look.test for look in by_place.values()))
+        for key, by_place in looks.items()
+        if not _are_one([look.value for look in by_place.values()])
     }
 
 

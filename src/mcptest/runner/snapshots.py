@@ -91,6 +91,10 @@ class Snapshots:
         self._taken.clear()
         return taken
 
+    def try_again(self) -> None:
+        """What was seen until now belongs to a try that did not pass."""
+        self._taken[:] = [each.but(is_past=True) for each in self._taken]
+
     def finish(
         self,
         all_taken: Iterable[SnapshotTaken],
@@ -162,12 +166,15 @@ class Book:
         """The name as the file may have it; secrets are known by the time a test runs."""
         return str(self.redacted(_writable(key)))
 
-    def saw(self, key: str, value: object, *, is_same: bool) -> None:
+    def saw(
+        self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...] = ()
+    ) -> None:
         """Note what came for this snapshot; the last look at it counts."""
         key = self._name(key)
         status = self._status(key, is_same)
         kept = self.redacted(value) if status in WRITTEN else ABSENT
-        self._taken.append(SnapshotTaken(file=self.file, key=key, status=status, value=kept))
+        look = SnapshotTaken(file=self.file, key=key, status=status, value=kept, place=place)
+        self._taken.append(look)
 
     def _status(self, key: str, same: bool) -> SnapshotStatus:
         stored = self._stored().get(key, ABSENT)

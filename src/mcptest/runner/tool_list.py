@@ -47,10 +47,10 @@ class ToolList(Record):
 
 
 def read_tools(server: ServerFace) -> ToolList:
-    """Every tool that the server lists; none when it does not say that it has any."""
+    """Every tool that the server lists; it is not asked when it does not say that it has any."""
     declared = server.capabilities
     if not isinstance(declared, dict) or _KIND.capability not in declared:
-        return ToolList()
+        return ToolList(gap=f"the server does not declare {_KIND.capability}")
     entries: list[dict[str, Any]] = []
     try:
         gap = _read_pages(server, entries)

@@ -54,7 +54,7 @@ surprise: true
             "F009",
             16,
             18,
-            "\"target\" begins with 'reslt'; it begins with one of result, error, notifications, "
+            "\"target\" is 'reslt.content'; it begins with one of result, error, notifications, "
             "stderr, duration_ms; did you mean 'result'?",
         ),
         ("F012", 16, 43, 'unknown matcher "containz"; did you mean "contains"?'),
@@ -333,11 +333,15 @@ def test_what_a_prompt_is_given_is_text() -> None:
             "'a-b' is no name: letters, digits and _ only, not first a digit",
         ),
         ("capture: {a: §5}", "F008", '"a" must be text and is a number'),
-        ("capture: {a: §'result['}", "F009", "the path is no path: at '['"),
+        (
+            "capture: {a: §'result['}",
+            "F009",
+            "the path is no path: 'result[' goes wrong at character 7",
+        ),
         (
             "capture: {a: §stderr}",
             "F009",
-            "the path begins with 'stderr'; it begins with one of result, error",
+            "the path is 'stderr'; it begins with one of result, error",
         ),
     ],
 )

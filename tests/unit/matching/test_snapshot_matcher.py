@@ -46,7 +46,7 @@ class Book:
     def stored(self, key: str) -> object:
         return self.entries.get(key, ABSENT)
 
-    def saw(self, key: str, value: object, *, is_same: bool) -> None:
+    def saw(self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...]) -> None:
         self.seen.append((key, value, is_same))
 
 

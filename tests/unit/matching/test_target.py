@@ -54,29 +54,31 @@ def test_a_target_is_a_path_of_keys_and_numbers(text: str, steps: tuple[object, 
     ("text", "message"),
     [
         ("", f"is empty; it begins with one of {', '.join(ROOTS)}"),
-        ("result.", "is no path: at 'its end'"),
-        (".result", "is no path: at '.result'"),
-        ("result..a", "is no path: at '.a'"),
-        ("result[", "is no path: at '['"),
-        ("result[]", "is no path: at '[]'"),
-        ("result[-1]", "is no path: at '[-1]'"),
-        ("result[1.5]", "is no path: at '[1.5]'"),
-        ("result[a]", "is no path: at '[a]'"),
-        ("result[0", "is no path: at '[0'"),
-        ("result[0]text", "is no path: at 'text'"),
-        ("result.[0]", "is no path: at '[0]'"),
-        ('result"a"', "is no path: at '\"a\"'"),
-        ('result["a]', "is no path: at '[\"a]'"),
-        (r'result["\x"]', r'is no path: "\x" is no quoted key'),
-        ("result[1234567890]", "is no path: at '[1234567890]'"),
+        ("result.", "is no path: 'result.' ends too soon"),
+        (".result", "is no path: '.result' goes wrong at character 1"),
+        ("result..a", "is no path: 'result..a' goes wrong at character 8"),
+        ("result[", "is no path: 'result[' goes wrong at character 7"),
+        ("result[]", "is no path: 'result[]' goes wrong at character 7"),
+        ("result[-1]", "is no path: 'result[-1]' goes wrong at character 7"),
+        ("result[1.5]", "is no path: 'result[1.5]' goes wrong at character 7"),
+        ("result[a]", "is no path: 'result[a]' goes wrong at character 7"),
+        ("result[0", "is no path: 'result[0' goes wrong at character 7"),
+        ("result[0]text", "is no path: 'result[0]text' goes wrong at character 10"),
+        ("result.[0]", "is no path: 'result.[0]' goes wrong at character 8"),
+        ('result"a"', "is no path: 'result\"a\"' goes wrong at character 7"),
+        ('result["a]', "is no path: 'result[\"a]' goes wrong at character 7"),
+        (
+            r'result["\x"]',
+            r"""is no path: 'result["\\x"]' goes wrong in the quotes at character 7""",
+        ),
+        ("result[1234567890]", "is no path: 'result[1234567890]' goes wrong at character 7"),
         (
             "reslt",
-            f"begins with 'reslt'; it begins with one of {', '.join(ROOTS)}; "
-            "did you mean 'result'?",
+            f"is 'reslt'; it begins with one of {', '.join(ROOTS)}; did you mean 'result'?",
         ),
-        ("$.result", f"begins with '$'; it begins with one of {', '.join(ROOTS)}"),
-        ("[0]", f"begins with '0'; it begins with one of {', '.join(ROOTS)}"),
-        ("*", f"begins with '*'; it begins with one of {', '.join(ROOTS)}"),
+        ("$.result", f"is '$.result'; it begins with one of {', '.join(ROOTS)}"),
+        ("[0]", f"is '[0]'; it begins with one of {', '.join(ROOTS)}"),
+        ("*", f"is '*'; it begins with one of {', '.join(ROOTS)}"),
         ("stderr.text", "goes on after 'stderr', which has nothing in it"),
         ("duration_ms[0]", "goes on after 'duration_ms', which has nothing in it"),
     ],
@@ -89,7 +91,7 @@ def test_what_is_no_target_is_refused_with_a_sentence(text: str, message: str) -
 
 def test_other_roots_may_be_asked_for() -> None:
     assert parse_target("tool_names[0]", ("tool_names",)) == ("tool_names", 0)
-    with pytest.raises(ValueError, match=r"^begins with 'result'; it .* tool_names$"):
+    with pytest.raises(ValueError, match=r"^is 'result'; it .* tool_names$"):
         parse_target("result", ("tool_names",))
 
 
