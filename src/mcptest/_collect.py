@@ -14,13 +14,22 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.sdk.drivable import Spoken
 
-__all__ = ["UNSUPPORTED_LANES", "Collected", "Collection", "collect", "lane_cli_hint", "may_hold"]
+__all__ = [
+    "UNSUPPORTED_LANES",
+    "Collected",
+    "Collection",
+    "collect",
+    "lane_cli_hint",
+    "may_hold",
+    "node_names",
+    "told_mistakes",
+]
 
 UNSUPPORTED_LANES = ("agents", "compliance", "security", "evals")
 
@@ -33,13 +42,15 @@ _COMMAND = "mcptest run {suite}"
 # Names that files of others have as well; what is in them decides.
 _SHARED_ENDINGS = ("_test.yaml", "_test.yml")
 _LOOK_BYTES = 64 * 1024
+_MOST_MISTAKES = 20
 _CASE_KEY = rb"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
 
 
 class Collected(Record):
     """One test of a file, or something of it that stays with the command; `skip` says why.
 
-    `server` is "lanes" for what is no test. `spoken` is there when it can be run.
+    `server` is "lanes" for what is no test. `spoken` is there when it can be run, and `unset` is
+    what the environment has not for it.
     """
 
     name: str
@@ -50,6 +61,7 @@ class Collected(Record):
     tags: tuple[str, ...] = ()
     spoken: Spoken | None = None
     skip: str = ""
+    unset: tuple[Diagnostic, ...] = ()
 
     @property
     def captures(self) -> frozenset[str]:
@@ -95,6 +107,41 @@ def may_hold(path: str) -> bool:
         return False
 
 
+def node_names(names: Iterable[str]) -> list[str]:
+    """Names for nodes of pytest, no two alike, each of which selects its own node."""
+    plain = list(map(_selectable, names))
+    # Whoever comes first has the name as it is written, whatever others would be called.
+    written, seen, found = set(plain), set[str](), list[str]()
+    counts: dict[str, int] = {}
+    for name in plain:
+        final = name
+        while final in seen or (final in written and final != name):
+            counts[name] = counts.get(name, 1) + 1
+            final = f"{name} #{counts[name]}"
+        seen.add(final)
+        found.append(final)
+    return found
+
+
+def _selectable(name: str) -> str:
+    """A name without what pytest cuts a node id at."""
+    from mcptest.core.visible import visible  # noqa: PLC0415  # as above
+
+    return re.sub(":(?=:|$)", ": ", visible(name))
+
+
+def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
+    """The mistakes of a file; when there are very many, the first and how many more."""
+    from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
+
+    told = [render_diagnostic(each) for each in mistakes[:_MOST_MISTAKES]]
+    more = len(mistakes) - len(told)
+    if more:
+        words = "1 mistake" if more == 1 else f"{more:,} mistakes"
+        told.append(f"and {words} more; to see all: mcptest validate {shlex.quote(file)}")
+    return "\n\n".join(told)
+
+
 def collect(path: str) -> Collection:
     """Every test of a file, in its order, and an entry for each thing it leaves to the command.
 
@@ -103,7 +150,7 @@ def collect(path: str) -> Collection:
     # As above.
     from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
 
-    plan = load_plan(Wanted(paths=(path,)), os.environ)
+    plan = load_plan(Wanted(paths=(path,), is_chosen_later=True), os.environ)
     # A path with a space in it is one word of a command.
     file = shlex.quote(path)
     found = [one for suite, spec in plan.suites for one in _tests(suite, spec, file)]
@@ -142,6 +189,7 @@ def _tests(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
             tags=case.tags,
             spoken=words,
             skip=skip,
+            unset=case.needs if words else (),
         )
 
 

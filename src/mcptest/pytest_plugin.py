@@ -108,11 +108,14 @@ class McptestFile(pytest.File):
 
     def collect(self) -> Iterator[pytest.Collector]:
         imported = self.config.stash.setdefault(_IMPORTED, set())
-        if os.path.abspath(self.path) in imported:
+        own = os.path.abspath(self.path)
+        is_named, is_whole = _named(self.config, own)
+        if own in imported and not is_named:
             return
         collection = self._read()
         self.files = tuple(dict.fromkeys(suite.file for suite, _ in collection.suites))
-        imported.update(map(os.path.abspath, self.files))
+        if is_whole:
+            imported.update(map(os.path.abspath, self.files))
         drivers = _drivers(self.config)
         for suite, spec in collection.suites:
             drivers.expect(suite, spec)
@@ -121,15 +124,15 @@ class McptestFile(pytest.File):
         yield group
 
     def _read(self) -> Collection:
-        from mcptest._collect import collect  # noqa: PLC0415  # as above
+        from mcptest._collect import collect, told_mistakes  # noqa: PLC0415  # as above
         from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
         from mcptest.core.errors import FormatError, McptestError, UsageError  # noqa: PLC0415
 
+        path = os.path.relpath(self.path)
         try:
-            found = collect(os.path.relpath(self.path))
+            found = collect(path)
         except FormatError as error:
-            told = "\n\n".join(map(render_diagnostic, error.diagnostics))
-            raise self.CollectError(told) from None
+            raise self.CollectError(told_mistakes(error.diagnostics, path)) from None
         except UsageError as error:
             # The command has options for it, and pytest has not.
             help = error.help.removeprefix("give --config FILE or --server-command, ")
@@ -157,20 +160,20 @@ class McptestGroup(pytest.Collector):
         return group
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
-        from mcptest.core.visible import visible  # noqa: PLC0415  # as above
+        from mcptest._collect import node_names  # noqa: PLC0415  # as above
 
         if isinstance(self.parent, McptestFile):
             servers: dict[str, list[Collected]] = {}
             for one in self.tests:
                 servers.setdefault(one.server, []).append(one)
-            for server, tests in servers.items():
-                yield McptestGroup.of(self, visible(server), tests)
+            # Behind a bracket pytest looks for parameters, and not for tests.
+            names = node_names(server.replace("[", "(") for server in servers)
+            for name, tests in zip(names, servers.values(), strict=True):
+                yield McptestGroup.of(self, name, tests)
             return
-        seen: dict[str, int] = {}
-        for one in self.tests:
-            seen[one.name] = count = seen.get(one.name, 0) + 1
-            name = one.name if count == 1 else f"{one.name} #{count}"
-            yield McptestItem.of(self, visible(name), one)
+        names = node_names(one.name for one in self.tests)
+        for name, one in zip(names, self.tests, strict=True):
+            yield McptestItem.of(self, name, one)
 
 
 class McptestItem(pytest.Item):
@@ -202,6 +205,10 @@ class McptestItem(pytest.Item):
 
         one = self.collected
         assert one.spoken is not None, "what cannot be run is skipped"
+        if one.unset:
+            from mcptest._collect import told_mistakes  # noqa: PLC0415  # as above
+
+            raise BrokenError(told_mistakes(one.unset, one.suite.file))
         following = self._following()
         try:
             result = _drivers(self.config).perform(one.suite, one.spec, one.spoken, following)
@@ -226,6 +233,8 @@ class McptestItem(pytest.Item):
         """The case that comes next, if it can be sent while this one is told."""
         after = self.following
         if not isinstance(after, McptestItem) or not after.collected.spoken:
+            return None
+        if after.collected.unset:
             return None
         if after.collected.suite is not self.collected.suite or not _is_alone(self.config):
             return None
@@ -274,6 +283,17 @@ class McptestItem(pytest.Item):
 
     def teardown(self) -> None:
         _drivers(self.config).finish_case(self.collected.suite, self.collected.spec)
+
+
+def _named(config: pytest.Config, file: str) -> tuple[bool, bool]:
+    """Whether a file is an argument itself, and whether all of its tests are taken."""
+    # As pytest cuts them: a path, and names within the file.
+    cut = [arg.partition("[")[0].partition("::") for arg in config.args]
+    places = [(config.invocation_params.dir / path, bool(names)) for path, _, names in cut]
+    parts = {is_part for place, is_part in places if os.path.abspath(place) == file}
+    above = {os.path.abspath(place) for place, is_part in places if not is_part}
+    is_below = any(os.path.commonpath([file, place]) == place for place in above)
+    return bool(parts), is_below or parts != {True}
 
 
 def _columns(config: pytest.Config) -> int:

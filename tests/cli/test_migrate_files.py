@@ -134,6 +134,15 @@ def test_any_other_file_is_replaced_by_force(tmp_path: Path) -> None:
     assert (tmp_path / "c_test.yaml").read_text(encoding="utf-8").startswith("_server:")
 
 
+def test_a_file_that_is_imported_by_two_names_is_migrated_once(tmp_path: Path) -> None:
+    write(tmp_path, "mcptest.yaml", f"imports: [b_test.yaml, c_test.yaml]\n{ONE}")
+    write(tmp_path, "b_test.yaml", "tools: [{name: imported, tool: t}]\n")
+    (tmp_path / "c_test.yaml").symlink_to("b_test.yaml")
+    ended = mcptest(tmp_path, "migrate", "mcptest.yaml", *CASES, "x.cases.yaml")
+    assert ended.code == 0
+    assert (tmp_path / "x.cases.yaml").read_text(encoding="utf-8").count("imported") == 1
+
+
 # All or nothing
 
 

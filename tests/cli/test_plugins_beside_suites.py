@@ -107,6 +107,31 @@ def test_the_secrets_of_a_suite_are_blanked_in_what_a_plugin_says(tmp_path: Path
     assert secret in mcptest(tmp_path, *words).out
 
 
+SOURCES = [
+    {"env": {"TOKEN": {"secret_env": "SHOP_IT"}}},
+    {"env": {"KEY": {"from_env": "SHOP_API_KEY"}}},
+    {"url": "http://127.0.0.1:1/", "headers": {"X-Key": {"secret_env": "SHOP_IT"}}},
+    {"url": "http://127.0.0.1:1/", "auth": {"bearer_token_env": "SHOP_IT"}},
+]
+
+
+@pytest.mark.parametrize("keys", SOURCES, ids=["secret", "named so", "header", "bearer"])
+def test_so_are_those_that_only_its_servers_know(keys: dict[str, Any], tmp_path: Path) -> None:
+    own = keys if "url" in keys else {**suite_server(), **keys}
+    write(tmp_path, suite(servers={"a": own}))
+    secret = "correct-horse-battery"
+    words = ("plugin", "call", "geo", "echo", json.dumps(secret))
+    ended = mcptest(tmp_path, *words, SHOP_IT=secret, SHOP_API_KEY=secret)
+    assert (ended.code, secret in ended.out) == (0, False)
+
+
+def test_a_value_of_a_server_that_is_no_secret_is_not_blanked(tmp_path: Path) -> None:
+    own = suite_server(env={"REGION": {"from_env": "SHOP_REGION"}})
+    write(tmp_path, suite(servers={"a": own}))
+    ended = mcptest(tmp_path, "plugin", "call", "geo", "echo", '"oslo"', SHOP_REGION="oslo")
+    assert "oslo" in ended.out
+
+
 def test_the_only_server_of_a_suite_is_the_one_that_is_listed(tmp_path: Path) -> None:
     write(tmp_path, suite())
     ended = mcptest(tmp_path, "list", "tools")
@@ -129,6 +154,14 @@ def test_a_server_that_misses_a_variable_is_not_started(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "list")
     assert (ended.code, ended.out) == (2, "")
     assert "NOT_SET_ANYWHERE" in ended.err
+
+
+def test_a_variable_that_only_a_test_misses_is_not_missed(tmp_path: Path) -> None:
+    variables = {"token": {"secret_env": "NOT_SET_ANYWHERE"}}
+    write(tmp_path, suite(variables=variables, tools=[call("signs", args={"text": "${token}"})]))
+    ended = mcptest(tmp_path, "list", "tools")
+    assert (ended.code, ended.err) == (0, "")
+    assert mcptest(tmp_path, "run").code == 2
 
 
 # Whom a plugin leaves behind

@@ -22,7 +22,7 @@ needs_npm = pytest.mark.skipif(
 
 @needs_npm
 def test_every_scenario_of_the_official_suite_passes() -> None:
-    words = ["-m", "mcptest", "mock", str(HERE / "conformance.cases.yaml"), "--http", "0"]
+    words = ["-m", "mcptest", "mock", str(HERE / "conformance_fixtures.yaml"), "--http", "0"]
     mock = subprocess.Popen(
         [sys.executable, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, bufsize=0
     )

@@ -97,11 +97,13 @@ def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
-def missed_gates(measured: Sequence[MeasuredGates]) -> Iterator[str]:
-    """A sentence for each gate that was not reached."""
+def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -> Iterator[str]:
+    """A sentence for each gate that was not reached.
+
+    Which suite is meant is said where there are several, here or elsewhere (`is_named`).
+    """
     for each in measured:
-        # Which suite is meant is said where there are several.
-        owner = f"{_named(each.home)}: " if len(measured) > 1 else ""
+        owner = f"{_named(each.home)}: " if is_named or len(measured) > 1 else ""
         for key, wanted in each.coverage.items():
             for sentence in _missed_coverage(key, wanted, each):
                 yield owner + sentence

@@ -45,6 +45,11 @@ _SCHEMA = (
     "in a schema, a captured value can only stand under const or enum",
     "write the schema in full, or compare with the value: {exact: …}",
 )
+_REFERRED = (
+    "a schema with a captured value in it cannot refer to what stands under const or enum: its "
+    "server would write that schema",
+    "put the schema that is meant under $defs",
+)
 _BAR = (
     "a captured value cannot say how much is enough: its server would set its own bar",
     "write the number",
@@ -70,7 +75,11 @@ _EXPRESSION_NAME = "regex"
 
 # Keys of a schema that hold values, and those that hold schemas by names of the author's.
 _VALUES = ("const", "enum")
-_NAMED_SCHEMAS = ("properties", "patternProperties", "$defs", "definitions", "dependentSchemas")
+_NAMED_SCHEMAS = (
+    *("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"),
+    *("dependencies", "dependentRequired"),
+)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
@@ -143,6 +152,8 @@ def _in_word(written: Word, names: Names) -> Iterator[Choice]:
         yield from _anywhere(value, names, steps, _EXPRESSION)
     elif word == "schema":
         yield from _in_schema(value, names, steps)
+        if any(name in names for name, _ in references(value)):
+            yield from _referring(value, steps)
     elif word == "pattern" and isinstance(value, str):
         yield from _in_pattern(value, names, steps)
     elif word == "plugin" and isinstance(value, dict):
@@ -185,6 +196,21 @@ def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
                 yield from _in_schema(each, names, (*here, name))
         elif key not in _VALUES:
             yield from _in_schema(inner, names, here)
+
+
+def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
+    """The references that lead to a value, as far as they can be followed without knowing it."""
+    if not isinstance(schema, (dict, list)):
+        return
+    for key, inner in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        here = (*steps, key)
+        if key in _REFERENCES and isinstance(inner, str):
+            # What is written in another way than as it is may be one of them, too.
+            if "%" in inner or any(step in _VALUES for step in inner.split("/")):
+                message, help = _REFERRED
+                yield Choice(steps=here, message=message, help=help)
+        else:
+            yield from _referring(inner, here)
 
 
 def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:

@@ -239,6 +239,23 @@ def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
     for name in names:
         if values[name] in ({}, []):
             raise ValueError(f'{name!r} is empty, and under "partial" every value would meet it')
+        if _has_empty(values[name]):
+            raise ValueError(
+                f'{name!r} has something empty in it, and under "partial" every value would meet '
+                "that; compare with exact"
+            )
+
+
+def _has_empty(value: object) -> bool:
+    level = [value]
+    while level:
+        inner = [each for each in level if isinstance(each, (dict, list))]
+        if not all(inner):
+            return True
+        level = [
+            below for each in inner for below in (each.values() if isinstance(each, dict) else each)
+        ]
+    return False
 
 
 def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:

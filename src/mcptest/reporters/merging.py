@@ -68,7 +68,7 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
         may_leave_out=all(end.may_leave_out for end in ends if end.not_run),
         snapshots=merge_snapshots(end.snapshots for end in ends),
     )
-    merged.last = _asked(merged.last, ends)
+    merged.last = _asked(merged.last, ends, {suite.file for suite, _ in suites})
     return merged
 
 
@@ -79,15 +79,18 @@ def _lasting(end: RunFinished) -> Sequence[Finding]:
     return [finding for finding in end.findings if finding.kind != GATES_NOT_ASKED]
 
 
-def _asked(merged: RunFinished, ends: Sequence[RunFinished]) -> RunFinished:
+def _asked(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
     """The merged run with the gates of suites that were spread over several runs.
 
     What cannot be measured is missed. It goes along, for a merge with the rest of the shards.
+    With tests in files of others, it is said which suite is meant.
     """
     known = [gate for end in ends for gate in end.missed_gates if gate != _lacking(end)]
     measured = merge_measured(gates for end in ends for gates in end.unasked_gates)
     merged = merged.but(unasked_gates=tuple(gates for gates in measured if gates.missing))
-    known += missed_gates([gates for gates in measured if not gates.missing])
+    is_named = any(files.difference(gates.files) for gates in measured)
+    whole = [gates for gates in measured if not gates.missing]
+    known += missed_gates(whole, is_named=is_named)
     known += [_lacking(merged)] if merged.unasked_gates else []
     return merged.but(missed_gates=tuple(dict.fromkeys(known)))
 

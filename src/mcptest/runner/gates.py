@@ -96,9 +96,11 @@ class GateWatch:
         measured = [self._measured(gated, known) for gated in self._by_home.values()]
         whole = [each for each in measured if not each.missing]
         parts = tuple(each for each in measured if each.missing)
+        # Those of other shards count as well: all will stand side by side.
+        is_named = len({*self._by_home, *self._files}) > 1
         findings = (not_asked([each.home for each in parts], _SHARD),) if parts else ()
         return finished.but(
-            missed_gates=(*finished.missed_gates, *missed_gates(whole)),
+            missed_gates=(*finished.missed_gates, *missed_gates(whole, is_named=is_named)),
             findings=(*finished.findings, *findings),
             unasked_gates=parts,
         )

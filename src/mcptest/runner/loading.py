@@ -53,6 +53,8 @@ class Wanted(Record):
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
+    # Whether whoever runs a case looks after what the environment has not for it.
+    is_chosen_later: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -104,7 +106,8 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     if mistakes:
         raise FormatError(mistakes)
     selected = select(suites, wanted.selection)
-    _refuse_unset(selected)
+    if not wanted.is_chosen_later:
+        _refuse_unset(selected)
     paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
     plan = Plan(
         suites=tuple(paired),

@@ -16,6 +16,10 @@ EXPRESSION = (
 )
 SCHEMA = "in a schema, a captured value can only stand under const or enum"
 BAR = "a captured value cannot say how much is enough: its server would set its own bar"
+REFERRED = (
+    "a schema with a captured value in it cannot refer to what stands under const or enum: its "
+    "server would write that schema"
+)
 PATTERN = "in this pattern, a captured value would be more than what is compared with"
 
 
@@ -69,6 +73,20 @@ def place_in(keys: str) -> tuple[int, int]:
         (assertion("{schema: {properties: §{'${x}': {const: 1}}}}"), SCHEMA),
         (assertion("{schema: {properties: {const: {pattern: §'${x}'}}}}"), SCHEMA),
         (assertion("{schema: {$defs: {enum: §'${x}'}}}"), SCHEMA),
+        (assertion("{schema: {dependencies: {const: §'${x}'}}}"), SCHEMA),
+        (assertion("{schema: {dependentRequired: {const: [§'${x}']}}}"), SCHEMA),
+        (
+            assertion("{schema: {$ref: §'#/$defs/q/const', $defs: {q: {const: '${x}'}}}}"),
+            REFERRED,
+        ),
+        (
+            assertion("{schema: {items: [{$dynamicRef: §'#/a/enum/0'}], a: {enum: ['${x}']}}}"),
+            REFERRED,
+        ),
+        (
+            assertion("{schema: {$ref: §'#/$defs/q/%63onst', $defs: {q: {const: '${x}'}}}}"),
+            REFERRED,
+        ),
     ],
 )
 def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, message: str) -> None:
@@ -90,6 +108,9 @@ def test_where_it_would_decide_it_is_refused_when_the_file_is_read(keys: str, me
         assertion("{contains-any: ['${x}', a]}"),
         assertion("{partial: {a: '${x}'}}"),
         assertion("{schema: {properties: {id: {const: '${x}'}, b: {enum: ['${x}', 1]}}}}"),
+        assertion("{schema: {$ref: '#/$defs/q', $defs: {q: {const: '${x}'}}}}"),
+        assertion("{schema: {$ref: '#/$defs/q/const', $defs: {q: {const: {}}}}, exact: '${x}'}"),
+        assertion("{schema: {dependencies: {a: {const: '${x}'}}}}"),
         assertion("{pattern: 'not:contains:${x}'}"),
         assertion("{pattern: 'dateAfter:${x}'}"),
         assertion("{regex: '$${x}'}"),
@@ -144,6 +165,14 @@ def test_an_empty_value_under_partial_asks_nothing_and_is_refused(
     message = "^'x' is empty, and under \"partial\" every value would meet it$"
     with pytest.raises(ValueError, match=message):
         fill_partial(matcher, empty)
+
+
+@pytest.mark.parametrize("value", [{"a": {}}, [1, [[]]], {"a": [{"b": 1}, {"c": []}]}])
+def test_a_value_with_something_empty_in_it_asks_too_little_under_partial(value: object) -> None:
+    message = "^'x' has something empty in it, and under \"partial\" every value would meet that"
+    with pytest.raises(ValueError, match=message):
+        fill_partial({"partial": "${x}"}, value)
+    fill_partial({"exact": "${x}"}, value)
 
 
 def test_an_empty_value_elsewhere_and_a_full_one_under_partial_are_compared_with() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
@@ -12,6 +13,10 @@ from mcptest.core.outcome import Mismatch
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import BadSchemaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REGISTRY = builtin_registry()
 SOURCE = "match:jsonSchema:schemas/s.json"
@@ -171,3 +176,43 @@ def test_a_file_that_cannot_be_read_says_why(error: Exception, why: str) -> None
         ("result",),
         f'the matcher "jsonSchema" cannot read schemas/s.json: {why}',
     )
+
+
+# Schemas that are tried first
+
+REFERRING = {"$ref": "#/$defs/a", "$defs": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "count"),
+    [
+        (REFERRING, 1),
+        ({"items": {"$dynamicRef": "#a"}, "$defs": {"a": {"$dynamicAnchor": "a"}}}, 1),
+        ({"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "string"}, 0),
+        ({"pattern": "a$"}, 0),
+    ],
+)
+def test_only_what_refers_to_something_is_tried(schema: object, count: int) -> None:
+    tried: list[str] = []
+
+    def trial(read: Callable[[], object], text: str) -> str:
+        read()
+        tried.append(text)
+        return ""
+
+    matcher = builtin_registry(trial=trial).get("jsonSchema")
+    assert matcher is not None
+    matcher.parse("s.json", lambda _: json.dumps(schema))
+    matcher.parse(schema, None)
+    assert [json.loads(text) for text in tried] == [schema] * 2 * count
+
+
+@pytest.mark.parametrize(
+    ("given", "lead"), [("s.json", "reads s.json, "), (REFERRING, "holds a schema ")]
+)
+def test_what_cannot_be_tried_is_not_read_here(given: object, lead: str) -> None:
+    matcher = builtin_registry(trial=lambda *_: "takes for ever").get("jsonSchema")
+    assert matcher is not None
+    with pytest.raises(BadSchemaError) as caught:
+        matcher.parse(given, lambda _: json.dumps(REFERRING))
+    assert str(caught.value) == f"{lead}which takes for ever"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
+from sample_run import FINDING, PASSED, bad_file_run, full_run, rendered, run_of
 
 from mcptest.core.outcome import Fault, Summary
 from mcptest.reporters.github import GithubReporter
@@ -75,3 +75,12 @@ def test_what_would_end_a_property_is_escaped() -> None:
     assert annotation == (
         "::error file=a%2Cb%3Ac.yml,line=4,title=50%25%2C a%3Ab failed::100%25\\n::x"
     )
+
+
+def test_a_finding_that_fails_the_run_is_an_error_and_any_other_a_notice() -> None:
+    for rules, level in (((), "notice"), (("crlf",), "error")):
+        run = run_of(PASSED, findings=(FINDING,), broken_rules=rules)
+        text = rendered(GithubReporter(), run.replay())
+        assert commands(text)[2:] == [
+            f"::{level} title=mcptest%3A crlf::ends lines with CRLF (2 times)%0Ax"
+        ]

@@ -71,6 +71,14 @@ def test_gates_that_all_shards_together_miss_are_missed() -> None:
     assert exit_code_of(end) == ExitCode.GATE_MISSED
 
 
+def test_gates_of_a_suite_beside_others_keep_its_name() -> None:
+    slow = SECOND.but(took_ms=(7.0,))
+    end = merged(shard(FIRST, HOME), shard(slow, PART), run_of(PASSED, file="other.yaml")).finished
+    assert end.missed_gates == (
+        "mcptest.yaml: max_ms is 7.000 ms over 3 calls, and the suite asks for 5 ms",
+    )
+
+
 def test_without_a_shard_they_are_missed_and_can_be_asked_once_it_is_there() -> None:
     half = merged(shard(FIRST, HOME))
     assert half.finished.missed_gates == (

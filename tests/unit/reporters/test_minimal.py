@@ -5,6 +5,7 @@ from __future__ import annotations
 from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
 
 from mcptest.core.outcome import Fault, Summary
+from mcptest.core.snapshots import SnapshotReport
 from mcptest.reporters.minimal import MinimalReporter
 
 
@@ -42,3 +43,14 @@ def test_a_server_that_never_started_is_told() -> None:
 def test_an_interrupted_run_says_so_in_the_last_line() -> None:
     text = rendered(MinimalReporter(), run_of(PASSED, interrupted=True).replay())
     assert text == "1 test: 1 passed, in 510 ms; interrupted: 1 of 1 test ran\n"
+
+
+def test_what_became_of_snapshots_is_in_the_last_line() -> None:
+    report = SnapshotReport(updated={"a": ("x", "y")}, removed={"a": ("z",)})
+    text = rendered(MinimalReporter(), run_of(PASSED, snapshots=report).replay())
+    assert text == "1 test: 1 passed, in 510 ms; 2 snapshots updated; 1 snapshot removed\n"
+
+
+def test_snapshots_that_are_what_they_were_are_not_spoken_of() -> None:
+    text = rendered(MinimalReporter(), run_of(PASSED, snapshots=SnapshotReport()).replay())
+    assert text == "1 test: 1 passed, in 510 ms\n"

@@ -3,8 +3,19 @@
 from __future__ import annotations
 
 import pytest
-from sample_run import FAILED, FLAKY, PASSED, SKIPPED, bad_file_run, full_run, rendered, run_of
+from sample_run import (
+    FAILED,
+    FINDING,
+    FLAKY,
+    PASSED,
+    SKIPPED,
+    bad_file_run,
+    full_run,
+    rendered,
+    run_of,
+)
 
+from mcptest.core.outcome import Finding
 from mcptest.reporters.tap import TapReporter
 
 
@@ -94,3 +105,27 @@ def test_only_an_interrupted_run_bails_out(is_interrupted: bool) -> None:
 def test_a_name_cannot_become_a_directive(name: str, written: str) -> None:
     text = rendered(TapReporter(), run_of(PASSED.but(name=name)).replay())
     assert text.splitlines()[2] == f"ok 1 - {written}"
+
+
+def test_a_run_that_fails_for_a_finding_has_a_point_that_fails() -> None:
+    shared = Finding(kind="snapshot_shared", server="", message="two values for one snapshot")
+    run = run_of(PASSED, findings=(FINDING, shared), broken_rules=("snapshot_shared", "BASE-02"))
+    assert rendered(TapReporter(), run.replay()) == (
+        "TAP version 14\n"
+        "1..2\n"
+        "ok 1 - lists the tools\n"
+        "not ok 2 - no rule is broken\n"
+        "  ---\n"
+        '  message: "rules broken: snapshot_shared, BASE-02"\n'
+        '  severity: "fail"\n'
+        "  findings:\n"
+        '    - "two values for one snapshot"\n'
+        "  ...\n"
+        "# note: ends lines with CRLF (2 times)\n"
+        "# note: two values for one snapshot\n"
+    )
+
+
+def test_a_finding_that_fails_nothing_is_a_comment_alone() -> None:
+    text = rendered(TapReporter(), run_of(PASSED, findings=(FINDING,)).replay())
+    assert "not ok" not in text

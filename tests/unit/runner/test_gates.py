@@ -259,6 +259,13 @@ def test_a_shard_asks_the_gates_of_suites_that_it_has_the_whole_of() -> None:
     assert (len(ended.missed_gates), ended.findings, ended.unasked_gates) == (1, (), ())
 
 
+def test_a_shard_says_which_suite_is_meant_when_other_shards_have_others() -> None:
+    wanted = "coverage of tools is 50.0 %, and the suite asks for 100 %; unused: tool1"
+    for files, owner in (({}, ""), ({"other.yaml": ("other.yaml",)}, f"{HOME}: ")):
+        watch = GateWatch([suite(STRICT)], {HOME: (HOME,), **files})
+        assert watch.asked(DONE, [coverage("a", 1, 1)]).missed_gates == (owner + wanted,)
+
+
 def test_a_shard_with_a_part_of_a_suite_says_so_and_keeps_what_it_measured() -> None:
     watch = GateWatch([suite(STRICT)], {HOME: (HOME, "part.yaml")})
     hear(watch, HOME, 2.0)

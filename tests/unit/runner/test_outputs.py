@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -10,7 +12,7 @@ import pytest
 
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import ABSENT, Fault, Mismatch
-from mcptest.core.plan import ServerSpec, Step
+from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec, Step
 from mcptest.runner.findings import Findings
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.outputs import Outputs
@@ -231,6 +233,13 @@ def test_a_server_that_does_not_say_that_it_has_tools_is_not_asked(capabilities:
     server = FakeServer(page(tool(outputSchema=SUM)))
     server.capabilities = capabilities
     assert (judged(server, came()), server.asked) == ((), [])
+    assert told(server) == [("unchecked_output", f"{UNCHECKED} the server does not declare tools")]
+
+
+def test_without_an_answer_to_check_it_need_not_say_that_it_has_tools() -> None:
+    server = FakeServer(page())
+    server.capabilities = {}
+    assert (judged(server, came(isError=True)), told(server)) == ((), [])
 
 
 @pytest.mark.parametrize(
@@ -340,3 +349,120 @@ def test_no_two_requests_for_a_list_have_the_same_id() -> None:
         server.connection.inbox.tool_changes = changes
         judged(server, came(), "add", outputs)
     assert len(server.ids) == 3
+
+
+# Lists that change with the answer
+
+
+def test_a_list_that_changes_with_the_answer_excuses_nothing() -> None:
+    server, outputs = FakeServer(page(tool(outputSchema=SUM)), page(tool())), Outputs()
+    outputs.learn(cast(Server, server))
+    server.connection.inbox.tool_changes = 1
+    [found] = judged(server, came(structuredContent={"sum": "five"}), "add", outputs)
+    assert found.message.startswith(
+        "does not meet the tool's own outputSchema, as it was listed when the call was sent: "
+    )
+    # By now the list was there before the call.
+    assert judged(server, came(structuredContent={"sum": "five"}), "add", outputs) == ()
+
+
+def test_another_process_is_held_against_the_list_that_all_begin_with() -> None:
+    outputs = Outputs()
+    judged(FakeServer(page(tool(outputSchema=SUM))), came(), "add", outputs)
+    server = FakeServer(page(tool()))
+    server.connection.inbox.tool_changes = 1
+    assert len(judged(server, came(), "add", outputs)) == 1
+
+
+def test_a_list_that_becomes_the_same_again_is_told_once() -> None:
+    server, outputs = FakeServer(page(tool(outputSchema=SUM))), Outputs()
+    outputs.learn(cast(Server, server))
+    server.connection.inbox.tool_changes = 1
+    assert len(judged(server, came(), "add", outputs)) == 1
+
+
+def test_who_announces_other_tools_and_never_lists_them_is_asked_once() -> None:
+    gone = Fault(kind="timeout", message="no answer")
+    server, outputs = FakeServer(page(tool(outputSchema=SUM)), gone), Outputs()
+    for changes in range(4):
+        server.connection.inbox.tool_changes = changes
+        assert len(judged(server, came(), "add", outputs)) == 1
+    assert len(server.asked) == 2
+    why = "the server said that its tools are others, and it is not known which: no answer"
+    assert told(server) == [("unchecked_output", f"{why}; what it listed before is what counts")]
+    # Nor is another process of the same server.
+    other = FakeServer(page(tool()))
+    assert (len(judged(other, came(), "add", outputs)), other.asked) == (1, [])
+
+
+def test_a_server_that_could_not_list_its_tools_at_first_is_asked_when_it_announces_them() -> None:
+    refused = {"error": {"code": -32603, "message": "not yet"}}
+    server, outputs = FakeServer(refused, page(tool(outputSchema=SUM))), Outputs()
+    assert judged(server, came(), "add", outputs) == ()
+    server.connection.inbox.tool_changes = 1
+    assert len(judged(server, came(), "add", outputs)) == 1
+
+
+# Servers that are not one and the same
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"protocol_version": "2025-06-18"},
+        {"spec_version": "2025-06-18"},
+        {"inherit_env": False},
+        {"http": HttpSpec(url="http://127.0.0.1:1/")},
+        {"client": ClientSpec(capabilities={"roots": {}})},
+        {"env": {"A": "1"}},
+    ],
+)
+def test_the_schemas_of_one_server_are_not_those_of_another(other: dict[str, Any]) -> None:
+    outputs = Outputs()
+    assert judged(FakeServer(page(tool())), came(), "add", outputs) == ()
+    server = FakeServer(page(tool(outputSchema=SUM)), **other)
+    assert len(judged(server, came(), "add", outputs)) == 1
+
+
+def test_two_processes_of_one_server_are_asked_once() -> None:
+    outputs = Outputs()
+    for count in (1, 0):
+        server = FakeServer(page(tool(outputSchema=SUM)), env={"A": "1"})
+        assert len(judged(server, came(), "add", outputs)) == 1
+        assert len(server.asked) == count
+
+
+# Schemas that break what reads them
+
+
+def deep_schema(levels: int = 1000) -> dict[str, object]:
+    """Each level must know what the next one has looked at: more than there is room for."""
+    defs: dict[str, object] = {
+        f"d{n}": {"allOf": [{"$ref": f"#/$defs/d{n + 1}"}], "unevaluatedProperties": {}}
+        for n in range(levels)
+    }
+    return {"$ref": "#/$defs/d0", "$defs": defs | {f"d{levels}": {"type": "object"}}}
+
+
+def test_a_schema_that_breaks_what_reads_it_is_a_bad_one_and_harms_no_other_tool() -> None:
+    tools = page(tool("deep", outputSchema=deep_schema()), tool(outputSchema=SUM))
+    server, outputs = FakeServer(tools), Outputs()
+    for _ in range(2):
+        assert judged(server, came(structuredContent={"sum": 5}), "add", outputs) == ()
+        [found] = judged(server, came(structuredContent={}), "deep", outputs)
+        assert (found.path, len(server.asked)) == ("tools/list deep.outputSchema", 1)
+    [(kind, message)] = told(server)
+    assert kind == "bad_schema"
+    assert re.search(r"it (ends the program that reads it: |takes over 1 s to read$)", message)
+
+
+def test_a_value_that_breaks_what_judges_it_is_not_taken_for_right(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("mcptest.runner.outputs._CHECK", lambda *_: os._exit(7))
+    schema = {"$ref": "#/$defs/a", "$defs": {"a": {"$ref": "#/$defs/a"}}}
+    [found] = judged(FakeServer(page(tool(outputSchema=schema))), came(structuredContent={}))
+    assert found.message == (
+        "cannot be held against the tool's outputSchema: that ends the program that does it: "
+        "exit status 7"
+    )

@@ -146,6 +146,60 @@ def test_one_test_that_varies_from_try_to_try_is_no_mistake(suite: str) -> None:
     assert (problems, kept(suite)) == ((), {"a": 2})
 
 
+@pytest.mark.parametrize("mode", ["write_new", "update"])
+def test_one_test_with_two_values_for_one_name_is_the_same_mistake(
+    suite: str, mode: SnapshotMode
+) -> None:
+    scene = Scene(mode, suite)
+    book = scene.snapshots.book(suite)
+    for place, value in ((PLACE, 1), (ELSEWHERE, 2)):
+        snapshot_pattern(book, "", "twice", place).is_met(value)
+    scene.run("greets")
+    report, [problem] = scene.end()
+    assert report == SnapshotReport(clashing={suite: ("twice",)})
+    told = 'the test "greets" brings different values for one snapshot, "twice" of '
+    assert (problem.kind, problem.message.startswith(told)) == ("snapshot_shared", True)
+    assert kept(suite) == {}
+
+
+def test_one_value_at_two_places_of_a_test_is_no_mistake(suite: str) -> None:
+    scene = Scene("update", suite)
+    book = scene.snapshots.book(suite)
+    for place in (PLACE, ELSEWHERE):
+        snapshot_pattern(book, "", "twice", place).is_met(1)
+    scene.run("greets")
+    assert scene.end() == (SnapshotReport(written={suite: ("twice",)}), ())
+
+
+# Tests that are tried again
+
+
+def test_what_a_try_saw_that_did_not_pass_is_not_kept(suite: str) -> None:
+    put(suite, old=1)
+    scene = Scene("update", suite)
+    book = scene.snapshots.book(suite)
+    for key in ("a", "old", "varies"):
+        snapshot_pattern(book, "", key).is_met(2)
+    scene.snapshots.try_again()
+    scene.run("flaky", varies=3)
+    report, problems = scene.end()
+    assert report == SnapshotReport(written={suite: ("varies",)}, unstable={suite: ("varies",)})
+    assert (problems, kept(suite)) == ((), {"old": 1, "varies": 3})
+
+
+def test_two_places_that_disagree_in_a_try_that_did_not_pass_are_no_mistake(suite: str) -> None:
+    scene = Scene("write_new", suite)
+    book = scene.snapshots.book(suite)
+    for place, value in ((PLACE, 1), (ELSEWHERE, 2)):
+        snapshot_pattern(book, "", "twice", place).is_met(value)
+    scene.snapshots.try_again()
+    for place in (PLACE, ELSEWHERE):
+        snapshot_pattern(book, "", "twice", place).is_met(2)
+    scene.run("flaky")
+    report, problems = scene.end()
+    assert (report.written, problems) == ({suite: ("twice",)}, ())
+
+
 def test_a_name_that_was_made_for_two_places_is_refused(suite: str) -> None:
     book = Snapshots("check").book(suite)
     snapshot_pattern(book, "t > result", True, PLACE)
