@@ -20,7 +20,7 @@ from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
 from mcptest.sdk.arguments import mapping_of, path_of, seconds_of, words_of
-from mcptest.sdk.binary import binary_command, write_privately
+from mcptest.sdk.binary import binary_command, handed_over
 from mcptest.sdk.errors import (
     MAYBE_DONE,
     BinaryError,
@@ -208,10 +208,12 @@ class Coprocess:
             self._start()
 
     def _start(self) -> None:
-        path = write_privately(dump_json(self._config)) if self._config else ""
-        way: tuple[str, ...] = ("--config", path)
-        if not path:
-            way = ("--server-command", shlex.join(self._words))
+        if not self._config:
+            return self._start_with("--server-command", shlex.join(self._words))
+        with handed_over(dump_json(self._config)) as path:
+            return self._start_with("--config", path)
+
+    def _start_with(self, *way: str) -> None:
         limit_s, pinned = self._call_timeout, self._spec_version
         way += ("--timeout", f"{limit_s * 1000:.0f}ms") if limit_s else ()
         way += ("--spec-version", pinned) if pinned else ()
@@ -226,10 +228,6 @@ class Coprocess:
         except ServerError as error:
             message = f"the mcptest binary cannot be started: {error.fault.message}"
             self._fail(BinaryError(f"{message}. Install mcptest, or set MCPTEST_BIN to it."))
-        finally:
-            if path:
-                with contextlib.suppress(OSError):
-                    os.unlink(path)
 
     def _handshake(self) -> None:
         ours = COPROCESS_PROTOCOL_VERSION
@@ -273,6 +271,12 @@ class Coprocess:
 
     def _send(self, method: str, params: Params, id: Id) -> int | str:
         assert self._peer is not None, "it was started"
+        # What is here by now could be taken for the answer to what nobody has asked yet. Before
+        # the first request it is the greeting of another program, and told as that.
+        early = self._peer.waiting_items() if self._last_id else []
+        if early:
+            line = early[0].raw.decode("utf-8", "backslashreplace")
+            self._drift(f"before {method} was asked, there came {visible(line[:_MAX_QUOTED])}")
         self._last_id += 1
         sent_id = self._last_id if id is None else id
         request = {"jsonrpc": "2.0", "id": sent_id, "method": method}

@@ -275,7 +275,8 @@ class McptestItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         if isinstance(excinfo.value, (MismatchError, BrokenError)):
-            return super().repr_failure(excinfo, style="value")
+            # Whatever is asked for: values of variables here may hold secrets of a config.
+            return excinfo.getrepr(style="value")
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:

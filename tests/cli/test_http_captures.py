@@ -145,3 +145,17 @@ def test_and_while_the_session_runs(tmp_path: Path) -> None:
     assert captured(tmp_path, streaming("e1", "e2"), "--strict-invariants")[0] == 0
     assert captured(tmp_path, streaming("same", "same"), "--strict-invariants")[0] == 1
     assert captured(tmp_path, streaming("same", "same"))[0] == 0
+
+
+def test_sessions_over_http_never_share_a_transport(tmp_path: Path) -> None:
+    """They go to one URL and begin in the same second; each is a session of its own."""
+    server = {"name": "shop", "isolation": "test"}
+    tests = [SUITE["tests"][0], {**SUITE["tests"][0], "it": "again"}]  # type: ignore[dict-item]
+    with RawHttp(good) as there:
+        suite = {**SUITE, "tests": tests, "server": server | {"url": there.url}}
+        (tmp_path / "a.test.mcp.yml").write_text(json.dumps(suite), encoding="utf-8")
+        ended = mcptest(tmp_path, "run", "--strict-invariants", "--capture", "c.json")
+    assert ended.code == 0, ended.out
+    sessions = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))
+    assert len({session["transport"] for session in sessions}) == 2
+    assert "id_collision" not in mcptest(tmp_path, "compliance", "score", "c.json").out

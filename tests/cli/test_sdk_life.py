@@ -112,9 +112,12 @@ def test_what_the_server_is_given_is_nothing_to_the_binary(monkeypatch: pytest.M
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
 
+@pytest.mark.parametrize("has_memory", [True, False])
 def test_no_file_is_left_where_a_config_was_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, has_memory: bool
 ) -> None:
+    if not has_memory:
+        monkeypatch.delattr("os.memfd_create", raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     with Coprocess(SERVER, env={"A": "b"}) as coprocess:
         coprocess.start()
@@ -126,6 +129,8 @@ def test_no_file_is_left_where_a_config_was_written(
 
 
 def test_a_folder_that_takes_no_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Where memory has no path.
+    monkeypatch.delattr("os.memfd_create", raising=False)
     monkeypatch.setenv("TMPDIR", "/nowhere")
     words = "cannot be written to /nowhere: No such file or directory; set TMPDIR"
     with Coprocess(SERVER, env={"A": "b"}) as coprocess, pytest.raises(BinaryError, match=words):

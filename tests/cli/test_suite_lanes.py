@@ -250,13 +250,11 @@ def test_a_revision_that_the_session_does_not_have_fails_every_check(tmp_path: P
     assert ran(tmp_path)[1].code == 0
 
 
-def test_a_revision_that_cannot_be_driven_is_not_run(tmp_path: Path) -> None:
+def test_the_stateless_era_is_asked_for_like_any_revision(tmp_path: Path) -> None:
     write(tmp_path, tools=CALLS, compliance={"spec_version": "2026-07-28", "tests": ["ping"]})
     tests, ended = ran(tmp_path)
-    assert tests["compliance: ping"]["not_run"] is True
-    reason = tests["compliance: ping"]["reason"]
-    assert "under revision 2026-07-28" in reason
-    assert "run: mcptest compliance run --from-suite" in reason
+    (mismatch,) = tests["compliance: ping"]["mismatches"]
+    assert (mismatch["expected"], mismatch["actual"]) == ("2026-07-28", "2025-11-25")
     assert ended.code == 1
 
 

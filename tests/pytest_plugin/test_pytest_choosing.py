@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
-from sessions import SERVER, call, pytest_in, statuses, write_conductor, write_suite
+from sessions import SERVER, call, pytest_in, statuses, text, write_conductor, write_suite
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -109,8 +109,8 @@ def test_a_server_can_be_selected_whatever_its_name(tmp_path: Path, name: str, s
 def write_needy(folder: Path) -> None:
     needy = {"name": "needy", "tool": "echo", "args": {"text": "${wanted}"}}
     plain = {"name": "plain", "tool": "echo", "args": {"text": "hi"}}
-    secrets = {"wanted": {"env": "WANTED"}}
-    write_suite(folder / "mcptest.yaml", secrets=secrets, tools=[plain, needy])
+    variables = {"wanted": {"secret_env": "WANTED"}}
+    write_suite(folder / "mcptest.yaml", variables=variables, tools=[plain, needy])
 
 
 def test_what_is_not_selected_needs_no_variable(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_variable_is_missed_by_the_test_that_uses_it(tmp_path: Path) -> None:
     assert (ended.code, statuses(ended)) == (1, {"plain": "passed", "needy": "failed"})
     assert "WANTED" in ended.out
     assert "--> mcptest.yaml:" in ended.out
-    assert pytest_in(tmp_path, env={"WANTED": "hi"}).summary == "2 passed"
+    assert pytest_in(tmp_path, env={"WANTED": "long-enough-to-be-blanked"}).summary == "2 passed"
 
 
 # Very many mistakes
@@ -148,3 +148,21 @@ def test_a_few_mistakes_are_all_told(tmp_path: Path) -> None:
     ended = pytest_in(tmp_path)
     assert ended.out.count("error[F006]") == 20
     assert "mcptest validate" not in ended.out
+
+
+# Secrets
+
+
+def test_values_of_variables_are_not_shown_whatever_is_asked_for(tmp_path: Path) -> None:
+    """They may hold what a config takes from the environment."""
+    write_conductor(
+        tmp_path / "a.test.mcp.yml",
+        call("wrong", "echo", text("no"), arguments={"text": "yes"}),
+        call("gone", "die"),
+        env={"TOKEN": "${A_TOKEN}"},
+    )
+    env = {"A_TOKEN": "sk-LEAK-abcdef123456"}
+    ended = pytest_in(tmp_path, "-vv", "-l", "--full-trace", env=env)
+    assert ended.summary == "2 failed"
+    assert "sk-LEAK" not in ended.out
+    assert "FAILED a.test.mcp.yml::mcptest::sdk::wrong - MismatchError: result.content" in ended.out

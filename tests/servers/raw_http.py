@@ -291,11 +291,18 @@ def _floods(asked: Asked, line: Line) -> None:
     line.flood(event({"jsonrpc": "2.0", "method": "notifications/progress", "params": {}}) * 100)
 
 
+def _names_events_oddly(asked: Asked, line: Line) -> None:
+    odd = event({"jsonrpc": "2.0", "method": "notifications/progress"}, "event: progress")
+    line.send(EVENTS, odd * 2000, event(result_for(asked)))
+    line.close()
+
+
 MODES: dict[str, Script] = {
     "good": good,
     "answers-and-exits": on("tools/call", _answers_and_exits),
     "exits": on("tools/call", _exits),
     "floods": on("tools/call", _floods),
+    "oddly-named": on("tools/call", _names_events_oddly),
     "hangs": on("tools/call", holds_after()),
     "streams": on("tools/call", _streams),
 }

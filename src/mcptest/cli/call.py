@@ -9,6 +9,7 @@ from mcptest.cli.exploring import (
     Manner,
     note,
     result_of,
+    tell_unfinished,
     visiting,
     write_json,
     write_lines,
@@ -63,7 +64,7 @@ def call(arguments: Arguments) -> int:
         if result.get("isError") is True:
             complain("error: the tool says that it failed (isError is true)\n")
             return ExitCode.FAILED
-        return ExitCode.PASSED
+        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
 
     return visiting(arguments, choose_server(arguments), work)
 

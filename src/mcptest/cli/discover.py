@@ -17,6 +17,7 @@ from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_ser
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.revisions import STATELESS
 from mcptest.core.visible import shorten, visible
 from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.explore.skeleton import hidden_env, render_suite
@@ -60,6 +61,9 @@ def discover(arguments: Arguments) -> int:
     block = _server_block(arguments, spec, target)
 
     def work(visit: Visit, launcher: Launcher) -> int:
+        if visit.is_stateless:
+            # A file that asks for it is not first refused a handshake.
+            block["protocolVersion"] = STATELESS
         text, probes = proven_suite(visit, launcher, target or "discovered.test.mcp.yml", block)
         if target:
             write_file(target, text)
@@ -104,13 +108,17 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
     if spec.command:
         block |= {"command": spec.command[0], "args": list(spec.command[1:])}
     if arguments.has("--url"):
-        block |= _reached(arguments)
+        block["url"] = arguments.last("--url")
     if config:
         written = read_document(read_text(config), config).value
         assert isinstance(written, dict), "it has been loaded"
         block |= {key: value for key, value in written.items() if value is not None}
         if isinstance(block.get("env"), dict):
             block["env"] = _without_secrets(block["env"])
+    if spec.http:
+        block |= _sent(arguments, block.get("headers"))
+    if spec.spec_version:
+        block["protocolVersion"] = spec.spec_version
     block.pop("cwd", None)
     folder = os.path.relpath(spec.cwd, os.path.dirname(os.path.abspath(target)))
     if target and folder != "." and spec.command:
@@ -118,13 +126,13 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
     return block
 
 
-def _reached(arguments: Arguments) -> Message:
-    """How the server on HTTP is reached, with variables in the place of their values."""
-    found: Message = {"url": arguments.last("--url")}
+def _sent(arguments: Arguments, written: object) -> Message:
+    """What a server on HTTP is sent along, with variables in the place of their values."""
+    found: Message = {}
     words = (word.partition("=") for word in arguments.all("--header-env"))
     headers = {header: f"${{{name}}}" for header, _, name in words}
     if headers:
-        found["headers"] = headers
+        found["headers"] = (written if isinstance(written, dict) else {}) | headers
     if arguments.has("--bearer-env"):
         found["auth"] = {"bearerTokenEnv": arguments.last("--bearer-env")}
     if arguments.has("--ca-file"):

@@ -47,6 +47,7 @@ __all__ = [
     "result_of",
     "tell_fault",
     "tell_stderr",
+    "tell_unfinished",
     "visiting",
     "write_json",
     "write_lines",
@@ -116,6 +117,8 @@ def _visit(
     fault: Fault | None = None
     try:
         visit.open()
+        if visit.spec.http and visit.spec.http.insecure_tls:
+            note("the certificate of the server was not checked, as its settings ask")
         status = int(ExitCode.FAILED)
         status = work(visit, launcher)
     except ServerError as error:
@@ -194,6 +197,14 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
     if arguments.has("--json") and not arguments.has("--raw"):
         _write_failure("refused", message)
     return None
+
+
+def tell_unfinished(visit: Visit) -> bool:
+    """Whether the last answer was not the end of what was asked; it is told why."""
+    why = visit.unfinished
+    if why:
+        complain(defused(f"error: the call did not come to its end: {why}") + "\n")
+    return bool(why)
 
 
 def write_json(value: object) -> None:

@@ -9,12 +9,14 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.revisions import REVISIONS
 from mcptest.core.visible import visible
+from mcptest.formats.server_http import is_header_name, is_our_header
+from mcptest.runner.sent_along import SentAlong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
 
-__all__ = ["HTTP_OPTIONS", "SPEC_VERSION", "is_over_http", "over_http", "spec_version"]
+__all__ = ["HTTP_OPTIONS", "SPEC_VERSION", "over_http", "sent_along", "spec_version"]
 
 HTTP_OPTIONS = (
     Option(
@@ -25,7 +27,7 @@ HTTP_OPTIONS = (
     Option(
         names=("--bearer-env",),
         value="NAME",
-        help="send the token in this environment variable; with --url",
+        help="send the token in this environment variable to a server on HTTP",
     ),
     Option(
         names=("--header-env",),
@@ -42,34 +44,48 @@ SPEC_VERSION = Option(
 )
 
 
-def is_over_http(arguments: Arguments) -> bool:
-    """Whether the command line names a URL; what only makes sense with one is refused without."""
-    if arguments.has("--url"):
-        return True
-    for name in ("--bearer-env", "--header-env", "--ca-file"):
-        if arguments.has(name):
-            raise UsageError(f"{name} is for servers on HTTP; give --url as well")
-    return False
+def sent_along(arguments: Arguments) -> SentAlong | None:
+    """What the command line has sent to a server that a file describes; None for nothing."""
+    named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
+    if not named or arguments.has("--url"):
+        return None
+    secrets: list[str] = []
+    headers = dict(_headers(arguments, secrets))
+    return SentAlong(
+        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_ca_file(arguments)
+    )
 
 
-def over_http(arguments: Arguments) -> ServerSpec:
+def over_http(arguments: Arguments, command: tuple[str, ...]) -> ServerSpec:
     """The server at the URL of the command line, with the credentials it names.
 
-    How it is started, if it is, is said by whoever reads the rest of the command line.
+    `command` is what starts it, if anything does, which only says here that something will.
     """
     # What takes URLs apart is of no use to others.
     from mcptest.core.http_address import BadUrlError, parse_url  # noqa: PLC0415
 
     url = arguments.last("--url")
     try:
-        address = parse_url(url.replace("{port}", "0"))
+        address = parse_url(url.replace("{port}", "65535"))
     except BadUrlError as error:
         # It is not quoted: there may be credentials in it.
         raise UsageError(f"--url is no URL of a server: {error}") from None
+    if "{port}" in url and not command:
+        message = "{port} in --url is a free port for a server that we start; there is no command"
+        raise UsageError(message, "give the command that starts it, or the number of the port")
     secrets: list[str] = []
     headers = dict(_headers(arguments, secrets))
-    http = HttpSpec(url=url, headers=headers, ca_file=arguments.last("--ca-file"))
-    return ServerSpec(name=address.host, command=(), http=http, secrets=tuple(secrets))
+    http = HttpSpec(url=url, headers=headers, ca_file=_ca_file(arguments))
+    # Where the port is chosen for each start, it is no part of a name.
+    name = address.host if "{port}" in url else address.authority
+    return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
+
+
+def _ca_file(arguments: Arguments) -> str:
+    path = arguments.last("--ca-file")
+    if arguments.has("--ca-file") and not os.path.isfile(path):
+        raise UsageError(f"--ca-file: there is no file {visible(path)!r}")
+    return path
 
 
 def _headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
@@ -81,8 +97,10 @@ def _headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
         if not header or not name:
             message = f"--header-env takes HEADER=NAME, not {visible(word)!r}"
             raise UsageError(message, "such as --header-env X-Api-Key=SHOP_KEY")
-        if not header.isascii() or not header.replace("-", "").isalnum():
+        if not is_header_name(header):
             raise UsageError(f"{visible(header)!r} is no name of a header")
+        if is_our_header(header):
+            raise UsageError(f"--header-env: the header {header} is set by mcptest itself")
         found.append((header, _variable(name, "--header-env", secrets)))
     return found
 
@@ -90,7 +108,8 @@ def _headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
 def _variable(name: str, option: str, secrets: list[str]) -> str:
     value = os.environ.get(name, "")
     if not value:
-        message = f"{option} names the environment variable {visible(name)!r}, which is not set"
+        how = "is empty" if name in os.environ else "is not set"
+        message = f"{option} names the environment variable {visible(name)!r}, which {how}"
         raise UsageError(message, f"export {visible(name)}=… before the run")
     if not value.isprintable() or not value.isascii():
         raise UsageError(f"the value of {visible(name)} cannot stand in a header of HTTP")

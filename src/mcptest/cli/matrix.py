@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import shlex
 
-from mcptest.cli.http_options import is_over_http, over_http
+from mcptest.cli.http_options import over_http
 from mcptest.cli.wanted import wanted
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s
-from mcptest.runner.loading import load_plan
+from mcptest.runner.loading import Unneeded, load_plan
 from mcptest.runner.matrix import MatrixOptions, Transport, run_matrix
 
 TYPE_CHECKING = False
@@ -44,10 +44,14 @@ _REFUSED = {
 
 
 class TransportMatrix(Record):
-    """The ways that a command line asks for: over stdio as ever, over HTTP as `http` says."""
+    """The ways that a command line asks for: over stdio as ever, over HTTP as `http` says.
+
+    With `is_of_file` that is the server of a file, of which the command line names another way.
+    """
 
     wanted: Wanted
     http: ServerSpec | None = None
+    is_of_file: bool = False
 
     @classmethod
     def of(cls, arguments: Arguments) -> Self:
@@ -58,8 +62,14 @@ class TransportMatrix(Record):
         for option, why in _REFUSED.items():
             if arguments.has(option):
                 raise UsageError(f"--transport-matrix {why}", f"leave {option} out")
-        given = {name: values for name, values in arguments.given.items() if name not in _OVER_HTTP}
-        return cls(wanted=wanted(arguments.but(given=given)), http=_http_side(arguments))
+        http = _http_side(arguments)
+        if http:
+            given = {name: each for name, each in arguments.given.items() if name not in _OVER_HTTP}
+            return cls(wanted=wanted(arguments.but(given=given)), http=http)
+        asked = wanted(arguments)
+        beside = _http_of_file(asked) if asked.server_command else None
+        asked = asked.but(sent_along=None) if beside else asked
+        return cls(wanted=asked, http=beside, is_of_file=beside is not None)
 
     def load(self, environment: Mapping[str, str]) -> Plan:
         """The plan as it is for the first transport; it may have one server."""
@@ -128,6 +138,9 @@ class TransportMatrix(Record):
     def _moved(self, spec: ServerSpec) -> ServerSpec:
         """A server of the plan, reached as the command line says of HTTP."""
         assert self.http
+        if self.is_of_file:
+            named = {"name": spec.name, "secrets": spec.secrets, "isolation": spec.isolation}
+            return self.http.but(**named)
         command = self.http.command
         startup_s = default_startup_s(command[0]) if command else 0.0
         return spec.but(
@@ -149,14 +162,27 @@ def _identity(spec: ServerSpec) -> tuple[object, ...]:
 def _http_side(arguments: Arguments) -> ServerSpec | None:
     """The server at `--url`, with the command that starts it; None without that option."""
     command = _http_command(arguments)
-    if not is_over_http(arguments):
+    if not arguments.has("--url"):
         if command:
             raise UsageError("--http-command starts the server at --url; give --url as well")
         return None
     if "{port}" in arguments.last("--url") and not command:
         message = "{port} in --url is a port that is chosen for the server, and nothing starts it"
         raise UsageError(message, 'give --http-command "ARGV" with {port} in it as well')
-    return over_http(arguments).but(command=command)
+    return over_http(arguments, command).but(command=command)
+
+
+def _http_of_file(asked: Wanted) -> ServerSpec | None:
+    """The server on HTTP that the files describe, where the command line says how on stdio."""
+    asked = asked.but(server_command=())
+    try:
+        plan = load_plan(asked, Unneeded(os.environ))
+    except McptestError:
+        # They need not describe any; what is wrong with the tests is told when they are loaded.
+        return None
+    if not any(spec.http for _, spec in plan.suites):
+        return None
+    return load_plan(asked, os.environ).suites[0][1]
 
 
 def _http_command(arguments: Arguments) -> tuple[str, ...]:

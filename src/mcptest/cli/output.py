@@ -131,8 +131,8 @@ class _Blanked:
 
 
 def hide_secrets(secrets: Sequence[str]) -> None:
-    """From here on nothing that is said on standard error holds any of these."""
-    if secrets:
+    """From here on nothing that is said on standard error holds any of these, or learned ones."""
+    if secrets or not isinstance(sys.stderr, _Blanked):
         sys.stderr = _Blanked(sys.stderr, secrets)
 
 

@@ -7,6 +7,7 @@ from mcptest.cli.exploring import (
     Manner,
     note,
     result_of,
+    tell_unfinished,
     visiting,
     write_json,
     write_lines,
@@ -48,7 +49,7 @@ def read(arguments: Arguments) -> int:
             write_lines(render_resource(result, manner.paint))
         elif not manner.is_raw:
             write_json(result)
-        return ExitCode.PASSED
+        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
 
     return visiting(arguments, choose_server(arguments), work)
 

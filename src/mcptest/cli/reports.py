@@ -121,7 +121,7 @@ class Reports:
 
     def open(self, secrets: Sequence[str]) -> None:
         """Make the reporters; only those that are wanted are imported."""
-        self._redact = redactor(secrets) if secrets else None
+        self._redact = redactor(secrets)
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
                 if name == "terminal":

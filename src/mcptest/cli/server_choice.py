@@ -7,8 +7,8 @@ import os
 from mcptest.cli.http_options import (
     HTTP_OPTIONS,
     SPEC_VERSION,
-    is_over_http,
     over_http,
+    sent_along,
     spec_version,
 )
 from mcptest.cli.options import Option
@@ -68,10 +68,12 @@ def choose_server(arguments: Arguments, way: str = _WAY) -> ServerSpec:
     named = [name for name, is_given in ways if is_given]
     if len(named) > 1:
         raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
-    if is_over_http(arguments):
+    if arguments.has("--url"):
         spec = _at_url(arguments)
     else:
+        sent = sent_along(arguments)
         spec = _from_command(arguments) or _from_config(arguments, way)
+        spec = sent.to(spec) if sent else spec
     limit_s, pinned = timeout_s(arguments), spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
@@ -80,7 +82,8 @@ def choose_server(arguments: Arguments, way: str = _WAY) -> ServerSpec:
 def _at_url(arguments: Arguments) -> ServerSpec:
     if arguments.has("--config"):
         raise UsageError("--url and --config both name a server; give one of them")
-    there, started = over_http(arguments), _from_command(arguments)
+    started = _from_command(arguments)
+    there = over_http(arguments, started.command if started else ())
     if started is None:
         return there.but(cwd=_this_folder())
     return started.but(name=there.name, http=there.http, secrets=there.secrets)

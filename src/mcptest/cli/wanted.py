@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 
-from mcptest.cli.http_options import is_over_http, over_http, spec_version
+from mcptest.cli.http_options import over_http, sent_along, spec_version
 from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
@@ -41,6 +41,7 @@ def wanted(arguments: Arguments) -> Wanted:
         config=arguments.last("--config"),
         server_command=server_command(arguments),
         server=_server_at_url(arguments),
+        sent_along=sent_along(arguments),
         spec_version=spec_version(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
@@ -57,11 +58,11 @@ def wanted(arguments: Arguments) -> Wanted:
 
 def _server_at_url(arguments: Arguments) -> ServerSpec | None:
     """The server that `--url` names; None when there is no such option."""
-    if not is_over_http(arguments):
+    if not arguments.has("--url"):
         return None
     if arguments.has("--config"):
         raise UsageError("--url and --config both name a server; give one of them")
-    return over_http(arguments)
+    return over_http(arguments, server_command(arguments))
 
 
 def _snapshot_mode(arguments: Arguments) -> SnapshotMode | None:

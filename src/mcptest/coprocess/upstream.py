@@ -43,7 +43,7 @@ class Upstream:
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.spec = spec
         self._launcher = launcher
-        self._redact = redactor(spec.secrets) if spec.secrets else None
+        self._redact = redactor(spec.secrets)
         self._server: Server | None = None
         # Once it is gone: what was said of that, and what is known of it.
         self._lost: tuple[str, Message] | None = None
@@ -63,7 +63,7 @@ class Upstream:
 
     def cleaned(self, value: Any) -> Any:
         """The same without the secrets that a config gave to the server."""
-        return redact_all(value, self._redact) if self._redact else value
+        return redact_all(value, self._redact)
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`; asked again, the same."""

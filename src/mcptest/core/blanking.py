@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 
 from mcptest.core.disguises import disguises_of, parts_of, readings_of
 from mcptest.core.weak_secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
@@ -117,9 +118,15 @@ def _without(raw: bytes, places: Iterable[Place]) -> bytes:
 
 
 def _needles_of(secrets: Iterable[str]) -> set[bytes]:
-    parts = {part for secret in secrets for part in parts_of(secret)}
-    found = {form for part in parts if not why_not_blanked(part) for form in disguises_of(part)}
-    return {form for form in found if len(form) >= LEAST_CHARS and form not in _BLANK}
+    return {needle for secret in secrets for needle in _needles_of_one(secret)}
+
+
+# With each secret that is learned, those of the ones before it are wanted again.
+@lru_cache(maxsize=4096)
+def _needles_of_one(secret: str) -> frozenset[bytes]:
+    parts = [part for part in parts_of(secret) if not why_not_blanked(part)]
+    forms = (form for part in parts for form in disguises_of(part))
+    return frozenset(form for form in forms if len(form) >= LEAST_CHARS and form not in _BLANK)
 
 
 def _all(needle: bytes, raw: bytes) -> Iterator[int]:

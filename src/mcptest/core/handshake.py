@@ -16,11 +16,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["discovery_fault", "handshake_fault", "handshake_gaps", "pinned_fault"]
+__all__ = [
+    "discovery_fault",
+    "handshake_fault",
+    "handshake_gaps",
+    "is_mishap",
+    "is_unspoken",
+    "pinned_fault",
+]
 
 # How a server of the stateless era refuses `initialize`: it names the revisions it speaks, or
 # does not know the method, which every other server has.
 _STATELESS_REFUSALS = (-32022, -32601)
+
+# How a server may refuse to be opened in an era that it does not speak: it does not know the
+# request, or a part of it. Whatever else comes is a mishap.
+_UNSPOKEN = (-32020, -32021, -32022, -32600, -32601, -32602)
+
+# What no server means by it, whatever it was asked: that it failed, and that it could not read.
+_MISHAPS = (-32603, -32700)
 
 
 def handshake_fault(answer: dict[str, Any]) -> Fault | None:
@@ -55,12 +69,25 @@ def _refused(error: dict[str, Any]) -> Fault:
             message=f"the server speaks only the stateless era of the protocol, {STATELESS}: it "
             f"refused initialize: {visible(said)}",
             hint=f"leave out --spec-version, or give --spec-version {STATELESS}",
+            code=error["code"],
         )
     return Fault(
         kind="handshake_refused",
         message=f"the server refused initialize: {visible(said)}",
         hint=f"one of the stateless era may do so: try --spec-version {STATELESS}",
+        code=error["code"],
     )
+
+
+def is_unspoken(refusal: Fault) -> bool:
+    """Whether a refused `initialize` says that this era is not spoken, and not that it broke."""
+    is_refused = refusal.kind == "handshake_refused" and refusal.code in _UNSPOKEN
+    return is_refused or refusal.kind == "unsupported_version"
+
+
+def is_mishap(refusal: Fault) -> bool:
+    """Whether a request was refused because the server failed at it."""
+    return refusal.kind == "handshake_refused" and refusal.code in _MISHAPS
 
 
 def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
@@ -79,12 +106,17 @@ def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
 def discovery_fault(answer: dict[str, Any]) -> Fault | None:
     """Why no session of the stateless era can be had with this answer, or None when it can."""
     if "error" in answer:
-        said = f"code {answer['error']['code']}, {dump_json(answer['error']['message'])}"
+        code = answer["error"]["code"]
+        said = f"code {code}, {dump_json(answer['error']['message'])}"
+        if code in _MISHAPS:
+            message = f"the server failed at server/discover: {visible(said)}"
+            return Fault(kind="handshake_refused", message=message, code=code)
         return Fault(
             kind="unsupported_version",
             message=f"the server does not speak the stateless era of the protocol, {STATELESS}: "
             f"it refused server/discover: {visible(said)}",
             hint="it may speak a revision with a handshake: leave out --spec-version",
+            code=code,
         )
     result = answer["result"]
     versions = result.get("supportedVersions") if isinstance(result, dict) else None

@@ -52,12 +52,40 @@ class Address(Record):
     @property
     def is_loopback(self) -> bool:
         """Whether it is on this machine, as far as the name alone says."""
-        if self.host == "localhost" or self.host.endswith(".localhost"):
+        host = self.host.removesuffix(".")
+        if host == "localhost" or host.endswith(".localhost"):
             return True
+        number = _inet_number(host)
         try:
-            return ip_address(self.host).is_loopback
+            found = ip_address(host if number is None else number)
         except ValueError:
             return False
+        found = getattr(found, "ipv4_mapped", None) or found
+        # Who connects to no address in particular connects to this machine.
+        return found.is_loopback or found.is_unspecified
+
+
+def _inet_number(host: str) -> int | None:
+    """The IPv4 address that one to four numbers stand for, each decimal, octal or hexadecimal.
+
+    The last fills all bytes that are left, as in 127.1: so those read it who look names up.
+    """
+    words = host.split(".")
+    if len(words) > 4 or not all(_NUMBER.fullmatch(word) for word in words):
+        return None
+    *heads, last = (_value(word) for word in words)
+    if any(head > 255 for head in heads) or last >= 256 ** (4 - len(heads)):
+        return None
+    return sum(head << (24 - 8 * at) for at, head in enumerate(heads)) + last
+
+
+_NUMBER = re.compile(r"0[xX][0-9a-fA-F]{1,8}|0[0-7]{0,16}|[1-9][0-9]{0,9}")
+
+
+def _value(word: str) -> int:
+    if word[:2] in ("0x", "0X"):
+        return int(word, 16)
+    return int(word, 8 if word.startswith("0") else 10)
 
 
 def parse_url(text: str) -> Address:

@@ -39,6 +39,10 @@ EVENTS = "text/event-stream"
 _TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
 
 
+# So many ids of events are remembered.
+_MAX_SEEN = 10_000
+
+
 class AnswerReader:
     """Reads one answer. `id` is that of the request, ABSENT for a notification, a reply, a GET.
 
@@ -73,6 +77,10 @@ class AnswerReader:
         self.is_answered = False
         # How many events have come, also those that carry nothing.
         self.events = 0
+        # The ids of the events of a session; who reads several of its streams sets it.
+        self.seen: dict[str, None] = {}
+        # How a body is packed that cannot be read.
+        self._packed = ""
         # What came that is no message, for somebody who looks for the answer in vain.
         self._odd = ""
 
@@ -123,12 +131,13 @@ class AnswerReader:
         self._facts["headers"] = {name: headers[name] for name in _TOLD_HEADERS if name in headers}
         if session := headers.get("mcp-session-id"):
             self._facts["session_id"] = session
+        is_good = 200 <= status < 300
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
-            message = f"{self._came()} a body packed as {visible(shorten(coding, 40))!r}"
-            hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
-            return [self._trouble("http_body", message, hint)]
-        is_good = 200 <= status < 300
+            self._packed = f"a body packed as {visible(shorten(coding, 40))!r}"
+            if is_good:
+                hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
+                return [self._trouble("http_body", f"{self._came()} {self._packed}", hint)]
         self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
         return []
 
@@ -136,15 +145,15 @@ class AnswerReader:
         """A piece of the body has come."""
         if self._mode == "events":
             return self._take_events(chunk)
-        if self._mode != "body":
+        if self._mode != "body" or self._packed:
             return []
         self._parts.append(chunk)
         self._size += len(chunk)
         if self._size <= self._limit:
             return []
-        head = b"".join(self._parts)[:60]
+        head = quoted_bytes(b"".join(self._parts)[:60])
         self._mode, self._parts = "", []
-        message = f"{self._came()} more than {self._limit:,} bytes; it begins {quoted_bytes(head)}"
+        message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._trouble("line_too_long", message, _LIMIT_HINT)]
 
     def ended(self) -> list[Item]:
@@ -172,7 +181,10 @@ class AnswerReader:
         if not isinstance(found, Frame):
             return [self._unanswered(raw) if not is_good else self._not_json(found)]
         value = found.value
-        if not is_good and not (isinstance(value, dict) and "jsonrpc" in value):
+        if not is_good and not (
+            isinstance(value, dict) and "jsonrpc" in value and "error" in value
+        ):
+            # A result that is refused is none: the two contradict each other.
             return [self._unanswered(raw)]
         frame = self._frame(value)
         if self.is_answered:
@@ -199,11 +211,16 @@ class AnswerReader:
         """No message in it: the status must say enough."""
         if 200 <= self.status < 300:
             return self._trouble("http_body", f"{self._came()} status {self.status} and no body")
-        return status_trouble(self.said, self.id, self.status, self.headers, raw)
+        trouble = status_trouble(self.said, self.id, self.status, self.headers, raw)
+        if self._packed:
+            # The status alone says what was refused, and why.
+            message = trouble.message.removesuffix(", without a word")
+            return trouble.but(message=f"{message} and {self._packed}")
+        return trouble
 
     def _not_json(self, noise: Noise) -> Trouble:
         at = f" at column {noise.column}" if noise.column else ""
-        reason = f"{noise.reason}: {quoted_bytes(noise.raw[:200])}"
+        reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
         return self._trouble(
             "malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}"
         )
@@ -234,13 +251,27 @@ class AnswerReader:
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
             return [Trouble(kind="event_stream", message=self._odd)]
+        if event.id and self._is_again(event.id):
+            message = "a stream that was resumed has brought an event again; it is passed over"
+            return [Trouble(kind="event_stream", message=message)]
         found = read_message(event.data)
         if isinstance(found, Frame):
+            if self.is_answered and _is_response(found.value):
+                message = "the server answered one request twice; the first answer counts"
+                return [Trouble(kind="duplicate_response", message=message)]
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
             return [self._frame(found.value, named)]
-        reason = f"{found.reason}: {quoted_bytes(found.raw[:200])}"
+        reason = f"{found.reason}: {_quote(found.raw, found.size)}"
         self._odd = f"the server sent an event that is not JSON: {reason}"
         return [Trouble(kind="malformed_json", message=self._odd)]
+
+    def _is_again(self, event_id: str) -> bool:
+        """Whether an event of this id has come before the stream broke off."""
+        is_again = "resumed" in self._facts and event_id in self.seen
+        self.seen[event_id] = None
+        if len(self.seen) > _MAX_SEEN:
+            del self.seen[next(iter(self.seen))]
+        return is_again
 
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
         if self.id is not ABSENT and isinstance(value, dict) and "method" not in value:
@@ -263,5 +294,14 @@ _LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the l
 _PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
 
 
-def _quote(raw: bytes) -> str:
-    return quoted_bytes(raw[:200]) + (f" … ({len(raw):,} bytes)" if len(raw) > 200 else "")
+def _is_response(value: object) -> bool:
+    return isinstance(value, dict) and "method" not in value and "id" in value
+
+
+def _quote(raw: bytes, size: int = 0) -> str:
+    """The beginning of what came, which may itself be that of `size` bytes.
+
+    Where it is cut it says so: half a secret is known by that alone.
+    """
+    size = size or len(raw)
+    return quoted_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")

@@ -36,7 +36,8 @@ def status_trouble(
     said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
 ) -> Trouble:
     """That a message was refused, with what the server said beside its status."""
-    told = f": {quoted_bytes(raw[:200])}" if raw.strip() else ", without a word"
+    # Where it is cut it says so: half a secret is known by that alone.
+    told = f": {quoted_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
@@ -52,4 +53,5 @@ def status_trouble(
         hint=hint.lstrip("; "),
         id=id,
         effect="definite" if 400 <= status < 500 else "indefinite",
+        code=status,
     )

@@ -4,11 +4,16 @@ In the stateless era a server cannot ask its client anything. It answers a reque
 wants to know, and the client sends the request again, under a new id, with the answers and with
 the server's own state unchanged. Who waits for the answer sees only the last one, under the id
 that was first used.
+
+A call is over with a result that is `complete`, or does not say what it is. Of any other there is
+a reason why no further round was sent.
 """
 
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
+from mcptest.core.strict_json import dump_json
+from mcptest.core.visible import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,12 +23,20 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["MAX_ROUNDS", "InputRounds"]
+__all__ = ["MAX_INPUTS", "MAX_ROUNDS", "InputRounds"]
 
 # A server that is never content is left with its question.
 MAX_ROUNDS = 10
+# So is one that asks for more at once than anybody would be asked.
+MAX_INPUTS = 100
 
+_COMPLETE = "complete"
 _INPUT_REQUIRED = "input_required"
+_TASK = "task"
+
+
+class _UnansweredError(Exception):
+    """Why what a server wants to know is not told to it."""
 
 
 class _Asked:
@@ -44,6 +57,7 @@ class InputRounds:
     def __init__(self, script: ClientScript) -> None:
         self._script = script
         self._asked: dict[jsonrpc.IdKey, _Asked] = {}
+        self._reasons: dict[jsonrpc.IdKey, str] = {}
         self._count = 0
 
     def sent(self, request: Message) -> None:
@@ -77,9 +91,11 @@ class InputRounds:
         if key not in self._asked or not isinstance(result, dict):
             return None
         asked = self._asked[key]
-        if result.get("resultType") != _INPUT_REQUIRED or asked.rounds >= MAX_ROUNDS:
+        try:
+            added = self._next(asked, result)
+        except _UnansweredError as error:
+            self._reasons[jsonrpc.id_key(asked.first)] = str(error)
             return None
-        added = self._added(result)
         if added is None:
             return None
         del self._asked[key]
@@ -91,21 +107,59 @@ class InputRounds:
         )
         return asked.request | {"id": newest, "params": params | added}
 
-    def _added(self, result: Message) -> Message | None:
-        """What the next round says more than the first."""
-        wanted = result.get("inputRequests") or {}
-        if not isinstance(wanted, dict) or not (wanted or "requestState" in result):
+    def unfinished(self, first: object) -> str:
+        """Why the last answer to a call is not the end of it, told once; "" when it is."""
+        return self._reasons.pop(jsonrpc.id_key(first), "")
+
+    def _next(self, asked: _Asked, result: Message) -> Message | None:
+        """What the next round says more than the first; None when the call is over."""
+        kind = result.get("resultType", _COMPLETE)
+        if kind == _COMPLETE:
             return None
-        if not all(_can_be_asked(each, self._script) for each in wanted.values()):
-            return None
-        answers = {key: self._script.answer_to(each["method"]) for key, each in wanted.items()}
-        if any(answer is None for answer in answers.values()):
-            return None
-        added: Message = {"inputResponses": answers} if wanted else {}
+        if kind == _TASK:
+            raise _UnansweredError("it goes on as a task, and tasks are not followed")
+        if kind != _INPUT_REQUIRED:
+            raise _UnansweredError(f"resultType is {_quoted(kind)}, which means nothing")
+        if asked.rounds >= MAX_ROUNDS:
+            raise _UnansweredError(f"the server still asks for input after {MAX_ROUNDS} rounds")
+        return self._added(result)
+
+    def _added(self, result: Message) -> Message:
+        wanted = result.get("inputRequests")
+        wanted = {} if wanted is None else wanted
+        if not isinstance(wanted, dict):
+            raise _UnansweredError("inputRequests must be an object and is something else")
+        if not (wanted or "requestState" in result):
+            raise _UnansweredError("the server asks for input and does not say for which")
+        if len(wanted) > MAX_INPUTS:
+            many = f"{len(wanted):,} inputs at once"
+            raise _UnansweredError(f"the server asks for {many}; up to {MAX_INPUTS} are answered")
+        methods = {key: self._method(key, each) for key, each in wanted.items()}
+        added: Message = {}
+        if wanted:
+            added["inputResponses"] = {key: self._answer(each) for key, each in methods.items()}
         if "requestState" in result:
             added["requestState"] = result["requestState"]
         return added
 
+    def _method(self, key: str, wanted: object) -> str:
+        method = wanted.get("method") if isinstance(wanted, dict) else None
+        if not isinstance(method, str):
+            raise _UnansweredError(f"inputRequests has no method under {_quoted(key)}")
+        if not self._script.has_answer_to(method):
+            raise _UnansweredError(f"no stub answers {_plain(method)}")
+        return method
 
-def _can_be_asked(wanted: object, script: ClientScript) -> bool:
-    return isinstance(wanted, dict) and script.has_answer_to(wanted.get("method"))
+    def _answer(self, method: str) -> object:
+        answer = self._script.answer_to(method)
+        if answer is None:
+            raise _UnansweredError(f"the stubs have no further result for {_plain(method)}")
+        return answer
+
+
+def _plain(method: str) -> str:
+    return visible(shorten(method, 80))
+
+
+def _quoted(value: object) -> str:
+    return visible(shorten(dump_json(value), 80))

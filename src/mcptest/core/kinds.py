@@ -76,6 +76,8 @@ FINDINGS = frozenset(
         "auth_failed",
         "session_lost",
         "tls_unverified",
+        "way_broken",
+        "foreign_listener",
     ]
 )
 
@@ -83,7 +85,7 @@ FINDINGS = frozenset(
 NOT_KEPT = frozenset(["snapshots_not_written", "snapshot_shared"])
 
 # Findings with which no run is a success: what is declared cannot be right, or kept.
-FATAL = frozenset(["bad_schema"]) | NOT_KEPT
+FATAL = frozenset(["bad_schema", "way_broken"]) | NOT_KEPT
 
 # And those with which no strict run is one: something that is always checked was not.
 STRICT = frozenset(["unchecked_output", "listed_twice"])

@@ -48,12 +48,13 @@ def names_a_way(server: str) -> bool:
 class WayRun(Record):
     """What became of one way.
 
-    `refusal` says why it could not be taken: the server does not speak it. `summary` is None
-    when no test ran in it.
+    `refusal` says why it could not be taken: the server does not speak it. `error` says how the
+    server broke when it was opened so. `summary` is None when no test ran in it.
     """
 
     way: Way
     refusal: str = ""
+    error: str = ""
     summary: Summary | None = None
 
 
@@ -113,3 +114,8 @@ class Matrix(Record):
     def taken(self) -> tuple[Way, ...]:
         """The ways in which tests ran."""
         return tuple(run.way for run in self.ways if run.summary is not None)
+
+    @property
+    def broken(self) -> tuple[Way, ...]:
+        """The ways in which the server could not be opened, and should have been."""
+        return tuple(run.way for run in self.ways if run.error)

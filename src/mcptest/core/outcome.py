@@ -78,13 +78,15 @@ class Evidence(Record):
 class Fault(Record):
     """How the world broke. `kind` is a stable word, `message` a sentence for a person.
 
-    `effect` is "indefinite" when the call may have had its effect all the same.
+    `effect` is "indefinite" when the call may have had its effect all the same. `code` is that
+    of the error, or the status of HTTP, with which a server refused something; else 0.
     """
 
     kind: str
     message: str
     hint: str = ""
     effect: Effect = "definite"
+    code: int = 0
     evidence: Evidence = Evidence()
 
 

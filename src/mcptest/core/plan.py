@@ -137,7 +137,8 @@ class Assertion(Record):
     """One thing that must hold of what came: `check`, compiled, at the end of `steps`.
 
     `target` is the way there as it was written. `message` are the author's own words for it,
-    `weight` is what it counts where not all of them must hold.
+    `weight` is what it counts where not all of them must hold. `is_implied` where nothing was
+    written: then the call must come to its end.
     """
 
     target: str
@@ -145,6 +146,7 @@ class Assertion(Record):
     check: object
     message: str = ""
     weight: float = 1.0
+    is_implied: bool = False
 
 
 class Expectation(Record):

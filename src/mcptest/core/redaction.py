@@ -14,7 +14,15 @@ if TYPE_CHECKING:
 
     Redact = Callable[[str], str]
 
-__all__ = ["BLANK", "redact_all", "redact_bytes", "redact_part", "redactor", "why_not_blanked"]
+__all__ = [
+    "BLANK",
+    "LEARNED",
+    "redact_all",
+    "redact_bytes",
+    "redact_part",
+    "redactor",
+    "why_not_blanked",
+]
 
 # So many texts of one value are looked through together.
 _MAX_JOINED = 500
@@ -30,9 +38,47 @@ _PAYLOADS = frozenset(["actual", "expected", "request", "response", "value"])
 _NUMBERS = (int, float, bool)
 
 
+class _Learned:
+    """Secrets that nobody wrote in a file: tokens that were fetched, credentials of a proxy.
+
+    They are kept for as long as we run: a server may show in one session what it was told in
+    another.
+    """
+
+    def __init__(self) -> None:
+        self.secrets: tuple[str, ...] = ()
+
+    def add(self, *secrets: str) -> None:
+        self.secrets = tuple(dict.fromkeys((*self.secrets, *secrets)))
+
+
+LEARNED = _Learned()
+
+
+class _LiveRedactor:
+    """Blanks its own secrets, and all that have been learned by the time it is asked."""
+
+    __slots__ = ("_known", "_own", "_redact")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._own = frozenset(secrets)
+        self._known: tuple[str, ...] | None = None
+        self._redact: Redact = str
+
+    def __call__(self, text: str) -> str:
+        return self.current()(text)
+
+    def current(self) -> Redact:
+        known = LEARNED.secrets
+        if known is not self._known:
+            self._redact = _redactor(tuple(sorted(self._own.union(known))))
+            self._known = known
+        return self._redact
+
+
 def redactor(secrets: Iterable[str]) -> Redact:
-    """A function that blanks these values, also encoded, escaped, and cut."""
-    return _redactor(tuple(sorted(set(secrets))))
+    """A function that blanks these values and learned ones, also encoded, escaped, and cut."""
+    return _LiveRedactor(secrets)
 
 
 @lru_cache(maxsize=16)
@@ -52,6 +98,11 @@ def redact_all(value: Any, redact: Redact) -> Any:
     more, and one that is also a number or a word of ours ("8080", "error") would take the
     syntax of the report with it.
     """
+    if isinstance(redact, _LiveRedactor):
+        redact = redact.current()
+        if redact is str:
+            # There are no secrets, as in most runs.
+            return value
     if isinstance(value, str):
         return redact(value)
     # Most values have no secret in them: their texts are looked through together, but not so

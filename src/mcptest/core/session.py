@@ -224,6 +224,10 @@ class ClientSession:
         """The id of the request that is open for whoever waits under this one."""
         return self.rounds.newest_id(first) if self.rounds else first
 
+    def unfinished(self, id: object) -> str:
+        """Why the answer to this request is not the end of it; "" when it is."""
+        return self.rounds.unfinished(id) if self.rounds else ""
+
     def is_owed(self, id: object) -> bool:
         """Was a request with this id given up, and has its answer still not come?"""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"

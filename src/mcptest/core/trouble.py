@@ -19,7 +19,8 @@ __all__ = ["Trouble"]
 class Trouble(Record):
     """Why the request with this id gets no answer; without an id, what else went wrong.
 
-    `kind` is the stable word for the layer (`mcptest.core.kinds`).
+    `kind` is the stable word for the layer (`mcptest.core.kinds`), `code` the status of HTTP with
+    which it was refused; 0 when it was not.
     """
 
     kind: str
@@ -29,3 +30,4 @@ class Trouble(Record):
     effect: Effect = "indefinite"
     # Whether what was refused needed no answer but its acceptance.
     is_refusal: bool = False
+    code: int = 0

@@ -20,7 +20,16 @@ if TYPE_CHECKING:
         def secret(self, fields: Fields, key: str) -> str: ...
 
 
-__all__ = ["AUTH_KEYS", "GRANT_KEYS", "HTTP_KEYS", "TRANSPORTS", "camel_case", "read_http"]
+__all__ = [
+    "AUTH_KEYS",
+    "GRANT_KEYS",
+    "HTTP_KEYS",
+    "TRANSPORTS",
+    "camel_case",
+    "is_header_name",
+    "is_our_header",
+    "read_http",
+]
 
 HTTP_KEYS = ("url", "headers", "auth", "ca_file", "insecure_tls", "transport")
 AUTH_KEYS = ("bearer_token_env", "client_credentials")
@@ -37,11 +46,24 @@ _OURS = frozenset(
         "content-type",
         "host",
         "last-event-id",
+        "mcp-method",
+        "mcp-name",
+        "mcp-protocol-version",
         "mcp-session-id",
         "transfer-encoding",
     ]
 )
 _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+
+
+def is_header_name(name: str) -> bool:
+    """Whether HTTP takes this for the name of a header."""
+    return re.fullmatch(_TOKEN, name) is not None
+
+
+def is_our_header(name: str) -> bool:
+    """Whether a header says how a message is sent: then nobody else may set it."""
+    return name.lower() in _OURS
 
 
 def camel_case(key: str) -> str:
@@ -60,7 +82,11 @@ def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> Ht
         return None
     url = fields.text("url")
     if isinstance(fields.mapping["url"], str):
-        _check_url(fields, "url", url.replace("{port}", "0"))
+        _check_url(fields, "url", url.replace("{port}", "65535"))
+        if "{port}" in url and "command" not in fields.mapping:
+            message = "{port} is a free port for a server that we start; there is no"
+            help = "write the number of the port at which it listens, or how it is started"
+            fields.complain("url", "F003", f'{message} "command"', help, on_key=False)
     headers = _headers(fields, values)
     auth = fields.mapping_at("auth")
     oauth = None
@@ -81,9 +107,9 @@ def _headers(fields: Fields, values: Values) -> dict[str, str]:
     found = {}
     for name in inner.mapping if inner else ():
         assert inner
-        if not re.fullmatch(_TOKEN, name):
+        if not is_header_name(name):
             inner.complain(name, "F009", f"{name!r} is no name of a header")
-        elif name.lower() in _OURS:
+        elif is_our_header(name):
             inner.complain(name, "F003", f"the header {name} is set by mcptest itself")
         else:
             found[name] = values.header(inner, name)
@@ -102,7 +128,8 @@ def _read_auth(
     bearer, grant = (spell(key) for key in AUTH_KEYS)
     fields.refuse_unknown((bearer, grant), (), '"auth"')
     given = [key for key in (bearer, grant) if key in fields.mapping]
-    if len(given) != 1:
+    # A key that is only misspelt has been told.
+    if len(given) > 1 or not fields.mapping:
         message = f'"auth" needs either "{bearer}" or "{grant}"'
         fields.complain(given[1] if given else "", "F003" if given else "F007", message)
     if any(name.lower() == "authorization" for name in headers):

@@ -174,6 +174,9 @@ class _Loader:
                 part.top.at(("servers", name)).complain("", "F003", message)
             cwd = posixpath.normpath(posixpath.join(part.folder, spec.cwd))
             self._owners[name] = part.file
+            if spec.http and spec.http.ca_file:
+                ca_file = posixpath.join(part.folder, spec.http.ca_file)
+                spec = spec.but(http=spec.http.but(ca_file=ca_file))
             self._servers[name] = spec.but(cwd=cwd)
             self._needs[name] = needs
 

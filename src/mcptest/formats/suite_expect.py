@@ -45,7 +45,7 @@ _MAX_WEIGHT = 1_000_000.0
 def successful(method: str) -> tuple[Assertion, ...]:
     """What is asserted of a call of which nothing else is: that it succeeds."""
     check = Pattern(source=_SUCCESS, matcher=_SUCCEEDS, parameter=method, negated=False)
-    return (Assertion(target="result", steps=("result",), check=check),)
+    return (Assertion(target="result", steps=("result",), check=check, is_implied=True),)
 
 
 _SUCCESS = "a call that succeeds"

@@ -7,7 +7,7 @@ run becomes a case that says so, one by one, so that nothing that is declared is
 from __future__ import annotations
 
 from mcptest.core.plan import Case
-from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.core.revisions import REVISIONS
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.formats.marks import read_only, read_skip, read_tags
@@ -65,7 +65,6 @@ COMMANDS = {
     "agents": "mcptest run",
     "evals": "mcptest eval",
     "security": "mcptest run",
-    "compliance": "mcptest compliance run --from-suite",
 }
 
 # What people call the checks that there are.
@@ -146,7 +145,8 @@ class LaneReader:
         found = []
         for check, line in self._tests(inner):
             case = Case(name=f"compliance: {check}", line=line, tags=tags)
-            found.append((server, self._under(version, case.but(check=check))))
+            # As one of a session of this revision.
+            found.append((server, case.but(check=f"{check} {version}".rstrip())))
         return found
 
     def _tests(self, fields: Fields) -> Iterator[tuple[str, int]]:
@@ -246,25 +246,17 @@ class LaneReader:
         message = f"there is no check {check!r}{question}"
         place.complain("", "F009", message, f"there are: {', '.join(CHECKS)}", on_key=False)
 
-    def _under(self, version: str, case: Case) -> Case:
-        """The check as one of a session of this revision."""
-        if not version:
-            return case
-        if version in HANDSHAKE_REVISIONS:
-            return case.but(check=f"{case.check} {version}")
-        return self._left(case, "compliance", f" under revision {version}").but(check="")
-
     # What cannot be run
 
-    def _left(self, case: Case, lane: str, where: str = "") -> Case:
+    def _left(self, case: Case, lane: str) -> Case:
         """A case that is declared and cannot be run; one that is skipped stays skipped."""
         if case.skip is not None:
             return case.but(lane=lane)
         return case.but(
             lane=lane,
             not_run=True,
-            skip=f'lane "{lane}" is not drivable by this version of mcptest{where}; with one '
-            f"that can, run: {COMMANDS[lane]} {self._file}",
+            skip=f'lane "{lane}" is not drivable by this version of mcptest; with one that '
+            f"can, run: {COMMANDS[lane]} {self._file}",
         )
 
 

@@ -64,7 +64,7 @@ class AgentReporter(Collected):
         verdicts = (
             (finished.interrupted, "INTERRUPTED"),
             (finished.fault, "NOTHING RAN"),
-            (exit_code_of(finished) is ExitCode.FAILED, "FAILED"),
+            (exit_code_of(finished) in (ExitCode.FAILED, ExitCode.NO_SERVER), "FAILED"),
             (finished.missed_gates, "GATE MISSED"),
             (not summary.passed, "NOTHING RAN"),
         )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
-from mcptest.core.visible import visible
+from mcptest.core.visible import shorten, visible
 from mcptest.matching.diff import DiffLine
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.failure_text import (
@@ -32,6 +32,8 @@ __all__ = ["JunitReporter"]
 
 # Nothing wraps in a file, so carets may stand under any value that is shown whole.
 COLUMNS = 300
+MAX_FINDINGS = 100
+MAX_FINDING_CHARS = 400
 
 
 class JunitReporter:
@@ -65,9 +67,18 @@ class JunitReporter:
         }
         if self._started.started_at:
             attributes["timestamp"] = self._started.started_at
-        body = [suite.render() for suite in suites]
+        # They are about the run, for which JUnit has no place of its own: the first suite has them.
+        body = [suite.render(() if index else self._found()) for index, suite in enumerate(suites)]
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
         return "\n".join([*lines, *body, "</testsuites>", ""])
+
+    def _found(self) -> list[tuple[str, str]]:
+        """What the server did beside the tests, or was not asked of it, by kind."""
+        findings = self._finished.findings if self._finished else ()
+        return [
+            (f"finding.{each.kind}", shorten(f"{each.server}: {each.message}", MAX_FINDING_CHARS))
+            for each in findings[:MAX_FINDINGS]
+        ]
 
     def _run_suites(self) -> list[_Suite]:
         """What befell the whole run, as a case: a report without cases looks like success."""
@@ -131,13 +142,15 @@ class _Suite:
         self._duration_s += result.duration_s
         self._cases.append(_case_element(result, self._file, self._class, more))
 
-    def render(self) -> str:
+    def render(self, properties: Sequence[tuple[str, str]] = ()) -> str:
         attributes = {"name": self._name}
         if self._file:
             attributes["file"] = self._file
         attributes |= _count_attributes(self.counts()) | {"time": _seconds(self._duration_s)}
+        written = _properties(properties)
+        beside = [f"    {written}"] if written else []
         return "\n".join(
-            [f"  {_tag('testsuite', attributes)}", *self._cases, "  </testsuite>"],
+            [f"  {_tag('testsuite', attributes)}", *beside, *self._cases, "  </testsuite>"],
         )
 
 
@@ -155,20 +168,24 @@ def _case_element(result: CaseResult, file: str, class_: str, more: Sequence[Dif
     if file:
         attributes |= {"file": file, "line": str(result.line)}
     attributes["time"] = _seconds(result.duration_s)
-    inner = [part for part in (_properties(result), _verdict(result, file, more)) if part]
+    inner = [part for part in (_properties(_marks(result)), _verdict(result, file, more)) if part]
     if not inner:
         return f"    {_tag('testcase', attributes, is_empty=True)}"
     body = "".join(f"      {part}\n" for part in inner)
     return f"    {_tag('testcase', attributes)}\n{body}    </testcase>"
 
 
-def _properties(result: CaseResult) -> str:
+def _marks(result: CaseResult) -> list[tuple[str, str]]:
     """What JUnit has no element for: tags, how often a test was tried, that it cannot be run."""
     pairs = [("tag", tag) for tag in result.tags]
     if result.attempts > 1:
         pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
     if result.not_run:
         pairs.append(("not_run", "true"))
+    return pairs
+
+
+def _properties(pairs: Sequence[tuple[str, str]]) -> str:
     tags = [
         _tag("property", {"name": name, "value": value}, is_empty=True) for name, value in pairs
     ]

@@ -62,9 +62,11 @@ def _way_run_members(run: WayRun) -> Members:
     members = _way_members(run.way)
     revision = REVISIONS.get(run.way.revision)
     members["era"] = "handshake" if revision is None or revision.has_handshake else "stateless"
-    members["spoken"] = not run.refusal
+    members["spoken"] = not (run.refusal or run.error)
     if run.refusal:
         members["reason"] = run.refusal
+    if run.error:
+        members["error"] = run.error
     members["summary"] = None if run.summary is None else summary_members(run.summary)
     return members
 
@@ -117,6 +119,7 @@ def _way_run(part: SavedPart) -> WayRun:
     return WayRun(
         way=_way(part),
         refusal=part.text("reason", ""),
+        error=part.text("error", ""),
         summary=Summary(**{name: summary.count(name, 0) for name in names}) if summary else None,
     )
 

@@ -53,9 +53,10 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 
 def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     head = f"{_INDENT}{visible(run.way.label):<19}"
-    if run.refusal:
-        words = wrapped(_DEEP + visible(shorten(run.refusal, _MAX_REFUSAL)), COLUMNS)
-        return [f"{head}{paint.yellow('not spoken')}", *map(paint.dim, map(_fitting, words))]
+    if run.refusal or run.error:
+        words = wrapped(_DEEP + visible(shorten(run.refusal or run.error, _MAX_REFUSAL)), COLUMNS)
+        verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
+        return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
     if run.summary is None:
         return [f"{head}{paint.yellow('not run')}"]
     return [head + _counts(run.summary, paint)]

@@ -50,6 +50,9 @@ class MinimalReporter(Collected):
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+            elif finding.kind == "tls_unverified":
+                # Nothing that was seen can be relied on as coming from the server.
+                yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)
             yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"

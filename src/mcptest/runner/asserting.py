@@ -96,6 +96,9 @@ def _share_held(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> 
 
 
 def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
+    if assertion.is_implied and reply.unfinished:
+        yield _unfinished(reply)
+        return
     value, why = _at(assertion.steps, reply)
     if value is ABSENT:
         if not _accepts_absence(assertion.check):
@@ -110,6 +113,16 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
         return
     for mismatch in compare(assertion.check, value, trail_of(assertion.steps)):
         yield _in_own_words(assertion, mismatch)
+
+
+def _unfinished(reply: Reply) -> Mismatch:
+    steps = ("result", "resultType")
+    return Mismatch(
+        path=".".join(steps),
+        expected="complete",
+        actual=_at(steps, reply)[0],
+        message=f"the call did not come to its end: {reply.unfinished}",
+    )
 
 
 def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:

@@ -18,6 +18,7 @@ from mcptest.core.outcome import ABSENT, CaseResult, Mismatch
 from mcptest.core.paths import parse_path
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
+from mcptest.core.revisions import STATELESS, VERSION_KEY
 from mcptest.core.session import INITIALIZE_ID
 from mcptest.invariants.facts import LETTERS
 from mcptest.invariants.judging import score_capture
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["comply"]
 
 _ENDED = "the session before was ended to be judged"
+
+# What applies only to a session that was opened: in the era with a handshake, and without one.
+_OF_OPENED = frozenset(["INV-002", "BASE-21"])
 _PROPERTIES = {rule.id: rule.property for rule in RULES}
 
 # What the sentences about shapes want, as the patterns that people know.
@@ -115,10 +119,12 @@ def _initialize(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
 
 
 def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
-    """What the revision wants otherwise in the answer to initialize."""
+    """What the revision wants otherwise in the answer to initialize, or to server/discover."""
     answer = {"result": server.handshake}
-    letter = LETTERS[server.connection.session.revision.version]
-    for fault in faults_of("InitializeResult", letter, server.handshake, (None, "result")):
+    revision = server.connection.session.revision
+    letter = LETTERS[revision.version]
+    shape = "InitializeResult" if revision.has_handshake else "DiscoverResult"
+    for fault in faults_of(shape, letter, server.handshake, (None, "result")):
         path, _, said = fault.partition(" must be ")
         steps = parse_path(path)
         actual = ABSENT if steps is None else pull(answer, steps)[0]
@@ -136,15 +142,19 @@ def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
 
 
 def _handshake_score(server: Server) -> SessionScore:
-    """What the rules say of the handshake alone."""
-    hello = {"protocolVersion": server.connection.session.revision.version, "capabilities": {}}
-    exchanges = [
-        {
-            "request": jsonrpc.request(INITIALIZE_ID, "initialize", hello),
-            "response": jsonrpc.result_response(INITIALIZE_ID, server.handshake),
-        },
-        {"request": jsonrpc.notification("notifications/initialized")},
-    ]
+    """What the rules say of the handshake alone, or of what stands in its place."""
+    revision = server.connection.session.revision
+    answer = jsonrpc.result_response(INITIALIZE_ID, server.handshake)
+    exchanges: list[dict[str, object]]
+    if revision.has_handshake:
+        hello = {"protocolVersion": revision.version, "capabilities": {}}
+        request = jsonrpc.request(INITIALIZE_ID, "initialize", hello)
+        ready: dict[str, object] = {"request": jsonrpc.notification("notifications/initialized")}
+        exchanges = [{"request": request, "response": answer}, ready]
+    else:
+        params = {"_meta": {VERSION_KEY: revision.version}}
+        request = jsonrpc.request(INITIALIZE_ID, "server/discover", params)
+        exchanges = [{"request": request, "response": answer}]
     label = f"stdio://{server.spec.name}"
     return score_capture([{"server_label": label, "exchanges": exchanges}]).sessions[0]
 
@@ -154,6 +164,8 @@ def _handshake_score(server: Server) -> SessionScore:
 
 def _ping(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
     server, note = keeper.server_for(spec, None)
+    if not server.connection.session.revision.has_handshake:
+        return _Found(nothing=f"there is no ping in {STATELESS}")
     answer, line = _ask(server, "ping", ABSENT, case.timeout_s or spec.timeout_s)
     result = answer.get("result", ABSENT)
     # Every result may have one; it is about the message, and not what was asked for.
@@ -229,21 +241,20 @@ def _rules(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
 
 def _judged(spec: ServerSpec, keeper: Keeper) -> SessionScore:
     """What the rules say of all sessions with this server so far, the last of which is ended."""
-    score = _ended(spec, keeper)
-    if score is None:
+    scores = _ended(spec, keeper)
+    if not any(map(_has_been_opened, scores)):
         # It has not had one yet, or none that was opened; the reason is raised then.
         keeper.server_for(spec, None)
-        score = _ended(spec, keeper)
-    assert score is not None, "whoever launches servers for checks must have them judged"
-    return score
+        scores = _ended(spec, keeper)
+    assert scores, "whoever launches servers for checks must have them judged"
+    return merge_sessions(scores)[0]
 
 
-def _ended(spec: ServerSpec, keeper: Keeper) -> SessionScore | None:
+def _ended(spec: ServerSpec, keeper: Keeper) -> list[SessionScore]:
     # Whoever is to end cannot be asked afterwards.
     keeper.take_inventory()
     keeper.replace(_ENDED)
-    scores = [score for score, _ in keeper.scores if _name_in(score) == spec.name]
-    return merge_sessions(scores)[0] if any(map(_has_been_opened, scores)) else None
+    return [score for score, _ in keeper.scores if _name_in(score) == spec.name]
 
 
 def _name_in(score: SessionScore) -> str:
@@ -251,8 +262,10 @@ def _name_in(score: SessionScore) -> str:
 
 
 def _has_been_opened(score: SessionScore) -> bool:
-    """Whether initialize was answered, so that there is anything to judge."""
-    return any(each.id == "INV-002" and each.status != "not_applicable" for each in score.verdicts)
+    """Whether initialize, or what is asked instead, was answered: there is something to judge."""
+    return any(
+        each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts
+    )
 
 
 def _broken(verdict: Verdict) -> Mismatch:

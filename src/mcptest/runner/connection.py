@@ -6,7 +6,9 @@ makes of what has come is for those who drive the server.
 
 from __future__ import annotations
 
+import os
 import time
+from itertools import count
 
 from mcptest import __version__
 from mcptest.core.capture import Exchange, SessionCapture
@@ -44,6 +46,9 @@ _TICK_S = 0.1
 # The bytes of which all but the first of a character are made.
 _CONTINUED = bytes(range(0x80, 0xC0))
 
+# Over pipes each session has a process of its own; over HTTP this tells one from another.
+_numbers = count(1)
+
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
 
@@ -64,7 +69,7 @@ class Connection:
         self._started_at = _now() if launcher.keeps_traffic else ""
         self._recorder = SessionRecorder() if launcher.keeps_traffic else None
         self._exchanges: list[Exchange] = []
-        self._transport = f"{self.wire.transport}@{self._started_at}"
+        self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
         self._hears = bool(self._watch or self._recorder)
         # Questions of our own are nobody's traffic.
@@ -73,6 +78,11 @@ class Connection:
         self._bytes_before = 0
         self._log: MessageLog | None = None
         self._log_mark = 0
+
+    @property
+    def _transport(self) -> str:
+        """The channel of this session, which no other has."""
+        return f"{self.wire.transport}@{self._started_at}{self._mark}"
 
     @property
     def is_lost(self) -> bool:
@@ -245,7 +255,7 @@ class Connection:
             server_capabilities=recorder.capabilities,
             exchanges=tuple(exchanges),
             # Which of the two transports over HTTP it is, is known only by now.
-            transport=f"{self.wire.transport}@{self._started_at}",
+            transport=self._transport,
             protocol_version=recorder.protocol_version,
             started_at=self._started_at,
             exit_status=exit_status,

@@ -208,7 +208,11 @@ def gone(
 def channel_failed(trouble: Trouble) -> Fault:
     """That a message, or the answer to it, did not get through."""
     return Fault(
-        kind=trouble.kind, message=trouble.message, hint=trouble.hint, effect=trouble.effect
+        kind=trouble.kind,
+        message=trouble.message,
+        hint=trouble.hint,
+        effect=trouble.effect,
+        code=trouble.code,
     )
 
 

@@ -33,7 +33,10 @@ class Launcher(Record):
 
 
 class Reply(Record):
-    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr."""
+    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr.
+
+    `unfinished` says why the answer is not the end of the call, and "" where it is.
+    """
 
     message: Any
     elapsed_s: float
@@ -42,3 +45,4 @@ class Reply(Record):
     size: int = 0
     exit_code: int | None = None
     notifications: tuple[Any, ...] = ()
+    unfinished: str = ""

@@ -14,6 +14,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_suites, read_text
 from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
+from mcptest.runner.sent_along import SentAlong, refuse_several
 from mcptest.runner.servers import Servers, Unneeded
 from mcptest.runner.shelf import Shelf
 from mcptest.wire.cpu_limit import CpuLimit
@@ -47,6 +48,7 @@ class Wanted(Record):
     config: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
+    sent_along: SentAlong | None = None
     spec_version: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
@@ -105,6 +107,11 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
+    if wanted.sent_along:
+        refuse_several(wanted.sent_along, (spec for spec in specs.values() if spec))
+        # Those that were one stay one.
+        changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
+        specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
     selected = select(suites, wanted.selection)
     if not wanted.is_chosen_later:
         _refuse_unset(selected)
@@ -117,7 +124,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         is_whole=wanted.is_whole,
         gated_files=_gated_files(suites),
     )
-    if shelf.snapshots and plan.secrets:
+    if shelf.snapshots:
         shelf.snapshots.redact = redactor(plan.secrets)
     return plan
 

@@ -20,7 +20,7 @@ from mcptest.runner.matrix_differences import (
     result_differences,
     unread_lists,
 )
-from mcptest.runner.matrix_endings import merge_ways, unreachable
+from mcptest.runner.matrix_endings import merge_ways, unreachable, with_broken_ways
 from mcptest.runner.matrix_probing import probe_eras
 from mcptest.runner.run import run_started
 
@@ -145,7 +145,8 @@ class _MatrixRun:
             finished = finished.but(bailed=True)
         if self._options.is_strict and matrix.offers:
             finished = finished.but(broken_rules=(*finished.broken_rules, _OFFERS_DIFFER))
-        return finished.but(matrix=matrix)
+        server = self._plan.suites[0][1].name
+        return with_broken_ways(finished.but(matrix=matrix), self._probes, server)
 
     def _matrix(self) -> Matrix:
         results = [(way, each.results) for way, each in self._results]
@@ -165,5 +166,10 @@ class _MatrixRun:
     def _way_runs(self) -> Iterator[WayRun]:
         summaries = {way: finished.summary for way, finished in self._ends}
         for probe in self._probes:
-            refusal = probe.fault.message if probe.fault else ""
-            yield WayRun(way=probe.way, refusal=refusal, summary=summaries.get(probe.way))
+            why = probe.fault.message if probe.fault else ""
+            yield WayRun(
+                way=probe.way,
+                refusal="" if probe.is_broken else why,
+                error=why if probe.is_broken else "",
+                summary=summaries.get(probe.way),
+            )

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
     # The name and the file of a suite, which time it is that it runs, and which test it is.
     Key = tuple[str, str, int, int]
-    Entries = dict[str, dict[str, object]]
+    # By name, and which time it is that the list has it.
+    Entries = dict[tuple[str, int], dict[str, object]]
 
 __all__ = ["Opening", "WayResults", "offer_differences", "result_differences", "unread_lists"]
 
@@ -43,8 +44,7 @@ _MEMBERS = {
 class Opening(Record):
     """What a server says of itself when it is opened; None where it could not be found out.
 
-    `lists` has each list that the server says it has, by the name of its kind, and what is in
-    it by name.
+    `lists` has each list that the server says it has, by the name of its kind.
     """
 
     capabilities: dict[str, object]
@@ -147,14 +147,15 @@ def _capability_differences(
 def _list_differences(
     noun: str, members: Iterable[str], lists: Sequence[tuple[Way, Entries]]
 ) -> Iterator[OfferDifference]:
-    for name in dict.fromkeys(name for _, entries in lists for name in entries):
-        what = f"{noun} {dump_json(name)}"
-        there = [(way, name in entries or ABSENT) for way, entries in lists]
+    for key in dict.fromkeys(key for _, entries in lists for key in entries):
+        name, time = key
+        what = f"{noun} {dump_json(name)}" + (f", listed {time} times" if time > 1 else "")
+        there = [(way, key in entries or ABSENT) for way, entries in lists]
         missing = list(_difference(what, "", there))
         yield from missing
         if not missing:
             for member in members:
-                seen = [(way, entries[name].get(member, ABSENT)) for way, entries in lists]
+                seen = [(way, entries[key].get(member, ABSENT)) for way, entries in lists]
                 yield from _difference(what, member, seen)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.conformance import CaptureScore
 from mcptest.core.coverage import merge_coverage
 from mcptest.core.events import RunFinished
-from mcptest.core.outcome import Summary, merge_findings
+from mcptest.core.outcome import Finding, Summary, merge_findings
 from mcptest.core.snapshots import SnapshotReport
 
 TYPE_CHECKING = False
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
     from mcptest.core.conformance import SessionScore
     from mcptest.core.matrix import Way
-    from mcptest.core.outcome import Fault, Finding
+    from mcptest.core.outcome import Fault
     from mcptest.runner.matrix_probing import Probe
 
     Ends = Sequence[tuple[Way, RunFinished]]
 
-__all__ = ["merge_ways", "unreachable"]
+__all__ = ["merge_ways", "unreachable", "with_broken_ways"]
+
+_BROKEN = "way_broken"
 
 _HINT = (
     "with --transport-matrix, --server-command (or the server of the files) is spoken to over "
@@ -38,9 +40,31 @@ def unreachable(probes: Sequence[Probe]) -> Fault | None:
         if len(faults) == len(tried):
             told = dict.fromkeys(fault.message for fault in faults)
             message = f"the server cannot be tested over {transport}: {'; '.join(told)}"
-            hint = f"{faults[0].hint}; {_HINT}" if faults[0].hint else _HINT
-            return faults[0].but(message=message, hint=hint)
+            # What broke says more than what is not spoken.
+            broken = [probe.fault for probe in tried if probe.fault and probe.is_broken]
+            first = (broken or faults)[0]
+            hint = f"{first.hint}; {_HINT}" if first.hint else _HINT
+            return first.but(message=message, hint=hint)
     return None
+
+
+def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str) -> RunFinished:
+    """The ending of a run without those ways that could not be opened: no success."""
+    findings = tuple(
+        Finding(kind=_BROKEN, server=probe.way.named(server), message=_broken(probe.fault))
+        for probe in probes
+        if probe.fault and probe.is_broken
+    )
+    if not findings:
+        return finished
+    return finished.but(
+        findings=(*findings, *finished.findings),
+        broken_rules=(_BROKEN, *finished.broken_rules),
+    )
+
+
+def _broken(fault: Fault) -> str:
+    return f"no test ran in this way, for the server could not be opened: {fault.message}"
 
 
 def merge_ways(ends: Ends) -> RunFinished:

@@ -1,10 +1,16 @@
-"""Find out by trying in which eras a server speaks over a transport, and what it says there."""
+"""Find out by trying in which eras a server speaks over a transport, and what it says there.
+
+Only a refusal that means it makes an era one that is not spoken. Whatever else keeps a server
+from being opened is an error of that way.
+"""
 
 from __future__ import annotations
 
 import time
 
 from mcptest.core.errors import ServerError
+from mcptest.core.handshake import is_unspoken
+from mcptest.core.http_status import NOT_SPOKEN
 from mcptest.core.matrix import Way
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
@@ -32,13 +38,19 @@ _MAX_ENTRIES = 20_000
 # Where a server of the stateless era says who it is.
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
+_DISCOVER = "server/discover"
+
 
 class Probe(Record):
-    """One way that was tried: what the server said, or why it cannot be spoken to so."""
+    """One way that was tried: what the server said, or why it cannot be spoken to so.
+
+    `is_broken` when that is an error, and not the server's word that it does not speak so.
+    """
 
     way: Way
     opening: Opening | None = None
     fault: Fault | None = None
+    is_broken: bool = False
 
 
 def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
@@ -84,7 +96,18 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
         finally:
             server.close()
     except ServerError as error:
-        return Probe(way=way, fault=error.fault)
+        return Probe(way=way, fault=error.fault, is_broken=not _is_refusal(way, error.fault))
+
+
+def _is_refusal(way: Way, fault: Fault) -> bool:
+    """Whether what came says that this era is not spoken."""
+    if is_unspoken(fault):
+        return True
+    if fault.kind == "http_status":
+        return fault.code in NOT_SPOKEN
+    # Over pipes, servers with a handshake ignore what may not come first, or give up at it.
+    is_mute = fault.kind in ("handshake_timeout", "exited_early") and _DISCOVER in fault.message
+    return is_mute and way.transport == "stdio" and way.revision == STATELESS
 
 
 def _opening(server: Server) -> Opening:
@@ -107,13 +130,15 @@ def _opening(server: Server) -> Opening:
 
 
 def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
-    """What a list holds, by name; None when it could not be read to its end."""
+    """What a list holds; None when it could not be read to its end."""
     found: Entries = {}
+    times: dict[str, int] = {}
     try:
         for page in list_pages(server, kind, deadline):
             for entry in page if isinstance(page, list) else ():
                 if isinstance(entry, dict) and isinstance(name := entry.get(kind.key), str):
-                    found.setdefault(name, entry)
+                    times[name] = times.get(name, 0) + 1
+                    found[name, times[name]] = entry
             if len(found) > _MAX_ENTRIES:
                 return None
     except (EndlessError, ServerError):

@@ -14,6 +14,7 @@ from mcptest.core.handshake import (
     discovery_fault,
     handshake_fault,
     handshake_gaps,
+    is_mishap,
     pinned_fault,
 )
 from mcptest.core.revisions import STATELESS
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["await_ready", "open_session"]
 
+# So many pages of tools are asked for.
+_MAX_PAGES = 20
+
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
@@ -44,6 +48,10 @@ def await_ready(server: Server, deadline: float) -> None:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
         raise ServerError(server.gone("it was awaited to listen"))
+    stranger = getattr(connection.wire, "stranger", "")
+    if stranger:
+        message = "what listens at the URL is no process that the command is known to have started"
+        server.findings.add("foreign_listener", message, quote=stranger)
     http = server.spec.http
     if http and http.insecure_tls:
         message = "the certificate of the server was not checked, as its settings ask"
@@ -95,8 +103,30 @@ def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
     except ServerError as error:
         hint = f"and asked without a handshake: {error.fault.message}"
         raise ServerError(refusal.but(hint=hint)) from None
+    if is_mishap(refusal):
+        message = f"{refusal.message}; the stateless era was used instead"
+        server.findings.add("protocol_violation", message)
     server.is_open = True
     return found
+
+
+def _learn_tools(server: Server) -> None:
+    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls."""
+    capabilities = server.capabilities
+    if not isinstance(capabilities, dict) or "tools" not in capabilities:
+        return
+    params: dict[str, object] = {}
+    for _ in range(_MAX_PAGES):
+        try:
+            answer = server.ask("tools/list", params, server.spec.startup_timeout_s)
+        except ServerError:
+            # Whoever needs the tools will meet the same, and tell it.
+            return
+        result = answer.get("result")
+        cursor = result.get("nextCursor") if isinstance(result, dict) else None
+        if not isinstance(cursor, str):
+            return
+        params = {"cursor": cursor}
 
 
 def _discover(server: Server, deadline: float) -> dict[str, Any]:
@@ -111,6 +141,8 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
         raise ServerError(faults.with_evidence(fault, server.connection.wire))
     result: dict[str, Any] = answer["result"]
     session.accept_discovery(result)
+    if not server.connection.wire.is_pipe:
+        _learn_tools(server)
     # As a handshake would have told it.
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None

@@ -13,6 +13,8 @@ import time
 from mcptest.core.conformance import CaptureScore
 from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.outcome import CaseResult, merge_findings
+from mcptest.core.record import Record
+from mcptest.core.redaction import LEARNED
 from mcptest.runner import faults
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.loading import Plan
@@ -98,6 +100,26 @@ class _Lane:
         return tries * (per_try_s + _MARGIN_S)
 
 
+class _LearnedSecrets(Record):
+    """What a worker has learned of secrets: those who write the reports blank them."""
+
+    secrets: tuple[str, ...]
+
+
+def _with_secrets(send: Callable[[object], None]) -> Callable[[object], None]:
+    """`send`, but secrets that were learned go before whatever may hold them."""
+    told = LEARNED.secrets
+
+    def send_both(value: object) -> None:
+        nonlocal told
+        if LEARNED.secrets is not told:
+            told = LEARNED.secrets
+            send(_LearnedSecrets(secrets=told))
+        send(value)
+
+    return send_both
+
+
 class _ParallelRun:
     def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
         self._plan = plan
@@ -144,6 +166,7 @@ class _ParallelRun:
     def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
         """Run files in this process, which is a copy of the one that made the plan."""
         self._launcher.guardian.let_go()
+        send = _with_secrets(send)
         with Interrupts() as interrupts:
             guardian = Guardian(adopts_orphans=True)
             interrupts.on_second = guardian.kill_all
@@ -250,6 +273,9 @@ class _ParallelRun:
 
     def _take(self, worker: Worker, value: object) -> None:
         assert worker.job is not None
+        if isinstance(value, _LearnedSecrets):
+            LEARNED.add(*value.secrets)
+            return
         lane = self._lanes[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
             # Somebody told the worker to stop, and it was not us: it is of no use any more.

@@ -53,6 +53,8 @@ class Server:
         self.handshake: dict[str, Any] = {}
         self._asked = 0
         self._is_asking = False
+        # Why the last answer to a question of ours was not the end of it.
+        self.unfinished = ""
 
     def _connect(self, spec: ServerSpec) -> None:
         self.connection = connection = Connection(spec, self.launcher)
@@ -124,6 +126,7 @@ class Server:
             size=self.connection.size,
             exit_code=exit_code,
             notifications=tuple(self._inbox.notifications),
+            unfinished=self._session.unfinished(step.id),
         )
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
@@ -134,7 +137,9 @@ class Server:
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
         self._is_asking = self.connection.is_private = True
         try:
-            return self.perform(step, timeout_s or self.spec.timeout_s).message
+            reply = self.perform(step, timeout_s or self.spec.timeout_s)
+            self.unfinished = reply.unfinished
+            return reply.message
         finally:
             self._is_asking = self.connection.is_private = False
 

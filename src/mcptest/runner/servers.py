@@ -157,7 +157,7 @@ def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
 
 
 def placed(spec: ServerSpec, folder: str) -> ServerSpec:
-    """The server with its working folder made definite.
+    """The server with its working folder, and its file of authorities, made definite.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such
     folder exists, from where the command was started.
@@ -165,4 +165,7 @@ def placed(spec: ServerSpec, folder: str) -> ServerSpec:
     beside = os.path.normpath(os.path.join(folder, spec.cwd))
     if spec.cwd and not os.path.isdir(beside) and os.path.isdir(spec.cwd):
         beside = spec.cwd
+    if spec.http and spec.http.ca_file:
+        ca_file = os.path.abspath(os.path.join(folder, spec.http.ca_file))
+        spec = spec.but(http=spec.http.but(ca_file=ca_file))
     return spec.but(cwd=os.path.abspath(beside))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT, CaseResult
+from mcptest.core.strict_json import dump_json
 from mcptest.matching.expectation import written
 from mcptest.matching.notes import checked_nothing
 from mcptest.runner.judging import server_words
@@ -16,16 +17,33 @@ if TYPE_CHECKING:
 
 __all__ = ["at_step", "errored", "failed", "reason", "remarks"]
 
+_RESULT_TYPE = "resultType"
+
 
 def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     """What there is to say of a step that passed."""
+    told: tuple[str, ...] = ()
+    if reply.unfinished and not _speaks_of_it(expectation):
+        told = (_unfinished(reply),)
     if expectation.may_check_nothing:
-        return tuple(checked_nothing(expectation.response, reply.message))
+        return (*told, *checked_nothing(expectation.response, reply.message))
     if expectation.threshold < 1.0:
         from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above
 
-        return tuple(missed_but_allowed(expectation, reply))
-    return ()
+        return (*told, *missed_but_allowed(expectation, reply))
+    return told
+
+
+def _unfinished(reply: Reply) -> str:
+    return f"the call did not come to its end: {reply.unfinished}"
+
+
+def _speaks_of_it(expectation: Expectation) -> bool:
+    """Whether a test says itself which type of result it wants."""
+    if any(_RESULT_TYPE in assertion.steps for assertion in expectation.assertions):
+        return True
+    response = expectation.response
+    return response is not ABSENT and dump_json(_RESULT_TYPE) in dump_json(written(response))
 
 
 def reason(result: CaseResult) -> str:
@@ -49,6 +67,8 @@ def failed(
     notes: tuple[str, ...],
 ) -> CaseResult:
     response = step.expectation.response
+    if reply.unfinished and not any(reply.unfinished in each.message for each in mismatches):
+        notes += (_unfinished(reply),)
     notes += tuple(server_words(reply.message, mismatches))
     if len(mismatches) == MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)

@@ -45,7 +45,7 @@ class Visit:
         self._launcher = launcher
         self._after_waiting = after_waiting
         self._server: Server | None = None
-        self._redact: Callable[[str], str] | None = redactor(spec.secrets) if spec.secrets else None
+        self._redact = redactor(spec.secrets)
         self._handshake: Message = {}
         self._is_stateless = False
         self._heard = ""
@@ -63,6 +63,11 @@ class Visit:
             self._after_waiting()
         self._handshake = self.cleaned(server.handshake)
         self._is_stateless = server.is_stateless
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether the server is spoken to in the era without a handshake."""
+        return self._is_stateless
 
     @property
     def capabilities(self) -> Message:
@@ -100,6 +105,11 @@ class Visit:
         cleaned: Message = self.cleaned(answer)
         return cleaned
 
+    @property
+    def unfinished(self) -> str:
+        """Why the last answer was not the end of what was asked; "" when it was."""
+        return self.cleaned(self._server.unfinished) if self._server else ""
+
     def attempt(self, method: str, params: dict[str, object]) -> Message | str:
         """The whole answer, or a sentence that says why there is none."""
         try:
@@ -116,7 +126,7 @@ class Visit:
 
     def cleaned(self, value: Any) -> Any:
         """The same without the secrets that the server was given."""
-        return redact_all(value, self._redact) if self._redact else value
+        return redact_all(value, self._redact)
 
     @property
     def stderr(self) -> str:

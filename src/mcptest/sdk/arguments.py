@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "choice_of",
+    "json_of",
     "mapping_of",
     "path_of",
     "seconds_of",
@@ -28,6 +29,8 @@ __all__ = [
 ]
 
 _MAX_S = 7 * 24 * 3600.0
+# What is nested deeper is no message of the channel.
+_MAX_DEPTH = 190
 
 
 def words_of(command: Command) -> tuple[str, ...]:
@@ -64,6 +67,7 @@ def told_of(
     env: object,
     startup_timeout: object,
     client: object,
+    secrets: object,
 ) -> Told:
     """A server as `connect` is told of it, when all of that makes sense."""
     told = Told(
@@ -76,6 +80,7 @@ def told_of(
         env=mapping_of("env", env),
         startup_timeout_s=_startup_of(startup_timeout),
         client=_client_of(client),
+        secrets=_names_of("secrets", secrets),
     )
     _refuse_senseless(told)
     return told
@@ -95,7 +100,14 @@ def _startup_of(value: object) -> float | None:
 def _client_of(value: object) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, dict):
         raise TypeError(f"client is a dict, not {type(value).__name__}")
+    json_of("client", value)
     return value
+
+
+def _names_of(name: str, value: object) -> tuple[str, ...]:
+    if not isinstance(value, (list, tuple, set, frozenset)):
+        raise TypeError(f"{name} is a list of names, not {_kind(value)}")
+    return tuple(text_of(f"a name in {name}", each) for each in value)
 
 
 def _refuse_senseless(told: Told) -> None:
@@ -110,6 +122,9 @@ def _refuse_senseless(told: Told) -> None:
     for name in ("cwd", "env"):
         if getattr(told, name) and not told.command:
             raise ValueError(f"{name} is for a server that is started: give server_command as well")
+    for name in told.secrets:
+        if name not in (told.env or {}):
+            raise ValueError(f"secrets names variables in env, and {name!r} is not there")
 
 
 def text_of(name: str, value: object) -> str:
@@ -140,6 +155,28 @@ def mapping_of(name: str, value: object) -> dict[str, str] | None:
         if not key or "=" in key:
             raise ValueError(f"{name} has the key {key!r}, which cannot be a name")
     return dict(value)
+
+
+def json_of(name: str, value: object, depth: int = 0) -> None:
+    """Refuse what JSON cannot say, or would say otherwise; `name` is where it stands."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{name} is {value!r}, and JSON has no such number")
+        return
+    if depth == _MAX_DEPTH:
+        raise ValueError(f"{name[:_MAX_DEPTH]}… is nested deeper than {_MAX_DEPTH} levels")
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if not isinstance(key, str):
+                raise TypeError(f"a key of {name} is a text, not {_kind(key)}: {key!r}")
+            json_of(f"{name}[{key!r}]", inner, depth + 1)
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            json_of(f"{name}[{index}]", inner, depth + 1)
+    else:
+        raise TypeError(f"{name} is {_kind(value)}, and JSON has no such value")
 
 
 def seconds_of(name: str, value: object) -> float:

@@ -8,12 +8,13 @@ from mcptest._coprocess import Coprocess
 from mcptest.core.revisions import REVISIONS
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
-from mcptest.sdk.arguments import choice_of, path_of, seconds_of, text_of, told_of
+from mcptest.sdk.arguments import choice_of, json_of, path_of, seconds_of, text_of, told_of
 from mcptest.sdk.errors import ContractError, CoprocessError
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from types import TracebackType
     from typing import Any
 
@@ -43,6 +44,7 @@ def connect(
     spec_version: str = "",
     cwd: Path = "",
     env: dict[str, str] | None = None,
+    secrets: Collection[str] = (),
     timeout: float = 30.0,
     startup_timeout: float | None = None,
     client: dict[str, Any] | None = None,
@@ -55,6 +57,7 @@ def connect(
     Enter it with `with` for a `Client`, with `async with` for an `AsyncClient`. `timeout` is for
     one answer, `startup_timeout` for the server to be ready, in seconds. `bearer_env` and
     `header_env` name environment variables that hold a token and the values of headers.
+    `secrets` names variables in `env` whose values are blanked, as those of secret names are.
     `spec_version` is the only revision of the protocol that will do. `client` has our answers to
     what the server asks, as in a config. `cache` is a mode of `Client.set_cache`; `record` and
     `replay` name a tape, from the first word on: what is replayed needs no server.
@@ -69,6 +72,7 @@ def connect(
         env=env,
         startup_timeout=startup_timeout,
         client=client,
+        secrets=secrets,
     )
     tapes = path_of("record", record), path_of("replay", replay)
     if all(tapes):
@@ -234,6 +238,7 @@ def _arguments_of(value: object) -> dict[str, Any]:
         return {}
     if not isinstance(value, dict):
         raise TypeError(f"arguments is a dict, not {type(value).__name__}")
+    json_of("arguments", value)
     return value
 
 

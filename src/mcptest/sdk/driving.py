@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import threading
-import warnings
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
@@ -13,10 +12,11 @@ from mcptest.runner.performing import Performer
 from mcptest.runner.surplus import other_kind
 from mcptest.sdk.channel_server import ChannelKeeper
 from mcptest.sdk.drivable import as_sent, is_list
+from mcptest.sdk.forking import quiet_forks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from mcptest.core.outcome import CaseResult, Mismatch
     from mcptest.core.plan import Case, ServerSpec, Step, Suite, Template
@@ -30,7 +30,6 @@ __all__ = ["Drivers"]
 # How many servers are kept for later tests that may need them.
 _MOST_RUNNING = 4
 _ONE_PAGE = "over the SDK channel, the pages of a list come as one"
-_FORK_WARNING = r"This process .* is multi-threaded"
 
 
 class _Turn(Record):
@@ -70,13 +69,14 @@ class Drivers:
         if threading.current_thread() is not threading.main_thread():
             case, following = _unbounded(case), None
         may_follow = following if spec.isolation != "test" else None
-        with _quiet_forks():
+        with quiet_forks():
             result = turn.performer.perform(case, spec, case.retries or 0, may_follow)
         if result.sent:
             result = _as_spoken(result)
         if spoken.key and result.mismatches:
             result = _in_dialogue(result, spoken)
-        return redact_all(result, redactor(spec.secrets)) if spec.secrets else result
+        redacted: CaseResult = redact_all(result, redactor(spec.secrets))
+        return redacted
 
     def finish_case(self, suite: Suite, spec: ServerSpec) -> None:
         """A case is over: where each has a server of its own, that one is."""
@@ -128,21 +128,6 @@ def _key(suite: Suite, spec: ServerSpec) -> _Key:
     """What two cases with one server have in common, whatever else there is to it."""
     owner = "" if spec.isolation == "run" else suite.file
     return owner, spec.name, spec.command, spec.cwd, spec.http.url if spec.http else ""
-
-
-@contextmanager
-def _quiet_forks() -> Iterator[None]:
-    """What takes long is judged in a fork, which ends in time and touches nothing of ours.
-
-    Newer Pythons warn of forks beside threads, and whoever runs tests may turn warnings into
-    errors; a worker of pytest-xdist always has threads.
-    """
-    if threading.active_count() == 1:
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
-        yield
 
 
 def _as_spoken(result: CaseResult) -> CaseResult:

@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import threading
-from contextlib import nullcontext
 from functools import lru_cache
 
-from mcptest.core.errors import PatternTimeoutError
+from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.outcome import CaseResult
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler, written
 from mcptest.matching.suite_words import SuiteWords
 from mcptest.reporters.failure_text import render_result
+from mcptest.runner.apart import judge_apart
+from mcptest.runner.launcher import Launcher
 from mcptest.runner.shelf import Shelf
+from mcptest.sdk.forking import quiet_forks
 from mcptest.sdk.verdict import Verdict
+from mcptest.wire.alone import NoGuardian, NoInterrupts
 from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from mcptest.core.diagnostics import Complaint
+    from mcptest.core.outcome import Mismatch
     from mcptest.matching.registry import Registry
 
 __all__ = ["BadExpectationError", "Expectations", "expect"]
@@ -28,6 +34,8 @@ __all__ = ["BadExpectationError", "Expectations", "expect"]
 __tracebackhide__ = True
 
 _PATTERN_LIMIT = CpuLimit(2.0)
+# The last resort, by the clock: on a large text the limit is heard late.
+_APART_S = 10.0
 _COLUMNS = 100
 
 
@@ -89,12 +97,9 @@ class Expectations:
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
         if complaints:
             raise BadExpectationError("\n".join(map(_told, complaints)))
-        # Only the main thread hears the timer.
-        is_main = threading.current_thread() is threading.main_thread()
         try:
-            with _PATTERN_LIMIT if has_regex and is_main else nullcontext():
-                mismatches = tuple(compare(compiled, self._value))
-        except PatternTimeoutError as error:
+            mismatches = self._compared(compiled, has_regex)
+        except (PatternTimeoutError, EndedError) as error:
             raise BadExpectationError(f"{error}; what it says of the value is not known") from None
         if not mismatches:
             return
@@ -108,6 +113,42 @@ class Expectations:
         )
         lines = render_result(result, columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
+
+    def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:
+        """What does not match. A regular expression has only so much time for it."""
+
+        def judge() -> tuple[Mismatch, ...]:
+            return tuple(compare(compiled, self._value))
+
+        if not has_regex:
+            return judge()
+        # Only the main thread hears the timer.
+        if threading.current_thread() is not threading.main_thread():
+            return _judged_apart(judge)
+        with _PATTERN_LIMIT:
+            return judge()
+
+
+def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
+    """What `judge` finds in a process of its own, whose main thread hears the timer."""
+
+    def bounded() -> tuple[Mismatch | str, ...]:
+        try:
+            with _PATTERN_LIMIT:
+                return judge()
+        except PatternTimeoutError as error:
+            return (error.pattern,)
+
+    launcher = Launcher(
+        guardian=NoGuardian(),  # type: ignore[arg-type]  # it ends by itself
+        interrupts=NoInterrupts(),  # type: ignore[arg-type]  # signals are the program's own
+    )
+    with quiet_forks():
+        found = judge_apart(bounded, _APART_S, launcher)
+    for each in found:
+        if isinstance(each, str):
+            raise PatternTimeoutError(_PATTERN_LIMIT.seconds, each)
+    return tuple(each for each in found if not isinstance(each, str))
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,8 @@ import re
 
 from mcptest.core.plan import Limits
 from mcptest.core.record import Record
+from mcptest.core.redaction import why_not_blanked
+from mcptest.core.secret_names import names_secret
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,6 +38,7 @@ class Told(Record):
 
     `header_env` names for each header the environment variable that holds its value, and
     `bearer_env` the one that holds a token. `client` is what a config has under that key.
+    `secrets` names variables in `env` whose values are secret, besides those that say so.
     """
 
     command: tuple[str, ...] = ()
@@ -47,6 +50,7 @@ class Told(Record):
     env: dict[str, str] | None = None
     startup_timeout_s: float | None = None
     client: dict[str, object] | None = None
+    secrets: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -56,7 +60,7 @@ class Told(Record):
 
 def plain_config(told: Told) -> tuple[Config, dict[str, str]]:
     """The config of a server of which only this is known, and variables for the binary."""
-    filled, variables = _env_of(told.env or {}, ())
+    filled, variables = _env_of(told.env or {}, _secrets_of(told))
     config: Config = {"name": os.path.basename(told.command[0]) if told.command else told.url}
     config |= _started(told.command, told.cwd) | ({"env": filled} if told.command else {})
     if told.url:
@@ -69,6 +73,14 @@ def plain_config(told: Told) -> tuple[Config, dict[str, str]]:
     if told.startup_timeout_s:
         config["startupTimeout"] = told.startup_timeout_s * 1000
     return (config | {"client": told.client} if told.client else config), variables
+
+
+def _secrets_of(told: Told) -> list[str]:
+    """The values of variables that are secret, because they were named or by their names."""
+    env = told.env or {}
+    # A word that cannot be blanked is none that was meant to be, unless somebody says so.
+    found = [env[name] for name in env if names_secret(name) and not why_not_blanked(env[name])]
+    return list(dict.fromkeys([*found, *(env[name] for name in told.secrets)]))
 
 
 def _started(command: Sequence[str], cwd: str) -> Config:

@@ -17,9 +17,9 @@ __all__ = ["Verdict", "read_verdict"]
 __tracebackhide__ = True
 
 _FIELDS = ("success", "data", "text", "error", "duration_ms")
-# Any of these says that the server's answer came through as it was. The last two are of later
-# revisions, where an answer may ask for more, or promise to come.
-_VERBATIM = frozenset(["content", "structuredContent", "isError", "resultType", "task"])
+# Whoever has this member is a verdict; without it, it is the server's answer as it was.
+_MARK = "success"
+_UNLESS = 'unless it is the server that says "success": mcptest call shows its answer'
 _MAX_QUOTED = 200
 
 
@@ -41,8 +41,7 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
     """The verdict in a result of `mcp.call`; `ContractError` when it is neither shape."""
     if not isinstance(result, dict):
         raise ContractError(f"contract drift: the result of mcp.call is {_quoted(result)}")
-    is_declared = all(field in result for field in _FIELDS)
-    if is_declared or not _VERBATIM.intersection(result):
+    if _MARK in result:
         return _declared(result)
     is_error = result.get("isError") is True
     text = _text_of(result.get("content"))
@@ -57,15 +56,12 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
 
 
 def _declared(result: dict[str, Any]) -> Verdict:
-    if not any(field in result for field in _FIELDS):
-        message = "is neither a verdict nor the answer of a tool"
-        raise ContractError(f"contract drift: the result of mcp.call {message}: {_quoted(result)}")
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise ContractError(f"contract drift: a verdict has no field {_quoted(surplus[0])}")
+        raise _drift(f"a verdict has no field {_quoted(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
-        raise ContractError(f'contract drift: a verdict without "{missing[0]}"')
+        raise _drift(f'a verdict without "{missing[0]}"')
     success, text, error = result["success"], result["text"], result["error"]
     took_ms = result["duration_ms"]
     is_right = (
@@ -76,7 +72,7 @@ def _declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise ContractError(f"contract drift: {_quoted(result)} is no verdict")
+        raise _drift(f"{_quoted(result)} is no verdict")
     return Verdict(
         success=success,
         data=result["data"],
@@ -85,6 +81,10 @@ def _declared(result: dict[str, Any]) -> Verdict:
         duration_ms=took_ms,
         raw=_standing_for(result),
     )
+
+
+def _drift(message: str) -> ContractError:
+    return ContractError(f"contract drift: {message}; {_UNLESS}")
 
 
 def _standing_for(verdict: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ import time
 from urllib.parse import quote_plus, urlencode
 
 from mcptest.core.http_address import parse_url
+from mcptest.core.redaction import LEARNED
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.visible import quoted_bytes
 from mcptest.wire.http_exchange import HttpRequest
@@ -22,6 +23,12 @@ __all__ = ["Credentials"]
 # A token is fetched anew so long before it ends.
 _MARGIN_S = 10.0
 
+# No token lasts longer than a run that anybody waits for.
+_LONGEST_S = 1e9
+
+# Members of the answer that are secrets, also of one that is not taken.
+_SECRET_MEMBERS = ("access_token", "refresh_token", "id_token")
+
 # So often a server may refuse fresh tokens before it is believed.
 _MAX_FRESH = 1
 
@@ -33,8 +40,6 @@ class Credentials:
         self._headers = dict(spec.headers or {})
         self._oauth = spec.oauth
         self.token = ""
-        # All tokens that there have been: none of them is ever shown.
-        self.fetched: list[str] = []
         self._ends_at = float("inf")
         self._refused = 0
 
@@ -63,6 +68,11 @@ class Credentials:
         token = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         return self._headers | token
 
+    @property
+    def token_origin(self) -> str:
+        """Where tokens come from."""
+        return parse_url(self._oauth.token_url).origin if self._oauth else ""
+
     def token_request(self) -> HttpRequest:
         """How a token is asked for (RFC 6749, section 4.4)."""
         oauth = self._oauth
@@ -74,6 +84,7 @@ class Credentials:
         }
         pair = f"{quote_plus(oauth.client_id)}:{quote_plus(oauth.client_secret)}"
         basic = base64.b64encode(pair.encode("utf-8")).decode("ascii")
+        LEARNED.add(basic)
         return HttpRequest(
             method="POST",
             address=parse_url(oauth.token_url),
@@ -89,26 +100,43 @@ class Credentials:
     def take(self, status: int, raw: bytes) -> str:
         """Take the answer to that; why there is no token in it, or ""."""
         found = _object(raw)
-        token = found.get("access_token")
-        if status != 200 or not isinstance(token, str) or not _is_sendable(token):
-            said = found.get("error_description") or found.get("error")
-            told = quoted_bytes((str(said).encode() if said else raw)[:200])
-            return f"no token could be fetched: status {status}, {told or 'no body'}"
+        secrets = [(found or {}).get(name) for name in _SECRET_MEMBERS]
+        # Nothing that was fetched is ever shown.
+        LEARNED.add(*(secret for secret in secrets if isinstance(secret, str)))
+        token = (found or {}).get("access_token")
+        if found is None or status != 200 or not isinstance(token, str) or not _is_sendable(token):
+            return f"no token could be fetched: status {status}, {_flaw(found, raw, status)}"
         lasts_s = found.get("expires_in")
         self.token = token
-        self.fetched.append(token)
         self._ends_at = float("inf")
         if isinstance(lasts_s, (int, float)) and lasts_s > 0:
+            lasts_s = min(lasts_s, _LONGEST_S)
             self._ends_at = time.monotonic() + max(1.0, lasts_s - _MARGIN_S)
         return ""
 
 
-def _object(raw: bytes) -> dict[str, Any]:
+def _object(raw: bytes) -> dict[str, Any] | None:
     try:
         found = parse_json(raw.decode("utf-8"))
     except (UnicodeDecodeError, NotJsonError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
+    """What is wrong with an answer. Nothing else of it is quoted: there may be a token in it."""
+    if not raw.strip():
+        return "no body"
+    if found is None:
+        return "and the body is not a JSON object"
+    for said in (found.get("error_description"), found.get("error")):
+        if said and isinstance(said, str):
+            return quoted_bytes(said.encode("utf-8", "backslashreplace"))
+    if "access_token" not in found:
+        return 'and no "access_token" in the body'
+    if status != 200:
+        return "which is to be 200"
+    return 'and its "access_token" is no text that can stand in a header'
 
 
 def _is_sendable(token: str) -> bool:

@@ -55,18 +55,29 @@ class _Running:
 class HttpChannel:
     """All exchanges with HTTP servers that somebody drives together."""
 
-    def __init__(self, trust: Trust, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, trust: Trust, environment: Mapping[str, str], home: Address | None = None
+    ) -> None:
         self._trust = trust
+        # The server under test; who else is spoken to has to prove who it is.
+        self._home = home
         self._environment = environment
         self._running: list[_Running] = []
         self._idle: list[Link] = []
+        self._keeps_links = True
 
     def start(self, request: HttpRequest, listener: Listener) -> None:
         """Send a request; the listener hears what comes of it, here already perhaps."""
         self._start(request, listener, 0)
 
     def _start(self, request: HttpRequest, listener: Listener, hops: int) -> None:
-        running = _Running(Exchange(request, self._link_to(request.address)), listener, hops)
+        try:
+            link = self._link_to(request.address)
+        except OSError as error:
+            message = f"no connection can be made: {error.strerror}"
+            listener.failed(LinkError("connect_failed", message))
+            return
+        running = _Running(Exchange(request, link), listener, hops)
         self._running.append(running)
         self._advance(running)
 
@@ -75,8 +86,15 @@ class HttpChannel:
             self._idle.remove(link)
             if not link.is_stale:
                 return link
+            # It closes them so soon that the next one might be closed while we write.
+            self._keeps_links = False
             link.close()
-        return Link(address, self._trust, find_proxy(address, self._environment))
+        return Link(address, self._trust_in(address), find_proxy(address, self._environment))
+
+    def _trust_in(self, address: Address) -> Trust:
+        """A wish to trust the server under test is none to trust where credentials are sent."""
+        is_home = self._home is None or same_origin(address, self._home)
+        return self._trust if is_home else self._trust.but(is_blind=False, is_strict=True)
 
     @property
     def unsent_bytes(self) -> int:
@@ -140,7 +158,7 @@ class HttpChannel:
     def _finish(self, running: _Running) -> None:
         self._running.remove(running)
         link = running.exchange.link
-        if running.exchange.may_be_reused and len(self._idle) < _MAX_IDLE:
+        if self._keeps_links and running.exchange.may_be_reused and len(self._idle) < _MAX_IDLE:
             self._idle.append(link)
         else:
             link.close()

@@ -54,10 +54,14 @@ class LinkError(McptestError):
 
 
 class Trust(Record):
-    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody."""
+    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody.
+
+    `is_strict` says that no such wish is for this server.
+    """
 
     ca_file: str = ""
     is_blind: bool = False
+    is_strict: bool = False
 
     def context(self) -> SSLContext:
         # Only https needs it, and it takes longer to load than many runs.
@@ -229,8 +233,12 @@ class Link:
 
     def _mistrusted(self, reason: str) -> LinkError:
         message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
-        hint = 'name the authority that signed it with "ca_file", or, for a server that you '
-        return LinkError("tls_failed", message, hint + 'trust as it is, set "insecure_tls"')
+        hint = 'name the authority that signed it with "ca_file"'
+        if self._trust.is_strict:
+            hint += '; "insecure_tls" is for the server under test alone'
+        else:
+            hint += ', or, for a server that you trust as it is, set "insecure_tls"'
+        return LinkError("tls_failed", message, hint)
 
     # Bytes
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import base64
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote_to_bytes, urlsplit
 
 import h11
 
 from mcptest.core.errors import UsageError
 from mcptest.core.http_address import BadUrlError, parse_url, proxy_for
 from mcptest.core.record import Record
+from mcptest.core.redaction import LEARNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from urllib.parse import SplitResult
 
     from mcptest.core.http_address import Address
 
@@ -66,15 +68,38 @@ def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None
     if not text:
         return None
     try:
-        parts = urlsplit(text if "://" in text else f"http://{text}")
+        parts = _taken_apart(text)
         plain = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         proxy = parse_url(plain)
-    except (BadUrlError, ValueError) as error:
+    except BadUrlError as error:
         raise UsageError(f"the proxy in the environment cannot be used: {error}") from None
     if proxy.scheme != "http":
         raise UsageError("a proxy must be an http:// one; mcptest speaks to no other")
-    authorization = ""
-    if parts.username is not None:
-        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-        authorization = "Basic " + base64.b64encode(pair.encode("utf-8")).decode("ascii")
-    return Proxy(address=proxy, authorization=authorization)
+    return Proxy(address=proxy, authorization=_authorization(parts))
+
+
+def _taken_apart(text: str) -> SplitResult:
+    """The parts of a proxy's URL. No reason that it cannot be read for quotes any of it."""
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+    except ValueError:
+        raise BadUrlError("its host is no name or number of a machine") from None
+    if "@" in parts.path + parts.query + parts.fragment:
+        # What stands before it would be taken for the host, and shown as such.
+        raise BadUrlError('in its user name or password "/", "?" and "#" are %2F, %3F and %23')
+    return parts
+
+
+def _authorization(parts: SplitResult) -> str:
+    """What the proxy is told of us; from here on neither it nor its parts are shown."""
+    if parts.username is None:
+        return ""
+    # The environment may hold any bytes.
+    said = [
+        part.encode("utf-8", "surrogateescape") for part in (parts.username, parts.password or "")
+    ]
+    user, password = map(unquote_to_bytes, said)
+    basic = base64.b64encode(user + b":" + password).decode("ascii")
+    LEARNED.add(basic, *written)
+    LEARNED.add(*(part.decode("utf-8", "surrogateescape") for part in (user, password)))
+    return f"Basic {basic}"

@@ -17,13 +17,15 @@ import time
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import Frame, LineDecoder
 from mcptest.core.http_address import parse_url
-from mcptest.core.outcome import Fault
-from mcptest.core.redaction import redact_all, redact_bytes, redact_part, redactor
+from mcptest.core.outcome import ABSENT, Fault
+from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
 from mcptest.core.trouble import Trouble
 from mcptest.wire.http_channel import HttpChannel
 from mcptest.wire.http_link import Trust
 from mcptest.wire.http_talk import HttpTalk
+from mcptest.wire.listeners import listeners_on
+from mcptest.wire.name_lookup import looked_up
 from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import Stopped
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.wire.guardian import Guardian
     from mcptest.wire.interrupts import Interrupts
+    from mcptest.wire.name_lookup import Place
     from mcptest.wire.stopping import Grace
 
     Item = Frame | Trouble
@@ -47,6 +50,9 @@ _RECEIPT_PATIENCE_S = 5.0
 
 # How often a server that is starting is asked whether it listens.
 _KNOCK_S = 0.02
+
+# How long its name may take to be looked up.
+_LOOKUP_S = 5.0
 
 _STDIN_S = 0.05
 
@@ -81,8 +87,12 @@ class HttpServer:
         self._items: list[Item] = []
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_count = 0
+        self._places: list[Place] | None = None
+        self._is_taken = False
+        # Who listens in the place of the server that we started, as far as can be seen.
+        self.stranger = ""
         trust = Trust(ca_file=spec.http.ca_file, is_blind=spec.http.insecure_tls)
-        self._channel = HttpChannel(trust, os.environ)
+        self._channel = HttpChannel(trust, os.environ, parse_url(spec.http.url))
         limit = spec.limits.max_line_bytes
         self.talk = HttpTalk(
             spec.http, self._channel, limit, self._take, self._later, self.stdout_tail.add
@@ -92,8 +102,8 @@ class HttpServer:
             self._refuse_stranger()
             self.process = StdioServer(spec, guardian, interrupts)
         self.stderr = self.process.stderr if self.process else Ring(1)
-        # A token that is fetched is known only later, so secrets are looked up each time.
-        self.redact = self._redacted if spec.secrets or spec.http.oauth else None
+        # It knows of tokens and of the credentials of a proxy as soon as they are learned.
+        self.redact = redactor(spec.secrets)
 
     # The face
 
@@ -121,13 +131,9 @@ class HttpServer:
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
-    def _redacted(self, text: str) -> str:
-        return redactor((*self.spec.secrets, *self.talk.credentials.fetched))(text)
-
     def cleaned(self, raw: bytes) -> bytes:
         """A part of what the server sent, without the secrets it was given."""
-        redact = self.redact
-        return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
+        return redact_bytes(raw, lambda text: redact_part(text, self.redact))
 
     def progress(self, id: object) -> str:
         """How far the answer to a request has come."""
@@ -147,18 +153,21 @@ class HttpServer:
             raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))
 
     def _listens(self) -> bool:
-        address = self.talk.address
-        # Whichever of the two it listens on.
-        hosts = ("127.0.0.1", "::1") if address.host == "localhost" else (address.host,)
-        for host in hosts:
-            with contextlib.suppress(OSError):
-                socket.create_connection((host, address.port), timeout=1.0).close()
+        """Whether a connection can be made; a name is looked up once, and not waited for long."""
+        if self._places is None:
+            self._places = looked_up(self.talk.address, _LOOKUP_S, self.interrupts.fd)
+        for family, place in self._places:
+            with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
+                probe.settimeout(1.0)
+                probe.connect(place)
                 return True
         return False
 
     def open(self, deadline: float) -> Fault | None:
         """Wait until the server that we started listens; what is wrong when it never does."""
-        while self.process and not self.has_exited and not self._listens():
+        while self.process and not self.has_exited and not self._is_ours_listening():
+            if self._is_taken and time.monotonic() >= deadline:
+                return self._taken()
             if time.monotonic() >= deadline:
                 return Fault(
                     kind="handshake_timeout",
@@ -168,6 +177,26 @@ class HttpServer:
                 )
             self._look(_KNOCK_S, heed_interrupts=True)
         return None
+
+    def _is_ours_listening(self) -> bool:
+        """Whether the server that we started can be reached, and not another of our servers."""
+        assert self.process
+        if not self._listens():
+            return False
+        found = listeners_on(self.talk.address.port, self.process.mark)
+        self._is_taken = bool(found.others) and not found.has_ours
+        if found.strangers and not found.has_ours:
+            # In a container, perhaps; or somebody who was quicker.
+            self.stranger = found.strangers_told()
+        return not self._is_taken
+
+    def _taken(self) -> Fault:
+        return Fault(
+            kind="spawn_failed",
+            message=f"another server that mcptest has started listens at "
+            f"{self.talk.address.authority}",
+            hint=f'write {_PORT} for the port in "url" and in the command: each gets its own',
+        )
 
     # Sending and receiving
 
@@ -202,16 +231,17 @@ class HttpServer:
         for item in items:
             if isinstance(item, Trouble) and self._is_explained_by_its_end(item):
                 continue
-            if isinstance(item, Trouble) and self.redact:
+            if isinstance(item, Trouble):
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
-            elif self.talk.credentials.fetched:
-                # Nobody can have written it in a test, so that nothing is compared with it.
-                item = redact_all(item, redactor(tuple(self.talk.credentials.fetched)))
+            # Messages are compared as they came; whoever tells of them blanks what is in them.
             self._items.append(item)
 
     def _is_explained_by_its_end(self, trouble: Trouble) -> bool:
         """Whether a connection broke because the process that we started has ended."""
         if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
+            return False
+        if trouble.id is ABSENT and not trouble.is_refusal:
+            # It is told of a stream that goes on.
             return False
         return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
 
@@ -310,7 +340,7 @@ def _with_port(spec: ServerSpec) -> ServerSpec:
     http = spec.http
     if http is None or _PORT not in http.url:
         return spec
-    port = str(_free_port(parse_url(http.url.replace(_PORT, "0")).host))
+    port = str(_free_port(parse_url(http.url.replace(_PORT, "65535")).host))
     return spec.but(
         http=http.but(url=http.url.replace(_PORT, port)),
         command=tuple(word.replace(_PORT, port) for word in spec.command),

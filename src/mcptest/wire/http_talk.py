@@ -50,6 +50,9 @@ _SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
 _RESUME_S = (0.2, 30.0)
 _MAX_RESUMES = 5
 
+# So many requests may wait for the server at a time; each has a connection of its own.
+_MAX_RUNNING = 200
+
 
 class HttpTalk:
     """One client's talk with one server.
@@ -83,6 +86,7 @@ class HttpTalk:
         self._is_fetching = False
         self._tools: dict[str, object] = {}
         self._resumed: dict[IdKey, int] = {}
+        self._seen: dict[str, None] = {}
         self.running: list[Listening] = []
 
     # Sending
@@ -106,7 +110,7 @@ class HttpTalk:
 
     def _post(self, line: bytes) -> None:
         message: Any = parse_json(line.decode("utf-8"))
-        first = message[0] if isinstance(message, list) and message else message
+        first = _leading(message)
         method = first.get("method") if isinstance(first, dict) else None
         is_request = isinstance(method, str) and "id" in first
         said = visible(shorten(method, 80)) if isinstance(method, str) else "an answer"
@@ -117,6 +121,7 @@ class HttpTalk:
             limit=self.limit,
             is_old=self.is_old,
         )
+        reader.seen = self._seen
         if not self.version and own_version(message) == STATELESS:
             # Without a handshake each request says it; what is none has only this.
             self.version = STATELESS
@@ -149,8 +154,21 @@ class HttpTalk:
         return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
 
     def _start(self, request: HttpRequest, listening: Listening) -> None:
+        if len(self.running) >= _MAX_RUNNING:
+            self._make_room()
         self.running.append(listening)
         self.channel.start(request, listening)
+
+    def _make_room(self) -> None:
+        """Give up what has waited longest: connections are not endless."""
+        oldest = next((each for each in self.running if isinstance(each, Post)), None)
+        if oldest is None:
+            return
+        self.channel.cancel(oldest)
+        self.finished(oldest)
+        message = f"{oldest.reader.said} was given up: {_MAX_RUNNING} requests wait for the server"
+        trouble = Trouble(kind="http_body", message=message, id=oldest.reader.id)
+        self.deliver([trouble])
 
     # Tokens
 
@@ -242,11 +260,15 @@ class HttpTalk:
         """Ask for the rest of a stream that broke off; False when it cannot be had."""
         if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or self.is_stateless:
             return False
+        if not _SESSION_ID.fullmatch(reader.last_id.replace(" ", "_")):
+            # No header can hold it.
+            return False
         least, most = _RESUME_S
         # Each try that brings nothing doubles the wait, whatever the server would like.
         delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
         rest = AnswerReader(reader.said, reader.id, stream="get", limit=self.limit)
         rest.resume(reader)
+        rest.seen = self._seen
         key = id_key(reader.id)
         self._resumed[key] = self._resumed.get(key, 0) + 1
         self.later(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
@@ -324,6 +346,8 @@ class HttpTalk:
 
     def progress(self, id: object) -> str:
         """How far the request with this id has come."""
+        if self._is_fetching:
+            return f"the token for it has not come from {self.credentials.token_origin}"
         if self.is_old and self._endpoint is None:
             return "its event stream has not named the endpoint for messages"
         if count := self._resumed.get(id_key(id), 0):
@@ -347,3 +371,13 @@ class HttpTalk:
             self._request("DELETE", message_headers(None, self.version)), Fetch(self, reader)
         )
         return True
+
+
+def _leading(message: Any) -> Any:
+    """The message of a batch whose answer is waited for: its first request, if it has one."""
+    if not isinstance(message, list) or not message:
+        return message
+    requests = [
+        each for each in message if isinstance(each, dict) and {"id", "method"} <= set(each)
+    ]
+    return (requests or message)[0]

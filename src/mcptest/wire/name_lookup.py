@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import socket
 from ipaddress import ip_address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from mcptest.core.http_address import Address
+
     # A family of addresses, and an address in it as `connect` wants it.
     Place = tuple[int, tuple[object, ...]]
 
-__all__ = ["NameLookup"]
+__all__ = ["NameLookup", "looked_up"]
 
 
 class NameLookup:
@@ -49,6 +52,20 @@ class NameLookup:
         """Let go of it; should it ever end, nobody hears of it."""
         os.close(self.fd)
         os.close(self._writer)
+
+
+def looked_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
+    """The places of an address; none when its name is not known, or not in time."""
+    lookup = NameLookup(address.host, address.port)
+    waiter = select.poll()
+    for fd in (lookup.fd, interrupt):
+        waiter.register(fd, select.POLLIN)
+    try:
+        waiter.poll(limit_s * 1000)
+        found = lookup.result()
+    finally:
+        lookup.close()
+    return found if isinstance(found, list) else []
 
 
 def _known(host: str, port: int) -> list[Place] | None:

@@ -26,6 +26,7 @@ __all__ = [
     "command_line",
     "kill_marked",
     "list_marked",
+    "mark_of",
     "wait_until_gone",
 ]
 
@@ -63,6 +64,15 @@ def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
             killed[pid] = killed.get(pid) or command
             _kill(pid)
     return killed
+
+
+def mark_of(pid: int) -> str:
+    """The mark that a process carries; "" when it has none, or is not ours to read."""
+    start = f"{MARK_VARIABLE}=".encode()
+    for member in _read(f"/proc/{pid}/environ").split(b"\0"):
+        if member.startswith(start):
+            return member[len(start) :].decode("utf-8", "replace")
+    return ""
 
 
 def belongs_elsewhere(pid: int, run: str, mark: str) -> bool:

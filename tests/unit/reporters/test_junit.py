@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult, Evidence, Fault, Mismatch, Summary
+from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, Mismatch, Summary
 from mcptest.reporters.junit import JunitReporter
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=4)
@@ -188,3 +188,18 @@ def test_any_text_gives_a_document_that_two_parsers_read(text: str) -> None:
     raw = document.encode("utf-8")
     assert len(list(ElementTree.fromstring(raw).iter("testcase"))) == 4
     assert len(xml.dom.minidom.parseString(raw).getElementsByTagName("testcase")) == 4
+
+
+def test_what_was_found_beside_the_tests_is_a_property_of_the_first_suite() -> None:
+    finding = Finding(kind="tls_unverified", server="shop", message='not "checked"')
+    finished = RunFinished(summary=Summary(passed=2), duration_s=1.5, findings=(finding,))
+    text = rendered(STARTED, SUITE, case(), SUITE, case(), finished)
+    first, second = ElementTree.fromstring(text).findall("testsuite")
+    (found,) = first.findall("properties/property")
+    assert found.attrib == {"name": "finding.tls_unverified", "value": 'shop: not "checked"'}
+    assert second.find("properties") is None
+
+
+def test_a_run_without_findings_has_no_properties() -> None:
+    finished = RunFinished(summary=Summary(passed=1), duration_s=1.5)
+    assert "<properties>" not in rendered(STARTED, SUITE, case(), finished)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
 
-from mcptest.core.outcome import Fault, Summary
+from mcptest.core.outcome import Fault, Finding, Summary
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.reporters.minimal import MinimalReporter
 
@@ -54,3 +54,9 @@ def test_what_became_of_snapshots_is_in_the_last_line() -> None:
 def test_snapshots_that_are_what_they_were_are_not_spoken_of() -> None:
     text = rendered(MinimalReporter(), run_of(PASSED, snapshots=SnapshotReport()).replay())
     assert text == "1 test: 1 passed, in 510 ms\n"
+
+
+def test_a_certificate_that_nobody_looked_at_has_a_line() -> None:
+    finding = Finding(kind="tls_unverified", server="shop", message="it was not checked")
+    text = rendered(MinimalReporter(), run_of(PASSED, findings=(finding,)).replay())
+    assert text == "NOTE shop: it was not checked\n1 test: 1 passed, in 510 ms\n"

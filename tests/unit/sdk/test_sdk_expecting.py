@@ -190,6 +190,19 @@ def test_patterns_can_be_used_in_any_thread() -> None:
     assert "regex" in seen[0]
 
 
+def test_a_pattern_that_never_ends_is_stopped_in_any_thread() -> None:
+    seen: list[str] = []
+
+    def look() -> None:
+        seen.append(refused(expect("a" * 60 + "b").to_match, "match:regex:^(a|aa)+$"))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    thread.join(30)
+    words = "the pattern match:regex:^(a|aa)+$ took more than 2 s"
+    assert seen == [f"{words}; what it says of the value is not known"]
+
+
 def test_a_verdict_can_be_looked_at_like_any_record() -> None:
     assert json.loads(json.dumps(HELLO.raw)) == ANSWER
     assert (HELLO.text, HELLO.data, HELLO.success) == ("Hello, world!", None, True)

@@ -35,7 +35,10 @@ def test_no_variable_means_no_proxy() -> None:
     assert find_proxy(SERVER, {}) is None
 
 
-@pytest.mark.parametrize("text", ["https://proxy", "socks5://proxy", "http://", "http://a:port"])
+@pytest.mark.parametrize(
+    "text",
+    ["https://proxy", "socks5://proxy", "http://", "http://a:port", "http://u:secret\u2100@a"],
+)
 def test_what_cannot_be_used_is_told_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         found(text.replace("://", "://user:canary@"))

@@ -45,7 +45,9 @@ def http_members(spell: Spell, *, header: Schema, is_filled: bool) -> dict[str, 
 
 
 def _url(is_filled: bool) -> Schema:
-    pattern = r"^(?:https?://[^/]|\$\{)" if is_filled else "^https?://[^/]"
+    # A scheme means the same in capitals.
+    scheme = "[hH][tT][tT][pP][sS]?://[^/]"
+    pattern = rf"^(?:{scheme}|\$\{{)" if is_filled else f"^{scheme}"
     return {"type": "string", "pattern": pattern, **told("it begins with http:// or https://")}
 
 

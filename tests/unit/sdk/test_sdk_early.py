@@ -1,0 +1,113 @@
+"""What a program must not hand to the SDK, and a binary must not say before it is asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripted_binary import hello, scripted
+
+import mcptest
+from mcptest._coprocess import ContractError, Coprocess
+
+SERVERS = Path(__file__).parents[2] / "servers"
+SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
+
+
+# Answers without a question
+
+
+def answer(id: int, text: str) -> str:
+    content = [{"type": "text", "text": text}]
+    return json.dumps({"jsonrpc": "2.0", "id": id, "result": {"content": content}})
+
+
+def scripted_coprocess(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, *entries: object
+) -> Coprocess:
+    for name, value in scripted(folder, hello(2), *entries).items():
+        monkeypatch.setenv(name, value)
+    return Coprocess(["no-server"], timeout=30)
+
+
+def test_an_answer_that_came_before_its_request_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = f"{answer(2, 'real')}\n{answer(3, 'forged')}"
+    with scripted_coprocess(tmp_path, monkeypatch, both, answer(3, "late")) as coprocess:
+        coprocess.request("mcp.call", {"tool": "a"})
+        with pytest.raises(ContractError, match=r"before mcp\.call was asked, there came") as told:
+            coprocess.request("mcp.call", {"tool": "b"})
+        assert "forged" in str(told.value)
+        # Nothing more is asked of such a binary.
+        with pytest.raises(ContractError, match="forged"):
+            coprocess.request("mcp.listTools")
+
+
+def test_an_answer_that_comes_after_its_request_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = (answer(2, "one"), answer(3, "two"))
+    with scripted_coprocess(tmp_path, monkeypatch, *entries) as coprocess:
+        for _ in entries:
+            coprocess.request("mcp.call", {"tool": "a"})
+
+
+def test_what_was_begun_may_be_answered_before_the_next_request() -> None:
+    params = {"tool": "count", "arguments": {}}
+    with Coprocess(SERVER) as coprocess:
+        token = object()
+        coprocess.begin("mcp.call", params, token)
+        assert coprocess.finish(token, 30)["content"][0]["text"] == "1"
+        coprocess.begin("mcp.call", params, token)
+        assert coprocess.request("mcp.call", params)["content"][0]["text"] == "3"
+
+
+# Arguments
+
+
+def nested(levels: int) -> Any:
+    value: Any = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"v": float("nan")}, ValueError, "arguments['v'] is nan, and JSON has no such number"),
+        ({"v": [1, float("-inf")]}, ValueError, "arguments['v'][1] is -inf, and JSON has no such"),
+        ({"v": object()}, TypeError, "arguments['v'] is object, and JSON has no such value"),
+        ({"v": {b"x"}}, TypeError, "arguments['v'] is set, and JSON has no such value"),
+        ({1: 2}, TypeError, "a key of arguments is a text, not int: 1"),
+        ({"v": {None: 2}}, TypeError, "a key of arguments['v'] is a text, not None: None"),
+        ({"v": nested(200)}, ValueError, "is nested deeper than 190 levels"),
+        ([], TypeError, "arguments is a dict, not list"),
+    ],
+)
+def test_arguments_that_are_no_json_are_named_in_our_own_words(
+    arguments: Any, error: type[Exception], words: str
+) -> None:
+    with mcptest.connect(SERVER) as server:
+        with pytest.raises(error) as told:
+            server.call_tool("echo", arguments)
+        assert words in str(told.value)
+        with pytest.raises(error):
+            server.get_prompt("greet", arguments or {1: 1})
+        # Nothing was sent, and the connection is as good as before.
+        assert server.call_tool("count").text == "1"
+
+
+def test_what_json_has_is_sent() -> None:
+    given: dict[str, Any] = {"a": (1, 2.5, None, True), "b": {"c": ["é\ud800"]}, "v": nested(150)}
+    with mcptest.connect(SERVER) as server:
+        assert server.call_tool("echo", given).success
+
+
+def test_answers_of_a_client_that_are_no_json_are_refused() -> None:
+    with pytest.raises(TypeError, match=r"client\['roots'\] is set"):
+        mcptest.connect(SERVER, client={"roots": {"file:///a"}})

@@ -1,0 +1,142 @@
+"""What `connect` is given for a server's environment: secrets stay where they belong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+import mcptest
+from mcptest.formats.conductor_config import load_config
+from mcptest.sdk.binary import handed_over
+from mcptest.sdk.server_config import Told, plain_config
+
+SERVERS = Path(__file__).parents[2] / "servers"
+SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
+VALUE = "sk-LEAK-abcdef123456"
+PATIENCE_S = 60.0
+
+
+def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
+    """A tape and an upload of a call that brings the value of a variable."""
+    tape, target = folder / "tape.ndjson", folder / "calls.ndjson"
+    name = next(iter(env))
+    with mcptest.connect(SERVER, env=env, secrets=secrets, record=tape) as server:
+        server.upload_to(f"file:{target}")
+        assert server.call_tool("env", {"name": name}).text == env[name]
+    return tape.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
+
+
+def test_a_variable_with_the_name_of_a_secret_is_blanked_on_tapes_and_in_uploads(
+    tmp_path: Path,
+) -> None:
+    text = recorded(tmp_path, {"SHOP_TOKEN": VALUE})
+    assert VALUE not in text
+    assert text.count("[secret]") == 2
+
+
+def test_a_variable_is_secret_when_it_is_named_one(tmp_path: Path) -> None:
+    assert VALUE not in recorded(tmp_path, {"SHOP": VALUE}, "SHOP")
+
+
+def test_other_variables_are_left_as_they_are(tmp_path: Path) -> None:
+    assert recorded(tmp_path, {"SHOP": VALUE}).count(VALUE) == 2
+
+
+def test_a_secret_is_blanked_in_errors() -> None:
+    with (
+        mcptest.connect(SERVER, env={"TOKEN": VALUE}) as server,
+        pytest.raises(mcptest.UpstreamGoneError) as caught,
+    ):
+        server.call_tool("die", {"words": f"I had {VALUE}"})
+    assert "[secret]" in caught.value.data["stderr"]
+    said = [str(caught.value), *caught.value.__notes__, json.dumps(caught.value.data)]
+    assert VALUE not in "\n".join(said)
+
+
+def test_a_common_word_under_such_a_name_is_no_secret_and_no_reason_to_warn() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with mcptest.connect(SERVER, env={"API_KEY": "test", "PASSWORD": ""}) as server:
+            assert server.call_tool("env", {"name": "API_KEY"}).text == "test"
+
+
+def test_a_common_word_that_is_named_a_secret_is_warned_of() -> None:
+    with (
+        pytest.warns(mcptest.CoprocessWarning, match="too common"),
+        mcptest.connect(SERVER, env={"MODE": "test"}, secrets=["MODE"]) as server,
+    ):
+        assert server.call_tool("env", {"name": "MODE"}).text == "test"
+
+
+def test_secrets_are_not_written_down_and_arrive() -> None:
+    env = {"A_TOKEN": VALUE, "URL": f"https://x/?t={VALUE}", "PIN_TEXT": "4711-0815"}
+    config, variables = plain_config(Told(command=("x",), env=env, secrets=("PIN_TEXT",)))
+    assert VALUE not in json.dumps(config)
+    assert "4711" not in json.dumps(config)
+    read, _ = load_config(json.dumps(config), "/tmp/mcptest.json", variables)
+    assert read.env == env
+    assert set(read.secrets) == {VALUE, "4711-0815"}
+
+
+@pytest.mark.parametrize(
+    ("secrets", "error", "words"),
+    [
+        (["B"], ValueError, "secrets names variables in env, and 'B' is not there"),
+        ("A", TypeError, "secrets is a list of names, not str"),
+        ([1], TypeError, "a name in secrets is a text, not int"),
+        (None, TypeError, "secrets is a list of names, not None"),
+    ],
+)
+def test_names_that_make_no_sense_are_refused(
+    secrets: list[str], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        mcptest.connect(SERVER, env={"A": "b"}, secrets=secrets)
+
+
+# What the binary is handed
+
+
+def test_what_is_handed_over_is_there_as_long_as_it_is_needed() -> None:
+    with handed_over('{"a": "é\udcff"}') as path:
+        assert Path(path).read_bytes() == b'{"a": "\xc3\xa9\xff"}'
+        assert Path(path).is_file()
+    assert not os.path.exists(path)
+
+
+KILLED = """
+import os, signal, sys
+from mcptest.sdk.binary import handed_over
+with handed_over("a secret"):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_whoever_is_killed_meanwhile_leaves_no_file_behind(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        cwd=tmp_path,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_where_memory_has_no_path_only_we_can_read_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("os.memfd_create", raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with handed_over("a secret") as path:
+        assert Path(path).read_text(encoding="utf-8") == "a secret"
+        assert Path(path).stat().st_mode & 0o777 == 0o600
+    assert list(tmp_path.iterdir()) == []
