@@ -129,7 +129,10 @@ def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--bearer-env", "SHOP_KEY"], "--bearer-env is for servers on HTTP; give --url as well"),
+        (
+            ["--bearer-env", "SHOP_KEY", "--server-command", "a"],
+            "--bearer-env is for servers on HTTP; give --url as well",
+        ),
         (
             ["--url", "http://127.0.0.1:1/mcp", "--bearer-env", "NOT_SET_AT_ALL"],
             "--bearer-env names the environment variable 'NOT_SET_AT_ALL', which is not set",

@@ -49,7 +49,8 @@ def test_options_that_make_no_sense_with_it_are_refused(
         (("--transport-matrix", *HTTP[:2]), "nothing starts it"),
         (("--transport-matrix", *HTTP[:2], "--http-command", ""), "--http-command is empty"),
         (("--transport-matrix", *HTTP[:2], "--http-command", "'"), "cannot be split"),
-        (("--transport-matrix", "--ca-file", "x"), "give --url as well"),
+        (("--transport-matrix", "--ca-file", "x"), "there is no file 'x'"),
+        (("--transport-matrix", "--bearer-env", "PATH"), "give --url as well"),
         (("--transport-matrix", "--url", "here"), "is no URL of a server"),
     ],
 )

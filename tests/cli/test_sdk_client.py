@@ -114,7 +114,7 @@ def test_folder_and_variables_are_those_of_the_server(tmp_path: Path) -> None:
 
 def test_what_is_no_json_is_not_sent() -> None:
     with mcptest.connect(SERVER) as server:
-        with pytest.raises(ValueError, match="JSON compliant"):
+        with pytest.raises(ValueError, match="JSON has no such number"):
             server.call_tool("echo", {"text": float("nan")})
         with pytest.raises(TypeError):
             server.call_tool("echo", {"text": {1, 2}})
@@ -218,7 +218,7 @@ def test_calls_are_delivered_when_they_are_asked_for(tmp_path: Path) -> None:
         ("text", lambda server: server.read_resource("a:b")),
         (None, lambda server: server.get_prompt("a")),
         ({"flushed": "2"}, lambda server: server.flush()),
-        ({"ok": 1}, lambda server: server.call_tool("a")),
+        ([{"ok": 1}], lambda server: server.call_tool("a")),
         (5, lambda server: server.initialize()),
     ],
 )

@@ -290,7 +290,8 @@ def test_where_there_is_no_older_transport_the_first_refusal_stands(
         report = run_over_http(tmp_path, server.url)
     assert (report.status, report.fault["kind"]) == (3, "http_status")
     assert "refused initialize with status 404" in report.fault["message"]
-    assert "nor does it have the older transport" in report.fault["hint"]
+    assert "those of the older transport of two endpoints at /sse" in report.fault["hint"]
+    assert "/mcp" not in report.fault["hint"]
 
 
 def test_a_stream_that_never_names_the_endpoint_ends_by_the_limit(tmp_path: Path) -> None:

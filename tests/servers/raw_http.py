@@ -281,6 +281,12 @@ def _exits(asked: Asked, line: Line) -> None:
     os._exit(3)
 
 
+def _betrays(asked: Asked, line: Line) -> None:
+    sys.stderr.write(f"I was told {asked.headers.get('authorization')}\n")
+    sys.stderr.flush()
+    os._exit(3)
+
+
 def _answers_and_exits(asked: Asked, line: Line) -> None:
     line.send(as_json(result_for(asked)))
     os._exit(0)
@@ -297,12 +303,19 @@ def _names_events_oddly(asked: Asked, line: Line) -> None:
     line.close()
 
 
+def _mishears(asked: Asked, line: Line) -> None:
+    content = [{"type": "text", "text": "something else"}]
+    line.send(as_json(result_for(asked) | {"result": {"content": content}}))
+
+
 MODES: dict[str, Script] = {
     "good": good,
     "answers-and-exits": on("tools/call", _answers_and_exits),
+    "betrays": on("tools/call", _betrays),
     "exits": on("tools/call", _exits),
     "floods": on("tools/call", _floods),
     "oddly-named": on("tools/call", _names_events_oddly),
+    "mishears": on("tools/call", _mishears),
     "hangs": on("tools/call", holds_after()),
     "streams": on("tools/call", _streams),
 }

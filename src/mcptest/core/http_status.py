@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NOT_SPOKEN", "status_trouble"]
+__all__ = ["NOT_SPOKEN", "of_refused_credentials", "status_trouble", "without_older_transport"]
 
 # How a server answers initialize when it has no Streamable HTTP at this place.
 NOT_SPOKEN = (400, 404, 405)
@@ -30,6 +30,14 @@ _HINTS = {
     504: "something before the server gave up waiting for it",
 }
 _UNAUTHORIZED = 401
+_WANTED = 'the server wants credentials: give "auth" or "headers", or --bearer-env or --header-env'
+_REFUSED = 'the server refused the credentials it was given: look at "auth" and "headers", or at '
+_REFUSED += "what --bearer-env and --header-env name"
+
+_NO_OLDER = "nor does it have the older transport of two endpoints (GET brings no event stream)"
+
+# Nothing has begun before these, so that nothing can have been done.
+_OPENING = ("initialize", "server/discover")
 
 
 def status_trouble(
@@ -41,7 +49,7 @@ def status_trouble(
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
-        hint = 'the server wants credentials: give "auth" or "headers", or --bearer-env'
+        hint = _WANTED
         hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
     elif said == "server/discover" and status in NOT_SPOKEN:
         hint = "a server with a handshake may do so: leave out --spec-version"
@@ -52,6 +60,24 @@ def status_trouble(
         message=f"the server refused {said} with status {status}{told}",
         hint=hint.lstrip("; "),
         id=id,
-        effect="definite" if 400 <= status < 500 else "indefinite",
+        effect="definite" if 400 <= status < 500 or said in _OPENING else "indefinite",
         code=status,
     )
+
+
+def of_refused_credentials(trouble: Trouble) -> Trouble:
+    """The same where the server has had credentials, and did not take them."""
+    return trouble.but(hint=trouble.hint.replace(_WANTED, _REFUSED))
+
+
+def without_older_transport(trouble: Trouble, target: str) -> Trouble:
+    """The same where the older transport was tried as well, at the same path."""
+    if trouble.code != 404:
+        return trouble.but(hint=f"{trouble.hint}; {_NO_OLDER}".lstrip("; "))
+    others = {
+        "/mcp": "many servers answer at /mcp",
+        "/sse": "those of the older transport of two endpoints at /sse",
+    }
+    path = target.partition("?")[0].rstrip("/")
+    places = ", ".join(text for place, text in others.items() if not path.endswith(place))
+    return trouble.but(hint=f"is the path of the URL right? There is nothing here; {places}")

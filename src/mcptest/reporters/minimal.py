@@ -47,12 +47,7 @@ class MinimalReporter(Collected):
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
             name = title_of(self.started, suite, result)
             yield f"NOT RUN {place_of(suite, result)} {name}: {reason}"
-        for finding in self.finished.findings:
-            if finding.kind in FATAL:
-                yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
-            elif finding.kind == "tls_unverified":
-                # Nothing that was seen can be relied on as coming from the server.
-                yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
+        yield from self._found()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)
             yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"
@@ -60,6 +55,15 @@ class MinimalReporter(Collected):
             yield f"GATE {visible(shorten(gate, MAX_MESSAGE_CHARS))}"
         if self.finished.fault is not None:
             yield f"ERROR {visible(shorten(self.finished.fault.message, MAX_MESSAGE_CHARS))}"
+
+    def _found(self) -> Iterator[str]:
+        """Of what was found beside the tests, what nobody may miss."""
+        for finding in self.finished.findings:
+            if finding.kind in FATAL:
+                yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+            elif finding.kind == "tls_unverified":
+                # Whether it was the server that answered, nobody knows.
+                yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
 
     def _last_line(self) -> str:
         finished = self.finished

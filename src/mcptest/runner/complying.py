@@ -263,9 +263,7 @@ def _name_in(score: SessionScore) -> str:
 
 def _has_been_opened(score: SessionScore) -> bool:
     """Whether initialize, or what is asked instead, was answered: there is something to judge."""
-    return any(
-        each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts
-    )
+    return any(each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts)
 
 
 def _broken(verdict: Verdict) -> Mismatch:

@@ -72,6 +72,9 @@ _SILENT = {
     "--spec-version",
 }
 
+# So much of what a server sent is quoted whole.
+_QUOTED_BYTES = 200
+
 _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
@@ -87,9 +90,16 @@ def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
             url=http.url if http else "",
             exit_status=exit_status,
             stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
-            stdout_tail=_tail(wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])),
+            stdout_tail=_tail(_untold(wire, fault.message)),
         )
     )
+
+
+def _untold(wire: Wire, message: str) -> bytes:
+    """What the server sent, unless all of it is in the message already."""
+    raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
+    is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quoted_bytes(raw) in message
+    return b"" if is_told else raw
 
 
 def call(method: str, id: object) -> str:

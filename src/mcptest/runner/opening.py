@@ -135,10 +135,13 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
 
     session = server.connection.session
     session.rounds = InputRounds(session.script)
-    answer = server.ask_first(session.discover(), deadline)
+    try:
+        answer = server.ask_first(session.discover(), deadline)
+    except ServerError as error:
+        raise ServerError(_said_of(server, error.fault)) from None
     fault = discovery_fault(answer)
     if fault:
-        raise ServerError(faults.with_evidence(fault, server.connection.wire))
+        raise ServerError(faults.with_evidence(_said_of(server, fault), server.connection.wire))
     result: dict[str, Any] = answer["result"]
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
@@ -147,3 +150,11 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None
     return {"protocolVersion": STATELESS, "serverInfo": info or {}} | result
+
+
+def _said_of(server: Server, fault: Fault) -> Fault:
+    """The fault; what it advises to leave out is what was given."""
+    if server.spec.spec_version:
+        return fault
+    key = '"protocol_version" (in a config "protocolVersion")'
+    return fault.but(hint=fault.hint.replace("--spec-version", key))

@@ -32,7 +32,9 @@ class SentAlong(Record):
 
     def _joined(self, http: HttpSpec) -> HttpSpec:
         own = {name.lower() for name in self.headers}
-        kept = {name: text for name, text in (http.headers or {}).items() if name.lower() not in own}
+        kept = {
+            name: text for name, text in (http.headers or {}).items() if name.lower() not in own
+        }
         return http.but(
             headers=kept | self.headers,
             oauth=None if "authorization" in own else http.oauth,

@@ -74,9 +74,7 @@ def connect(
         client=client,
         secrets=secrets,
     )
-    tapes = path_of("record", record), path_of("replay", replay)
-    if all(tapes):
-        raise ValueError("a tape is recorded or replayed, not both at once")
+    tapes = _tapes_of(record, replay)
     limit_s = seconds_of("timeout", timeout)
     coprocess = Coprocess(
         told=told,
@@ -86,6 +84,13 @@ def connect(
     )
     cache = choice_of("cache", cache, _CACHE_MODES) if cache != "" else ""
     return Connection(coprocess, cache=cache, record=tapes[0], replay=tapes[1])
+
+
+def _tapes_of(record: Path, replay: Path) -> tuple[str, str]:
+    tapes = path_of("record", record), path_of("replay", replay)
+    if all(tapes):
+        raise ValueError("a tape is recorded or replayed, not both at once")
+    return tapes
 
 
 class Connection:
@@ -187,7 +192,7 @@ class Client:
 
     def get_prompt(self, name: str, arguments: Arguments = None) -> dict[str, Any]:
         params: dict[str, Any] = {"name": text_of("name", name)}
-        if arguments:
+        if arguments is not None:
             params["arguments"] = _arguments_of(arguments)
         return self._asked("mcp.callPrompt", params)
 

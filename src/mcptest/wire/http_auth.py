@@ -8,8 +8,9 @@ from urllib.parse import quote_plus, urlencode
 
 from mcptest.core.http_address import parse_url
 from mcptest.core.redaction import LEARNED
+from mcptest.core.secret_names import names_secret
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import quoted_bytes
+from mcptest.core.visible import quoted_bytes, visible
 from mcptest.wire.http_exchange import HttpRequest
 
 TYPE_CHECKING = False
@@ -49,6 +50,16 @@ class Credentials:
         if self._oauth is None:
             return True
         return bool(self.token) and time.monotonic() < self._ends_at
+
+    @property
+    def are_sent(self) -> bool:
+        """Whether the server is told who we are."""
+        return bool(self.token) or any(map(names_secret, self._headers))
+
+    @property
+    def token_place(self) -> str:
+        """Where tokens are fetched, without what may follow the path."""
+        return visible(self._oauth.token_url.partition("?")[0]) if self._oauth else ""
 
     @property
     def may_fetch_again(self) -> bool:

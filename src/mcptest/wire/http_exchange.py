@@ -33,6 +33,9 @@ _MAX_INTERIM = 20
 
 _HEADERS_TOO_LARGE = 431
 
+# How a server answers that wants TLS and is spoken to without.
+_TLS_ALERT = b"\x15\x03"
+
 
 class HttpRequest(Record):
     """What is asked of whom."""
@@ -124,7 +127,7 @@ class Exchange:
             return self._broken(f"the answer is not proper HTTP: {error}")
         if error.error_status_hint == _HEADERS_TOO_LARGE:
             return self._broken(_GIANT)
-        hint = "is it HTTP that the server speaks on this port, and not HTTPS?"
+        hint = "does it speak HTTP on this port?"
         return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
 
     def _begin(self) -> None:
@@ -181,7 +184,14 @@ class Exchange:
         if not chunk and not self.has_head:
             how = ", before it had read the request" if self._is_deaf else " without an answer"
             raise self._broken(f"the server closed the connection{how}")
+        if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
+            message = "the answer does not begin like one of HTTP, but like one of TLS"
+            raise self._broken(message, "does it want https://?")
         self._http.receive_data(chunk)
+
+    @property
+    def _is_secure(self) -> bool:
+        return self.request.address.scheme == "https"
 
     def _refuse_giant(self, event: h11.Response) -> None:
         # What comes in one piece is not counted by h11.

@@ -233,11 +233,13 @@ class Link:
 
     def _mistrusted(self, reason: str) -> LinkError:
         message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
-        hint = 'name the authority that signed it with "ca_file"'
+        hint = 'name the authority that signed it with --ca-file, "ca_file" in a suite or "caFile"'
+        hint += " in a config"
         if self._trust.is_strict:
-            hint += '; "insecure_tls" is for the server under test alone'
+            hint += '; "insecure_tls" ("insecureTls") is for the server under test alone'
         else:
-            hint += ', or, for a server that you trust as it is, set "insecure_tls"'
+            hint += ', or, for a server that you trust as it is, set "insecure_tls" '
+            hint += '("insecureTls")'
         return LinkError("tls_failed", message, hint)
 
     # Bytes

@@ -136,7 +136,12 @@ class Stream:
         reader = self.reader
         rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
         message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
-        return Trouble(kind="event_stream", message=f"{message}event stream", id=reader.id)
+        hint = ""
+        if self._talk.spec.transport == "sse" and not self._has_endpoint:
+            hint = '"transport: sse" asks for the older transport alone: leave out "transport"'
+        return Trouble(
+            kind="event_stream", message=f"{message}event stream", hint=hint, id=reader.id
+        )
 
     def brought(self, chunk: bytes) -> None:
         if self._is_refused:

@@ -95,10 +95,8 @@ def _authorization(parts: SplitResult) -> str:
     if parts.username is None:
         return ""
     # The environment may hold any bytes.
-    said = [
-        part.encode("utf-8", "surrogateescape") for part in (parts.username, parts.password or "")
-    ]
-    user, password = map(unquote_to_bytes, said)
+    written = (parts.username, parts.password or "")
+    user, password = (unquote_to_bytes(part.encode("utf-8", "surrogateescape")) for part in written)
     basic = base64.b64encode(user + b":" + password).decode("ascii")
     LEARNED.add(basic, *written)
     LEARNED.add(*(part.decode("utf-8", "surrogateescape") for part in (user, password)))

@@ -21,6 +21,7 @@ from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
 from mcptest.core.trouble import Trouble
+from mcptest.core.visible import visible
 from mcptest.wire.http_channel import HttpChannel
 from mcptest.wire.http_link import Trust
 from mcptest.wire.http_talk import HttpTalk
@@ -65,6 +66,10 @@ _END_PATIENCE_S = 0.2
 
 _PORT = "{port}"
 
+_LIMIT = '"startup_timeout" (in a config "startupTimeout") is the limit'
+_UNTOLD = f'{_PORT} stands in the URL and neither in the command nor in "env": the server is not '
+_UNTOLD += "told at which port to listen"
+
 
 class HttpServer:
     """One session with a server over HTTP, and its process if we start it."""
@@ -74,8 +79,10 @@ class HttpServer:
     unsent_bytes = 0
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
+        self._is_port_untold = _keeps_port(spec)
         self.spec = spec = _with_port(spec)
         assert spec.http
+        _refuse_no_authorities(spec.http.ca_file)
         self.interrupts = interrupts
         self._began = time.monotonic()
         self.decoder = LineDecoder()
@@ -173,7 +180,7 @@ class HttpServer:
                     kind="handshake_timeout",
                     message=f"the server does not listen at {self.talk.address.authority} after "
                     f"{self.spec.startup_timeout_s:g} s",
-                    hint='"startup_timeout" (in a config "startupTimeout") is the limit',
+                    hint=_UNTOLD if self._is_port_untold else _LIMIT,
                 )
             self._look(_KNOCK_S, heed_interrupts=True)
         return None
@@ -333,6 +340,20 @@ class HttpServer:
 def _milliseconds(wait_s: float) -> int:
     # Rounded up, or the last millisecond would be spent asking.
     return int(wait_s * 1000) + (wait_s > 0)
+
+
+def _keeps_port(spec: ServerSpec) -> bool:
+    """Whether the server is not told which port has been chosen for it."""
+    told = (*spec.command, *(spec.env or {}).values())
+    is_chosen = spec.http is not None and _PORT in spec.http.url
+    return is_chosen and not any(_PORT in text for text in told)
+
+
+def _refuse_no_authorities(ca_file: str) -> None:
+    if ca_file and not os.path.isfile(ca_file):
+        message = f'"ca_file" (in a config "caFile") names {visible(ca_file)!r}, and there is no '
+        hint = "it is taken from the folder of the file that names it"
+        raise ServerError(Fault(kind="tls_failed", message=f"{message}such file", hint=hint))
 
 
 def _with_port(spec: ServerSpec) -> ServerSpec:

@@ -14,7 +14,11 @@ from mcptest.core.framing import Frame
 from mcptest.core.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.core.http_answers import AnswerReader
 from mcptest.core.http_headers import message_headers, own_version, param_headers
-from mcptest.core.http_status import NOT_SPOKEN
+from mcptest.core.http_status import (
+    NOT_SPOKEN,
+    of_refused_credentials,
+    without_older_transport,
+)
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
 from mcptest.core.revisions import REVISIONS, STATELESS
@@ -185,6 +189,7 @@ class HttpTalk:
         if not problem:
             self._send_waiting()
             return
+        problem = problem.replace("fetched:", f"fetched at {self.credentials.token_place}:", 1)
         hint = '"auth" says where the token is fetched and with which credentials'
         self.fail_waiting(Trouble(kind="auth_failed", message=problem, hint=hint))
 
@@ -204,6 +209,8 @@ class HttpTalk:
     # What has come
 
     def deliver(self, items: Sequence[Item]) -> None:
+        if self.credentials.are_sent:
+            items = [of_refused_credentials(x) if isinstance(x, Trouble) else x for x in items]
         self._deliver(items)
 
     def finished(self, listening: Listening) -> None:
@@ -297,12 +304,10 @@ class HttpTalk:
         """There is no older transport either: what was refused stays refused."""
         self.is_old = False
         self._unsent.clear()
-        hint = "nor does it have the older transport of two endpoints (GET brings no event stream)"
+        target = self.address.target
         self.deliver(
             [
-                item.but(hint=f"{item.hint}; {hint}".lstrip("; "))
-                if isinstance(item, Trouble)
-                else item
+                without_older_transport(item, target) if isinstance(item, Trouble) else item
                 for item in refusal
             ]
         )

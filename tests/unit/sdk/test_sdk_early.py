@@ -97,7 +97,7 @@ def test_arguments_that_are_no_json_are_named_in_our_own_words(
             server.call_tool("echo", arguments)
         assert words in str(told.value)
         with pytest.raises(error):
-            server.get_prompt("greet", arguments or {1: 1})
+            server.get_prompt("greet", arguments)
         # Nothing was sent, and the connection is as good as before.
         assert server.call_tool("count").text == "1"
 
@@ -111,3 +111,15 @@ def test_what_json_has_is_sent() -> None:
 def test_answers_of_a_client_that_are_no_json_are_refused() -> None:
     with pytest.raises(TypeError, match=r"client\['roots'\] is set"):
         mcptest.connect(SERVER, client={"roots": {"file:///a"}})
+
+
+@pytest.mark.parametrize("given", [None, {}, {"who": "Ada"}])
+def test_arguments_of_a_prompt_are_sent_when_they_are_given(
+    tmp_path: Path, given: dict[str, str] | None
+) -> None:
+    tape = tmp_path / "tape.ndjson"
+    with mcptest.connect(SERVER, record=tape) as server:
+        server.get_prompt("greet", given)
+    takes = [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()[1:]]
+    asked = {"name": "greet"} if given is None else {"name": "greet", "arguments": given}
+    assert [take["params"] for take in takes if take["method"] == "prompts/get"] == [asked]

@@ -11,7 +11,7 @@ import pytest
 import mcptest
 from mcptest.core.plan import Expectation, ServerSpec, Step
 from mcptest.sdk.channel_server import ChannelKeeper, ChannelServer
-from mcptest.sdk.driving import _quiet_forks
+from mcptest.sdk.forking import quiet_forks
 
 if TYPE_CHECKING:
     from mcptest.runner.faces import KeeperFace, ServerFace
@@ -61,7 +61,7 @@ def test_a_fork_beside_threads_is_no_warning_and_others_are() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with warnings.catch_warnings(), _quiet_forks():
+        with warnings.catch_warnings(), quiet_forks():
             warnings.warn(WARNING, DeprecationWarning, stacklevel=1)
             with pytest.raises(DeprecationWarning):
                 warnings.warn("another", DeprecationWarning, stacklevel=1)

@@ -75,6 +75,13 @@ def _grant(spell: Spell, is_filled: bool) -> Schema:
     return {**closed(tuple(members), members, needed), "oneOf": ids}
 
 
+def _known_port() -> Schema:
+    return {
+        "not": {"type": "string", "pattern": r"\{port\}"},
+        **told("{port} is a free port for a server that we start"),
+    }
+
+
 def command_or_url(started: Sequence[str], spell: Spell) -> Schema:
     """That a server is started or reached: what needs a URL does not come without one."""
     others = [spell(key) for key in HTTP_KEYS[1:]]
@@ -82,7 +89,7 @@ def command_or_url(started: Sequence[str], spell: Spell) -> Schema:
         "if": {"required": ["url"]},
         "then": {
             "if": {"not": {"required": ["command"]}},
-            "then": {"properties": {"args": {"maxItems": 0}}},
+            "then": {"properties": {"args": {"maxItems": 0}, "url": _known_port()}},
         },
         "else": {"required": list(started), "properties": dict.fromkeys(others, False)},
     }
