@@ -83,6 +83,18 @@ def test_one_that_refuses_the_handshake_is_asked_again_as_a_fresh_process(
     assert meta["io.modelcontextprotocol/clientInfo"]["name"] == "mcptest"
 
 
+@pytest.mark.parametrize(("code", "findings"), [(-32603, 1), (-32601, 0), (-32602, 0)])
+def test_a_handshake_that_failed_inside_is_a_finding_where_the_other_era_works(
+    code: int, findings: int, tmp_path: Path
+) -> None:
+    ran = Ran(tmp_path, f"stateless {code}")
+    told = [each for each in ran.report["findings"] if each["kind"] == "protocol_violation"]
+    assert (ran.status, len(told)) == (0, findings)
+    for each in told:
+        assert "refused initialize: code -32603" in each["message"]
+        assert "the stateless era was used instead" in each["message"]
+
+
 def test_the_era_that_was_found_is_not_asked_for_again(tmp_path: Path) -> None:
     ran = Ran(tmp_path, "stateless -32022", isolation="test")
     assert ran.status == 0

@@ -122,7 +122,7 @@ def test_a_token_is_fetched_again_when_it_is_refused_and_is_never_shown(
 def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, port: int) -> None:
     ended = run_suite(tmp_path, grant(port))
     assert ended.code == 3
-    assert "error: no token could be fetched: cannot connect" in ended.out
+    assert f"error: no token could be fetched at http://127.0.0.1:{port}/token: cannot connect" in ended.out
     assert shown_in(tmp_path, ended, SECRET) == []
 
 

@@ -90,7 +90,7 @@ BROKEN: dict[str, tuple[Script, str, str]] = {
     "something else than HTTP": (
         hangs_up_after(b"\x15\x03\x01\x00\x02\x02\x46"),
         "http_body",
-        "speaks on this port, and not HTTPS?",
+        "does it want https://?",
     ),
     "no answer": (hangs_up_after(), "http_body", "closed the connection without an answer"),
     "half a status": (hangs_up_after(b"HTTP/1."), "http_body", "without an answer"),

@@ -7,6 +7,8 @@ To the file LOG it writes "start" and the method and the params of each message 
 * `silent`: the same, but leaves what it does not know unanswered
 * `rounds N`: stateless; answers a call only after it has asked for input N times
 * `contrary`: refuses both
+* `typed TYPE`: stateless; the results of calls are of this type
+* `odd`: as `handshake`, with results that have a type all the same
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def main(log: str, mode: str, argument: str = "0") -> None:
         message = json.loads(line)
         note(log, message.get("method", "an answer"), message.get("params", {}))
         if "id" in message and "method" in message:
-            answer = answer_to(message, mode, int(argument))
+            answer = answer_to(message, mode, argument)
             if answer:
                 sys.stdout.write(
                     json.dumps({"jsonrpc": "2.0", "id": message["id"]} | answer) + "\n"
@@ -49,17 +51,19 @@ def error(code: int, message: str) -> Message:
     return {"error": {"code": code, "message": message}}
 
 
-def answer_to(message: Message, mode: str, argument: int) -> Message | None:
+def answer_to(message: Message, mode: str, argument: str) -> Message | None:
     method, params = message["method"], message.get("params", {})
+    if mode in ("typed", "odd") and method == "tools/call":
+        return {"result": {"resultType": argument if mode == "typed" else "odd", "content": []}}
     if mode == "contrary":
         return error(-32603, f"no {method} today")
-    if mode in ("handshake", "silent"):
+    if mode in ("handshake", "silent", "odd"):
         return with_handshake(method, params, is_silent=mode == "silent")
     if method == "initialize":
-        return error(argument if mode == "stateless" else -32022, "no such thing")
+        return error(int(argument) if mode == "stateless" else -32022, "no such thing")
     if f"{_META}protocolVersion" not in params.get("_meta", {}):
         return error(-32602, "the request names no revision")
-    return without_handshake(method, params, argument if mode == "rounds" else 0)
+    return without_handshake(method, params, int(argument) if mode == "rounds" else 0)
 
 
 def with_handshake(method: str, params: Message, *, is_silent: bool) -> Message | None:

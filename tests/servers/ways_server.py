@@ -7,6 +7,11 @@
 * `other-schema`: over HTTP the argument of `greet` is of another type
 * `no-stateless`, `no-handshake`: it does not speak that era
 * `old`: the only revision with a handshake that it speaks is 2025-06-18
+* `failing`: asked for what it offers without a handshake, it answers with an internal error
+* `failing-hello`: the same for the handshake
+* `leaving`: without a handshake it ends
+* `status-STATUS`: over HTTP that is what it answers without a handshake, and "oops"
+* `twice`: in the stateless era it lists the tool `greet` twice
 * `deaf`: it ends at once
 * `hang`: over HTTP `count` is never answered
 * `mute`: it calls home, as `connect_back` has it, and never says anything
@@ -15,6 +20,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -31,6 +37,8 @@ TRANSPORT = sys.argv[1]
 IS_HTTP = TRANSPORT == "http"
 PORT = int(sys.argv[2]) if IS_HTTP else 0
 FLAGS = frozenset(sys.argv[3 if IS_HTTP else 2 :])
+# What is answered over HTTP without a handshake; 0 for what is right.
+STATUS = max((int(flag[7:]) for flag in FLAGS if flag.startswith("status-")), default=0)
 
 STATELESS = "2026-07-28"
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
@@ -48,6 +56,8 @@ def tools(is_stateless: bool) -> list[Message]:
     listed: list[Message] = [{"name": "greet", "inputSchema": schema}]
     if not (is_stateless and "fewer-tools" in FLAGS):
         listed.append({"name": "count", "inputSchema": {"type": "object"}})
+    if is_stateless and "twice" in FLAGS:
+        listed.append(listed[0] | {"description": "another one"})
     return listed
 
 
@@ -66,10 +76,16 @@ def open_session(method: str) -> Message:
     if method == "initialize":
         if "no-handshake" in FLAGS:
             raise RefusedError(-32601, "no handshakes here")
+        if "failing-hello" in FLAGS:
+            raise RefusedError(-32603, "oops")
         version = "2025-06-18" if "old" in FLAGS else "2025-11-25"
         return {"protocolVersion": version, "capabilities": CAPABILITIES, "serverInfo": INFO}
     if "no-stateless" in FLAGS:
         raise RefusedError(-32601, "only handshakes here")
+    if "failing" in FLAGS:
+        raise RefusedError(-32603, "oops")
+    if "leaving" in FLAGS:
+        os._exit(1)
     return {
         "supportedVersions": [STATELESS],
         "capabilities": CAPABILITIES,
@@ -111,6 +127,8 @@ class Handler(BaseHTTPRequestHandler):
         message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         if "id" not in message:
             self._reply(202, b"")
+        elif VERSION_KEY in message.get("params", {}).get("_meta", {}) and STATUS:
+            self._reply(STATUS, b"oops")
         else:
             self._reply(200, json.dumps(answer_to(message)).encode())
 

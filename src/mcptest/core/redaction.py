@@ -47,9 +47,13 @@ class _Learned:
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
+        # Hears of all of them before they are used.
+        self.listener: Callable[[tuple[str, ...]], None] | None = None
 
     def add(self, *secrets: str) -> None:
         self.secrets = tuple(dict.fromkeys((*self.secrets, *secrets)))
+        if self.listener:
+            self.listener(self.secrets)
 
 
 LEARNED = _Learned()

@@ -106,20 +106,6 @@ class _LearnedSecrets(Record):
     secrets: tuple[str, ...]
 
 
-def _with_secrets(send: Callable[[object], None]) -> Callable[[object], None]:
-    """`send`, but secrets that were learned go before whatever may hold them."""
-    told = LEARNED.secrets
-
-    def send_both(value: object) -> None:
-        nonlocal told
-        if LEARNED.secrets is not told:
-            told = LEARNED.secrets
-            send(_LearnedSecrets(secrets=told))
-        send(value)
-
-    return send_both
-
-
 class _ParallelRun:
     def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
         self._plan = plan
@@ -166,7 +152,8 @@ class _ParallelRun:
     def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
         """Run files in this process, which is a copy of the one that made the plan."""
         self._launcher.guardian.let_go()
-        send = _with_secrets(send)
+        # At once: a server may show them to another worker.
+        LEARNED.listener = lambda secrets: send(_LearnedSecrets(secrets=secrets))
         with Interrupts() as interrupts:
             guardian = Guardian(adopts_orphans=True)
             interrupts.on_second = guardian.kill_all
@@ -272,10 +259,10 @@ class _ParallelRun:
                 worker.interrupt()
 
     def _take(self, worker: Worker, value: object) -> None:
-        assert worker.job is not None
         if isinstance(value, _LearnedSecrets):
             LEARNED.add(*value.secrets)
             return
+        assert worker.job is not None
         lane = self._lanes[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
             # Somebody told the worker to stop, and it was not us: it is of no use any more.

@@ -10,6 +10,8 @@ from mcptest.core.handshake import (
     discovery_fault,
     handshake_fault,
     handshake_gaps,
+    is_mishap,
+    is_unspoken,
     pinned_fault,
 )
 from mcptest.core.outcome import Fault
@@ -72,7 +74,43 @@ def test_a_refusal_is_told_in_the_words_of_the_server() -> None:
         message='the server refused initialize: code -32602, "Unsupported\\u0007", '
         'data {"supported":["x"]}',
         hint="one of the stateless era may do so: try --spec-version 2026-07-28",
+        code=-32602,
     )
+
+
+@pytest.mark.parametrize(
+    ("code", "unspoken", "mishap"),
+    [
+        (-32601, True, False),
+        (-32022, True, False),
+        (-32602, True, False),
+        (-32603, False, True),
+        (-32700, False, True),
+        (-32000, False, False),
+        (7, False, False),
+    ],
+)
+def test_only_some_refusals_say_that_the_era_is_not_spoken(
+    code: int, unspoken: bool, mishap: bool
+) -> None:
+    fault = handshake_fault({"error": {"code": code, "message": "no"}})
+    assert fault is not None
+    assert (is_unspoken(fault), is_mishap(fault)) == (unspoken, mishap)
+
+
+@pytest.mark.parametrize("code", [-32603, -32700])
+def test_a_server_that_fails_at_discovery_is_not_said_to_be_of_another_era(code: int) -> None:
+    fault = discovery_fault({"error": {"code": code, "message": "oops"}})
+    assert fault is not None
+    assert (fault.kind, is_unspoken(fault)) == ("handshake_refused", False)
+    assert f'the server failed at server/discover: code {code}, "oops"' in fault.message
+
+
+@pytest.mark.parametrize("code", [-32601, -32602, -32600, -32000, -32002])
+def test_any_other_refusal_of_discovery_is_that_of_another_era(code: int) -> None:
+    fault = discovery_fault({"error": {"code": code, "message": "no"}})
+    assert fault is not None
+    assert (fault.kind, is_unspoken(fault)) == ("unsupported_version", True)
 
 
 @pytest.mark.parametrize("code", [-32022, -32601])

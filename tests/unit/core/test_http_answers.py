@@ -144,6 +144,15 @@ def test_a_packed_body_is_refused_unread(coding: str) -> None:
     assert "\x1b" not in trouble.message
 
 
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "auth_failed"), (404, "http_status"), (500, "http_status")]
+)
+def test_a_refusal_with_a_packed_body_is_a_refusal(status: int, kind: str) -> None:
+    trouble = the_trouble(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
+    assert trouble.kind == kind
+    assert trouble.message.endswith(f"with status {status} and a body packed as 'gzip'")
+
+
 @pytest.mark.parametrize("coding", ["identity", " Identity ", ""])
 def test_a_body_that_is_not_packed_is_read(coding: str) -> None:
     assert values(read(reader(), ANSWER, content_encoding=coding)) == [ANSWER]

@@ -45,6 +45,11 @@ def test_what_the_server_said_is_quoted_cut_and_made_visible() -> None:
     assert len(found.message) < 400
 
 
+def test_where_it_is_cut_it_says_so() -> None:
+    assert 'x" … (800 more bytes)' in refused(500, b"x" * 1000).message
+    assert "…" not in refused(500, b"x" * 200).message
+
+
 def test_what_a_server_asks_for_is_told() -> None:
     asked = 'Bearer resource_metadata="https://a/x"\x1b'
     found = refused(401, headers={"www-authenticate": asked})

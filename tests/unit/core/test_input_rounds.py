@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.client_script import ClientScript
-from mcptest.core.input_rounds import MAX_ROUNDS, InputRounds
+from mcptest.core.input_rounds import MAX_INPUTS, MAX_ROUNDS, InputRounds
 from mcptest.core.plan import ClientSpec
 
 Message = dict[str, Any]
@@ -105,6 +105,54 @@ def test_a_server_that_is_never_content_is_left_with_its_question() -> None:
         id = again["id"]
         asked += 1
     assert asked == MAX_ROUNDS == 10
+    assert found.unfinished(1) == "the server still asks for input after 10 rounds"
+    assert found.unfinished(1) == ""
+
+
+@pytest.mark.parametrize(
+    ("result", "why"),
+    [
+        (wants()["result"], "the server asks for input and does not say for which"),
+        (wants([ELICIT])["result"], "inputRequests must be an object and is something else"),
+        (wants({"k": "text"})["result"], 'inputRequests has no method under "k"'),
+        (wants({"k": {"method": "roots/\x1b[31m"}})["result"], "no stub answers roots/\\x1b[31m"),
+        ({"resultType": "task"}, "it goes on as a task, and tasks are not followed"),
+        ({"resultType": "bogus"}, 'resultType is "bogus", which means nothing'),
+        ({"resultType": 5}, "resultType is 5, which means nothing"),
+        ({"resultType": None}, "resultType is null, which means nothing"),
+    ],
+)
+def test_of_a_result_that_is_not_the_end_there_is_a_reason(result: Message, why: str) -> None:
+    found = rounds()
+    found.sent(request())
+    assert found.next_round(1, {"id": 1, "result": result}) is None
+    assert found.unfinished(1) == why
+
+
+@pytest.mark.parametrize("answer", [{"result": {}}, {"result": {"resultType": "complete"}}, {}])
+def test_of_a_result_that_is_the_end_there_is_none(answer: Message) -> None:
+    found = rounds()
+    found.sent(request())
+    assert found.next_round(1, answer) is None
+    assert found.unfinished(1) == ""
+
+
+def test_a_script_that_has_run_out_is_the_reason() -> None:
+    found = rounds(ClientSpec(answers={"elicitation/create": []}))
+    found.sent(request())
+    assert found.next_round(1, wants({"k": ELICIT})) is None
+    assert found.unfinished(1) == "the stubs have no further result for elicitation/create"
+
+
+@pytest.mark.parametrize("count", [MAX_INPUTS, MAX_INPUTS + 1])
+def test_only_so_many_inputs_are_given_at_once(count: int) -> None:
+    found = rounds()
+    found.sent(request())
+    again = found.next_round(1, wants({str(number): ELICIT for number in range(count)}))
+    is_given = count <= MAX_INPUTS
+    assert (again is not None) == is_given
+    why = "" if is_given else "the server asks for 101 inputs at once; up to 100 are answered"
+    assert found.unfinished(1) == why
 
 
 def test_the_first_id_and_the_newest_lead_to_each_other() -> None:

@@ -14,6 +14,7 @@ from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
 from mcptest.core.outcome import ABSENT, CaseResult, Evidence, Fault, Mismatch, Summary
 from mcptest.core.redaction import (
     BLANK,
+    LEARNED,
     redact_all,
     redact_bytes,
     redact_part,
@@ -208,6 +209,25 @@ def test_a_weak_secret_is_left_alone_and_the_reason_is_known(weak: str, reason: 
 def test_a_secret_that_is_no_everyday_word_has_no_reason_to_be_left(strong: str) -> None:
     assert why_not_blanked(strong) == ""
     assert redactor([strong])(f"it is {strong}") == f"it is {BLANK}"
+
+
+def test_what_is_learned_is_blanked_by_all_that_blank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LEARNED, "secrets", ())
+    alone, beside = redactor([]), redactor(["hunter2"])
+    value = {"a": "learned-1"}
+    assert redact_all(value, alone) is value
+    assert beside("learned-1 hunter2") == f"learned-1 {BLANK}"
+    LEARNED.add("learned-1")
+    LEARNED.add("learned-2")
+    assert redact_all(value, alone) == {"a": BLANK}
+    assert beside("learned-1 hunter2 learned-2") == f"{BLANK} {BLANK} {BLANK}"
+
+
+def test_what_is_learned_twice_is_kept_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LEARNED, "secrets", ())
+    LEARNED.add("one", "two")
+    LEARNED.add("two", "three")
+    assert LEARNED.secrets == ("one", "two", "three")
 
 
 @given(SECRETS, st.text())

@@ -64,6 +64,11 @@ def test_one_way_has_nothing_to_be_compared_with() -> None:
     assert shown.endswith("there is one way only, so there is nothing to compare")
 
 
+def test_a_way_that_broke_cannot_be_opened() -> None:
+    ways = (WayRun(way=WAYS[0], summary=PASSED), WayRun(way=WAYS[1], error="status 500"))
+    assert "stdio, 2026-07-28  cannot be opened\n      status 500\n" in text(Matrix(ways=ways))
+
+
 def test_a_way_that_nobody_came_to_is_not_run() -> None:
     ways = (WayRun(way=WAYS[0], summary=PASSED), WayRun(way=WAYS[1]))
     assert "  stdio, 2026-07-28  not run\n" in text(Matrix(ways=ways, total=2))
@@ -141,6 +146,7 @@ def test_the_json_report_has_the_matrix_and_can_be_read_back() -> None:
         WayRun(way=WAYS[0], summary=PASSED),
         WayRun(way=WAYS[1], refusal="no"),
         WayRun(way=WAYS[2]),
+        WayRun(way=WAYS[3], error="it broke"),
     )
     matrix = ran(ways=ways, differences=(differing("pays"),), offers=(offer, gone), more_offers=7)
     written = a_run(matrix).render()
@@ -150,7 +156,9 @@ def test_the_json_report_has_the_matrix_and_can_be_read_back() -> None:
         ("handshake", True),
         ("stateless", False),
         ("handshake", True),
+        ("stateless", False),
     ]
+    assert members["ways"][3]["error"] == "it broke"
     finished = read_saved_run(written, "run.json").finished
     assert isinstance(finished, RunFinished)
     assert finished.matrix

@@ -97,8 +97,13 @@ def opening(*tools: dict[str, object], **capabilities: object) -> Opening:
     return Opening(
         capabilities={"tools": {}, **capabilities},
         info={"name": "shop", "version": "1"},
-        lists={"tools": {str(each["name"]): each for each in tools}},
+        lists={"tools": dict(zip(_keys(tools), tools, strict=True))},
     )
+
+
+def _keys(tools: tuple[dict[str, object], ...]) -> list[tuple[str, int]]:
+    names = [str(each["name"]) for each in tools]
+    return [(name, names[: at + 1].count(name)) for at, name in enumerate(names)]
 
 
 def told(*openings: tuple[Way, Opening]) -> list[tuple[str, str, list[object]]]:
@@ -122,6 +127,17 @@ def test_a_single_way_differs_from_nothing() -> None:
 def test_a_tool_that_is_missing_in_a_way_is_told_once() -> None:
     found = told((OLD, opening(tool("add"))), (NEW, opening()))
     assert found == [('tool "add"', "", [True, ABSENT])]
+
+
+def test_a_tool_that_is_listed_twice_in_one_way_only_is_a_difference() -> None:
+    twice = opening(tool("add"), tool("add", description="another"))
+    found = told((OLD, opening(tool("add"))), (NEW, twice))
+    assert found == [('tool "add", listed 2 times', "", [ABSENT, True])]
+    other = opening(tool("add"), tool("add", description="third"))
+    assert told((OLD, twice), (NEW, other)) == [
+        ('tool "add", listed 2 times', "description", ["another", "third"])
+    ]
+    assert told((OLD, twice), (NEW, twice)) == []
 
 
 def test_a_schema_that_differs_is_told_at_the_place_where_it_does() -> None:

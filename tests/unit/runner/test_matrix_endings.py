@@ -10,7 +10,7 @@ from mcptest.core.matrix import Way
 from mcptest.core.outcome import Fault, Finding, Summary
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.runner.matrix_differences import Opening
-from mcptest.runner.matrix_endings import merge_ways, unreachable
+from mcptest.runner.matrix_endings import merge_ways, unreachable, with_broken_ways
 from mcptest.runner.matrix_probing import Probe
 
 STDIO = Way(transport="stdio", revision="2025-11-25")
@@ -93,3 +93,27 @@ def test_a_transport_without_any_era_is_a_fault_that_says_what_to_do() -> None:
     message = "the server cannot be tested over http: nobody listens; not that one"
     assert fault.message == message
     assert "--http-command is what starts the one at --url" in fault.hint
+
+
+def test_what_broke_in_one_era_is_told_before_what_is_not_spoken() -> None:
+    broken = Fault(kind="http_status", message="status 500")
+    later = Way(transport="http", revision="2026-07-28")
+    probes = [Probe(way=HTTP, fault=REFUSED), Probe(way=later, fault=broken, is_broken=True)]
+    fault = unreachable(probes)
+    assert fault is not None
+    assert fault.kind == "http_status"
+
+
+def test_a_way_that_broke_is_a_finding_that_fails_the_run() -> None:
+    broken = Fault(kind="http_status", message="status 500")
+    probes = [Probe(way=STDIO, opening=SPOKEN), Probe(way=LATER, fault=broken, is_broken=True)]
+    finished = with_broken_ways(end(broken_rules=("A",)), probes, "shop")
+    assert finished.broken_rules == ("way_broken", "A")
+    (finding,) = finished.findings
+    assert (finding.kind, finding.server) == ("way_broken", "shop [stdio, 2026-07-28]")
+    assert finding.message.endswith("could not be opened: status 500")
+
+
+def test_a_way_that_is_not_spoken_fails_nothing() -> None:
+    probes = [Probe(way=STDIO, opening=SPOKEN), Probe(way=LATER, fault=REFUSED)]
+    assert with_broken_ways(end(), probes, "shop") == end()

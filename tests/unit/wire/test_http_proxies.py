@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.core.http_address import parse_url
+from mcptest.core.redaction import LEARNED, redactor
 from mcptest.wire.http_proxy import Proxy, Tunnel, find_proxy
 
 SERVER = parse_url("https://server.example/mcp")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned here is no secret of other tests."""
+    monkeypatch.setattr(LEARNED, "secrets", ())
 
 
 def found(text: str) -> Proxy | None:
@@ -43,6 +52,44 @@ def test_what_cannot_be_used_is_told_without_its_password(text: str) -> None:
     with pytest.raises(UsageError) as raised:
         found(text.replace("://", "://user:canary@"))
     assert "canary" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "http://user:can/ary@proxy:3128",
+        "http://user:can?ary@proxy:3128",
+        "http://user:can#ary@proxy:3128",
+        "http://can/ary:password@proxy:3128",
+        "http://user:password@proxy:canary",
+        "http://canary\u2100:password@proxy",
+        "http://user:password@[canary",
+        "user:can/ary@proxy:3128",
+    ],
+)
+def test_nothing_of_what_cannot_be_read_is_quoted(text: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        found(text)
+    assert "can" not in str(raised.value).replace("cannot", "")
+    assert "ary" not in str(raised.value)
+
+
+def test_credentials_are_blanked_from_then_on() -> None:
+    redact = redactor([])
+    assert found("http://us%40erica:pass%3Aword@proxy")
+    shown = redact("us@erica us%40erica pass:word pass%3Aword dXNAZXJpY2E6cGFzczp3b3Jk")
+    assert shown == " ".join(["[secret]"] * 5)
+
+
+def test_a_proxy_without_credentials_teaches_nothing() -> None:
+    assert found("http://proxy:3128")
+    assert LEARNED.secrets == ()
+
+
+def test_credentials_may_be_any_bytes() -> None:
+    proxy = found("http://us\udcff:p%FE@proxy")
+    assert proxy
+    assert proxy.authorization == "Basic " + base64.b64encode(b"us\xff:p\xfe").decode()
 
 
 # Tunnels

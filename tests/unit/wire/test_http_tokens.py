@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
+from mcptest.core.redaction import LEARNED, redactor
 from mcptest.wire.http_auth import Credentials
 
 OAUTH = OAuthSpec(
@@ -16,6 +17,12 @@ OAUTH = OAuthSpec(
     client_secret="s3 cret",
     scope="tools",
 )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned here is no secret of other tests."""
+    monkeypatch.setattr(LEARNED, "secrets", ())
 
 
 def fixed(**headers: str) -> Credentials:
@@ -66,7 +73,10 @@ def test_a_token_that_came_goes_with_every_request() -> None:
         (401, b'{"error": "invalid_client"}', "status 401"),
         (400, b'{"error": "x", "error_description": "who\\u001b are you"}', "who"),
         (200, b"{}", "status 200"),
-        (200, b"<html>", "<html>"),
+        (200, b"<html>t1", "the body is not a JSON object"),
+        (200, b'{"access_token": "t1", "expires_in": 1e999}', "the body is not a JSON object"),
+        (201, body(), "which is to be 200"),
+        (400, body(error={"access_token": "t1"}), "which is to be 200"),
         (200, b"", "no token could be fetched"),
         (200, body(access_token="a b"), "no token could be fetched"),
         (200, body(access_token="a\r\nX: y"), "no token could be fetched"),
@@ -82,7 +92,36 @@ def test_an_answer_without_a_token_that_can_be_sent_says_why(
     problem = credentials.take(status, raw)
     assert words in problem
     assert "\x1b" not in problem
+    assert "t1" not in problem
     assert not credentials.is_ready
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_every_token_that_came_is_blanked_from_then_on(status: int) -> None:
+    redact = redactor([])
+    before = redact("fetched-1 refreshing-1")
+    fetching().take(status, body(access_token="fetched-1", refresh_token="refreshing-1"))
+    fetching().take(status, body(access_token="fetched-2"))
+    assert before == "fetched-1 refreshing-1"
+    assert redact("fetched-1 refreshing-1 fetched-2") == "[secret] [secret] [secret]"
+
+
+def test_what_is_sent_for_a_token_is_blanked() -> None:
+    basic = dict(fetching().token_request().headers)["Authorization"]
+    assert redactor([])(basic) == "Basic [secret]"
+
+
+def test_an_error_that_is_cut_shows_no_half_of_a_secret() -> None:
+    said = "x" * 185 + "canary-0123456789-abcdef"
+    problem = fetching().take(400, json.dumps({"error": said}).encode())
+    assert "canary" not in redactor(["canary-0123456789-abcdef"])(problem)
+
+
+def test_a_time_that_is_endless_is_no_error() -> None:
+    credentials = fetching()
+    raw = b'{"access_token": "t1", "expires_in": 1' + b"0" * 400 + b"}"
+    assert credentials.take(200, raw) == ""
+    assert credentials.is_ready
 
 
 def test_a_token_that_is_refused_is_fetched_anew_once() -> None:

@@ -1,0 +1,157 @@
+"""What somebody is told whose server on HTTP cannot be had: what to look at, and what to write."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from certificates import Authority
+from http_runs import ENVIRONMENT, run, run_over_http, with_config, write_suite
+from raw_http import RawHttp, on, refusal, says
+
+from mcptest.core.http_status import status_trouble, without_older_transport
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from staging import Report
+
+RUN = [sys.executable, "-m", "mcptest", "run"]
+
+
+# Certificates
+
+
+def test_the_hint_about_authorities_names_every_way_to_name_one(tmp_path: Path) -> None:
+    with RawHttp(tls=Authority(tmp_path).server()) as server:
+        hint = run_over_http(tmp_path, server.url).fault["hint"]
+    for word in ("--ca-file", '"ca_file"', '"caFile"', '"insecure_tls"', '"insecureTls"'):
+        assert word in hint
+
+
+def test_a_server_that_wants_tls_is_asked_for_with_https(tmp_path: Path) -> None:
+    with RawHttp(on("POST", says(b"\x15\x03\x03\x00\x02\x02\x46"))) as server:
+        report = run_over_http(tmp_path, server.url)
+    assert report.fault["hint"] == "does it want https://?"
+
+
+def test_a_file_of_authorities_is_beside_the_config_that_names_it(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    write_suite(tmp_path / "elsewhere")
+    with RawHttp(tls=authority.server()) as server:
+        name = authority.file.rpartition("/")[2]
+        config = {"name": "shop", "url": server.url, "caFile": f"../{name}"}
+        path = tmp_path / "elsewhere" / "conductor.config.json"
+        path.write_text(json.dumps(config), encoding="utf-8")
+        words = ["elsewhere/a.test.mcp.yml", "--config", "elsewhere/conductor.config.json"]
+        report = run(tmp_path, [*RUN, *words, "--json"])
+    assert report.statuses == ["passed"]
+
+
+def test_a_file_of_authorities_that_is_not_there_is_told_with_its_key(tmp_path: Path) -> None:
+    with RawHttp() as server:
+        report = with_config(tmp_path, server.url, caFile="no.pem")
+    assert (report.status, report.fault["kind"], server.asked) == (3, "tls_failed", [])
+    assert '"ca_file" (in a config "caFile") names' in report.fault["message"]
+
+
+# Places
+
+
+def hint_of_404(target: str) -> str:
+    trouble = status_trouble("initialize", 1, 404, {}, b"")
+    return without_older_transport(trouble, target).hint
+
+
+def test_only_the_places_are_named_that_were_not_asked() -> None:
+    assert "/mcp" in hint_of_404("/") and "/sse" in hint_of_404("/")
+    assert "/sse" in hint_of_404("/mcp") and "/mcp" not in hint_of_404("/mcp?a=b")
+    assert "/mcp" in hint_of_404("/sse") and "at /sse" not in hint_of_404("/sse/")
+    other = status_trouble("initialize", 1, 405, {}, b"")
+    assert "nor does it have the older transport" in without_older_transport(other, "/mcp").hint
+
+
+def test_whoever_asks_for_the_older_transport_alone_may_have_the_other(tmp_path: Path) -> None:
+    with RawHttp(on("GET", says(refusal("405 Method Not Allowed")))) as server:
+        report = with_config(tmp_path, server.url, transport="sse")
+    assert 'leave out "transport"' in report.fault["hint"]
+    with RawHttp(on("POST", says(refusal("405 Method Not Allowed")))) as server:
+        report = with_config(tmp_path, server.url, transport="streamable-http")
+    assert "leave out" not in report.fault["hint"]
+
+
+@pytest.mark.parametrize(("words", "is_untold"), [((), True), (("{port}",), False)])
+def test_a_server_that_is_not_told_its_port_is_told_of(
+    tmp_path: Path, words: tuple[str, ...], is_untold: bool
+) -> None:
+    args = ["-c", "import sys; sys.stdin.read()", *words]
+    url = "http://127.0.0.1:{port}/mcp"
+    report = with_config(tmp_path, url, command=sys.executable, args=args, startupTimeout=300)
+    assert report.fault["kind"] in ("handshake_timeout", "exited_early")
+    assert ("is not told at which port" in report.story) is (
+        is_untold and report.fault["kind"] == "handshake_timeout"
+    )
+
+
+# Refusals
+
+
+UNAUTHORIZED = on("POST", says(refusal("401 Unauthorized")))
+
+
+def refused(folder: Path, *words: str) -> Report:
+    with RawHttp(UNAUTHORIZED) as server:
+        return run_over_http(folder, server.url, words=words, KEY="s3cret-value")
+
+
+@pytest.mark.parametrize("words", [("--bearer-env", "KEY"), ("--header-env", "X-Api-Key=KEY")])
+def test_credentials_that_are_refused_are_told_from_none(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    given = refused(tmp_path, *words).fault["hint"]
+    assert given.startswith("the server refused the credentials it was given")
+    for hint in (given, refused(tmp_path).fault["hint"]):
+        assert "--bearer-env" in hint
+        assert "--header-env" in hint
+    for other in ((), ("--header-env", "X-Tenant=KEY")):
+        assert refused(tmp_path, *other).fault["hint"].startswith("the server wants credentials")
+
+
+def test_a_refused_handshake_has_done_nothing() -> None:
+    for status in (401, 404, 500, 503):
+        assert status_trouble("initialize", 1, status, {}, b"").effect == "definite"
+    assert status_trouble("tools/call", 1, 500, {}, b"").effect == "indefinite"
+
+
+def test_a_body_that_is_quoted_whole_is_not_shown_again(tmp_path: Path) -> None:
+    short = b'{"error": "nobody knows you"}'
+    with RawHttp(on("POST", says(refusal("403 Forbidden", short)))) as server:
+        fault = run_over_http(tmp_path, server.url).fault
+    assert "nobody knows you" in fault["message"]
+    assert "nobody knows you" not in json.dumps(fault["evidence"])
+    long = b'{"error": "' + b"nobody " * 100 + b'"}'
+    with RawHttp(on("POST", says(refusal("403 Forbidden", long)))) as server:
+        fault = run_over_http(tmp_path, server.url).fault
+    assert "nobody" in json.dumps(fault["evidence"])
+
+
+@pytest.mark.parametrize(
+    ("keys", "words", "named"),
+    [
+        ({"protocolVersion": "2026-07-28"}, (), '"protocol_version" (in a config'),
+        ({}, ("--spec-version", "2026-07-28"), "--spec-version"),
+    ],
+)
+def test_what_asked_for_the_other_era_is_what_is_to_be_left_out(
+    tmp_path: Path, keys: dict[str, Any], words: tuple[str, ...], named: str
+) -> None:
+    write_suite(tmp_path)
+    with RawHttp(on("POST", says(refusal("404 Not Found")))) as server:
+        config = {"name": "server", "url": server.url, **keys}
+        (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+        report = run(tmp_path, [*RUN, "a.test.mcp.yml", "--json", *words])
+    assert f"leave out {named}" in report.fault["hint"]
+    assert ENVIRONMENT
