@@ -37,7 +37,7 @@ def way(ended: Ended, at: int) -> dict[str, Any]:
     ("flag", "words"),
     [
         ("status-500", "refused server/discover with status 500"),
-        ("status-200", "answered server/discover with no content type"),
+        ("status-200", "the answer to server/discover is not JSON"),
         ("failing", 'failed at server/discover: code -32603, "oops"'),
         ("leaving", "while server/discover"),
     ],
@@ -82,10 +82,12 @@ def test_the_terminal_and_other_reports_say_so(folder: Path) -> None:
     ended = over_stdio(folder, "failing")
     assert "  stdio, 2026-07-28  cannot be opened\n      the server failed at" in ended.out
     assert "no test ran in this way, for the server could not be opened" in ended.out
-    for reporter in ("tap", "junit", "minimal", "agent", "markdown", "html"):
-        told = over_stdio(folder, "failing", "--reporter", reporter)
-        assert told.code == 3
-        assert "way_broken" in told.out or "FAILED" in told.out or "No server" in told.out
+    words = dict.fromkeys(("tap", "junit", "minimal", "markdown"), "way_broken")
+    files = {name: folder / f"report.{name}" for name in (*words, "agent", "html")}
+    targets = [f"--reporter={name}={file}" for name, file in files.items()]
+    assert over_stdio(folder, "failing", *targets).code == 3
+    for name, word in (words | {"agent": "FAILED", "html": "No server"}).items():
+        assert word in files[name].read_text(encoding="utf-8"), name
 
 
 def test_tests_that_fail_elsewhere_count_for_more(folder: Path) -> None:

@@ -115,7 +115,7 @@ def test_a_server_that_is_never_content_is_left_with_its_question() -> None:
         (wants()["result"], "the server asks for input and does not say for which"),
         (wants([ELICIT])["result"], "inputRequests must be an object and is something else"),
         (wants({"k": "text"})["result"], 'inputRequests has no method under "k"'),
-        (wants({"k": {"method": "roots/\x1b[31m"}})["result"], "no stub answers roots/\\x1b[31m"),
+        (wants({"k": {"method": "roots/\x1b[31m"}})["result"], "no stub answers roots/\\u001b[31m"),
         ({"resultType": "task"}, "it goes on as a task, and tasks are not followed"),
         ({"resultType": "bogus"}, 'resultType is "bogus", which means nothing'),
         ({"resultType": 5}, "resultType is 5, which means nothing"),

@@ -6,6 +6,7 @@ import pytest
 
 from mcptest.core.events import RunFinished
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.matrix import Matrix, Way, WayRun
 from mcptest.core.outcome import Fault, Summary
 from mcptest.core.verdict import exit_code_of
 
@@ -42,6 +43,26 @@ def test_the_numbers_are_those_of_the_contract() -> None:
     ],
 )
 def test_each_ending_has_its_exit_status(finished: RunFinished, code: int) -> None:
+    assert exit_code_of(finished) == code
+
+
+@pytest.mark.parametrize(
+    ("why", "failed", "code"),
+    [
+        ({"error": "status 500"}, 0, 3),
+        ({"error": "status 500"}, 1, 1),
+        ({"refusal": "not that one"}, 0, 0),
+    ],
+)
+def test_a_way_that_broke_is_no_success_and_a_test_that_failed_counts_for_more(
+    why: dict[str, str], failed: int, code: int
+) -> None:
+    way = Way(transport="http", revision="2026-07-28")
+    finished = RunFinished(
+        summary=Summary(passed=3, failed=failed),
+        duration_s=1.0,
+        matrix=Matrix(ways=(WayRun(way=way, **why),)),
+    )
     assert exit_code_of(finished) == code
 
 
