@@ -122,7 +122,10 @@ def test_a_token_is_fetched_again_when_it_is_refused_and_is_never_shown(
 def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, port: int) -> None:
     ended = run_suite(tmp_path, grant(port))
     assert ended.code == 3
-    assert f"error: no token could be fetched at http://127.0.0.1:{port}/token: cannot connect" in ended.out
+    assert (
+        f"error: no token could be fetched at http://127.0.0.1:{port}/token: cannot connect"
+        in ended.out
+    )
     assert shown_in(tmp_path, ended, SECRET) == []
 
 
@@ -140,6 +143,17 @@ def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, 
         (
             ["--url", "http://127.0.0.1:1/mcp", "--header-env", "X-Key"],
             "--header-env takes HEADER=NAME, not 'X-Key'",
+        ),
+        (
+            ["--url", "http://127.0.0.1:1/mcp", "--header-env", "X Key=PATH"],
+            "'X Key' is no name of a header",
+        ),
+        *(
+            (
+                ["--url", "http://127.0.0.1:1/mcp", "--header-env", f"{name}=PATH"],
+                f"the header {name} is set by mcptest itself",
+            )
+            for name in ("Host", "content-length", "Mcp-Session-Id", "MCP-Protocol-Version")
         ),
         (["--url", "ftp://x"], "--url is no URL of a server"),
         (["--url", "http://me:pass@x/"], "credentials belong in headers"),

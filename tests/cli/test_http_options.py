@@ -144,3 +144,14 @@ def test_a_config_without_a_url_adds_no_way(tmp_path: Path) -> None:
     words = ("--transport-matrix", "--server-command", server("stdio"), "--json")
     ended = mcptest(tmp_path, "run", *words)
     assert {transport for transport, _, _ in ways(ended.report())} == {"stdio"}
+
+
+def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
+    write(tmp_path, greets())
+    words = ("--transport-matrix", "--server-command", server("stdio"), "--json")
+    lines = mcptest(tmp_path, "run", *words).err.splitlines()
+    assert [line.partition(" [")[2].partition("]")[0] for line in lines] == [
+        "stdio, 2025-11-25",
+        "stdio, 2026-07-28",
+    ]
+    assert all("1 test: 1 passed" in line for line in lines)

@@ -51,6 +51,14 @@ def test_half_a_secret_where_a_quote_is_cut_is_not_shown(script: Script, tmp_pat
     assert SECRET[:12] not in shown(report)
 
 
+def test_the_name_of_a_header_may_hold_what_http_allows(tmp_path: Path) -> None:
+    with RawHttp() as server:
+        words = ("--header-env", "X_Api.Key=KEY")
+        report = run_over_http(tmp_path, server.url, words=words, KEY=SECRET)
+    report.assert_spotless()
+    assert server.asked[0].headers["x_api.key"] == SECRET
+
+
 # Tokens
 
 

@@ -6,12 +6,15 @@ import os
 import shlex
 
 from mcptest.cli.http_options import over_http
+from mcptest.cli.output import complain, is_terminal
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s
+from mcptest.reporters.closing_text import totals
+from mcptest.reporters.paint import Paint
 from mcptest.runner.loading import Unneeded, load_plan
 from mcptest.runner.matrix import MatrixOptions, Transport, run_matrix
 
@@ -30,6 +33,8 @@ if TYPE_CHECKING:
     RunWay = Callable[[Plan, Launcher, Listener], tuple[RunFinished, list[SessionCapture]]]
 
 __all__ = ["TransportMatrix"]
+
+_NO_PAINT = Paint(on=False)
 
 # What says where the server on HTTP is; the rest of the command line is about the other one.
 _OVER_HTTP = ("--url", "--bearer-env", "--header-env", "--ca-file")
@@ -131,7 +136,13 @@ class TransportMatrix(Record):
             if plan.plugins:
                 # What they did in the way before has been told.
                 plan.plugins.findings.clear()
-            return run_way(plan, launcher, tell)
+            finished, captures = run_way(plan, launcher, tell)
+            if not is_terminal():
+                # Whoever reads a log of hours wants to know how far it is.
+                name = visible(plan.suites[0][1].name)
+                told = totals(finished.summary, finished.duration_s, _NO_PAINT)
+                complain(f"{name}: {told}\n")
+            return finished, captures
 
         return run_matrix(plan, options, launcher, tell, run_once)
 

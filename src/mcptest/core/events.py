@@ -24,6 +24,7 @@ __all__ = [
     "Event",
     "RunFinished",
     "RunStarted",
+    "Spoken",
     "SuiteFinished",
     "SuiteStarted",
 ]
@@ -65,6 +66,14 @@ class SuiteFinished(Event):
     file: str
 
 
+class Spoken(Record):
+    """In which revision a server was spoken to, and at which URL; "" for one on pipes."""
+
+    server: str
+    revision: str
+    url: str = ""
+
+
 class RunFinished(Event):
     """The run is over. `fault` is set when no test could run at all.
 
@@ -74,6 +83,7 @@ class RunFinished(Event):
     `not_run` counts what was declared and cannot be run by this version; unless the user
     said that it `may_leave_out` such, the run is no success. `unasked_gates` are those of
     suites of which this run had only a part. `matrix` is set when it went over several ways.
+    `spoken` has an entry for each server and revision.
     """
 
     summary: Summary
@@ -92,3 +102,4 @@ class RunFinished(Event):
     snapshots: SnapshotReport | None = None
     unasked_gates: tuple[MeasuredGates, ...] = ()
     matrix: Matrix | None = None
+    spoken: tuple[Spoken, ...] = ()

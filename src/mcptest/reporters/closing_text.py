@@ -40,6 +40,7 @@ def closing_lines(
         from mcptest.reporters.matrix_text import matrix_lines  # noqa: PLC0415
 
         lines += _section(matrix_lines(finished.matrix, paint))
+    lines += _section(_spoken_lines(finished) if verbose else [])
     lines.append(totals(finished.summary, finished.duration_s, paint))
     if finished.broken_rules:
         listed = ", ".join(finished.broken_rules)
@@ -58,6 +59,14 @@ def closing_lines(
         name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
         lines.append(f'  in the middle of "{name}", whose call may have had its effect')
     return lines
+
+
+def _spoken_lines(finished: RunFinished) -> list[str]:
+    """Where each server was, and in which revision it was spoken to."""
+    return [
+        f"{visible(each.server)}  {visible(each.url) or 'stdio'}, {visible(each.revision)}"
+        for each in finished.spoken
+    ]
 
 
 def _section(lines: list[str]) -> list[str]:

@@ -103,6 +103,8 @@ class JsonReporter:
             "bailed": finished.bailed,
             "selected": self._started.total,
         }
+        if finished.spoken:
+            report["spoken"] = [dict(each.fields()) for each in finished.spoken]
         if finished.unasked_gates:
             report["unasked_gates"] = [gate_members(each) for each in finished.unasked_gates]
         if finished.snapshots:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.errors import ServerError
+from mcptest.core.events import Spoken
 from mcptest.core.outcome import Fault
 from mcptest.core.revisions import STATELESS
 from mcptest.runner import faults
@@ -45,6 +46,8 @@ class Keeper:
         self.findings: list[Finding] = []
         self.captures: list[SessionCapture] = []
         self.scores: list[tuple[SessionScore, Member]] = []
+        # In which revisions each server was spoken to.
+        self.spoken: dict[Spoken, None] = {}
 
     def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[Server, str]:
         """A ready server, and a note when it is not the one from before."""
@@ -200,12 +203,21 @@ class Keeper:
         server, self._server = self._server, None
         if server is None:
             return
+        if server.is_initialised:
+            self.spoken[_spoken_to(server)] = None
         server.close(at_once=at_once)
         self.findings += server.findings
         self.captures.append(server.capture())
         scored = server.score()
         if scored:
             self.scores.append(scored)
+
+
+def _spoken_to(server: Server) -> Spoken:
+    http = server.spec.http
+    # The port of each start is another one; who reads it wants to see which server it was.
+    revision = server.connection.session.revision.version
+    return Spoken(server=server.spec.name, revision=revision, url=http.url if http else "")
 
 
 # What a server is not used after: its stdout or stdin cannot be trusted any more.

@@ -143,6 +143,7 @@ class Run:
             bailed=self._is_over() and summary.total < self._plan.total,
             not_run=self._tally.not_run,
             coverage=merge_coverage([coverage]),
+            spoken=tuple(self.keeper.spoken),
         )
         return gated(finished, self._options, coverage)
 

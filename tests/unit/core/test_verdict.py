@@ -11,6 +11,7 @@ from mcptest.core.outcome import Fault, Summary
 from mcptest.core.verdict import exit_code_of
 
 FAULT = Fault(kind="spawn_failed", message="no such program")
+HTTP = Way(transport="http", revision="2026-07-28")
 
 
 def test_the_numbers_are_those_of_the_contract() -> None:
@@ -47,21 +48,20 @@ def test_each_ending_has_its_exit_status(finished: RunFinished, code: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("why", "failed", "code"),
+    ("way", "failed", "code"),
     [
-        ({"error": "status 500"}, 0, 3),
-        ({"error": "status 500"}, 1, 1),
-        ({"refusal": "not that one"}, 0, 0),
+        (WayRun(way=HTTP, error="status 500"), 0, 3),
+        (WayRun(way=HTTP, error="status 500"), 1, 1),
+        (WayRun(way=HTTP, refusal="not that one"), 0, 0),
     ],
 )
 def test_a_way_that_broke_is_no_success_and_a_test_that_failed_counts_for_more(
-    why: dict[str, str], failed: int, code: int
+    way: WayRun, failed: int, code: int
 ) -> None:
-    way = Way(transport="http", revision="2026-07-28")
     finished = RunFinished(
         summary=Summary(passed=3, failed=failed),
         duration_s=1.0,
-        matrix=Matrix(ways=(WayRun(way=way, **why),)),
+        matrix=Matrix(ways=(way,)),
     )
     assert exit_code_of(finished) == code
 

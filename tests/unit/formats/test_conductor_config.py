@@ -296,6 +296,14 @@ def test_all_mistakes_are_told_in_the_order_of_the_file() -> None:
             "F003",
             "the header Host is set by mcptest itself",
         ),
+        *(
+            (
+                {"url": "http://x", "headers": {name: "y"}},
+                "F003",
+                f"the header {name} is set by mcptest itself",
+            )
+            for name in ("MCP-Protocol-Version", "Mcp-Method", "mcp-name")
+        ),
         ({"url": "http://x", "headers": {"A b": "y"}}, "F009", "'A b' is no name of a header"),
         ({"url": "http://x", "headers": {"A": "ü"}}, "F009", "a header holds visible ASCII only"),
         (
