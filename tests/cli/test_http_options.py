@@ -155,3 +155,45 @@ def test_each_way_is_told_as_it_ends_where_nobody_looks(tmp_path: Path) -> None:
         "stdio, 2026-07-28",
     ]
     assert all("1 test: 1 passed" in line for line in lines)
+
+
+# What was spoken
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+@pytest.mark.parametrize("more", [(), ("--parallel", "2")])
+def test_where_a_server_was_and_what_was_spoken_is_told(
+    tmp_path: Path, revision: str, more: tuple[str, ...]
+) -> None:
+    write(tmp_path, greets())
+    started = ("--url", AT_A_FREE_PORT, "--server-command", server("http", "{port}"))
+    words = ("run", *started, "--spec-version", revision, *more)
+    ended = mcptest(tmp_path, *words, "--verbose", "--reporter", "json=r.json")
+    assert f"\n127.0.0.1  {AT_A_FREE_PORT}, {revision}\n" in ended.out
+    report = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    spoken = {"server": "127.0.0.1", "revision": revision, "url": AT_A_FREE_PORT}
+    assert report["spoken"] == [spoken]
+    assert AT_A_FREE_PORT not in mcptest(tmp_path, *words).out
+    again = mcptest(tmp_path, "report", "r.json", "--format", "json").report()
+    assert again["spoken"] == [spoken]
+
+
+def test_over_pipes_the_revision_is_told(tmp_path: Path) -> None:
+    write(tmp_path, greets())
+    ended = mcptest(tmp_path, "run", "--verbose", "--server-command", server("stdio"))
+    assert "  stdio, 2025-11-25\n" in ended.out
+
+
+@pytest.mark.parametrize("how", ["EMPTY", "UNSET"])
+def test_a_credential_that_is_empty_is_told_from_one_that_is_not_set(
+    tmp_path: Path, how: str
+) -> None:
+    told = f"the environment variable '{how}' is {'empty' if how == 'EMPTY' else 'not set'}"
+    config = {"name": "shop", "url": "http://127.0.0.1:1/mcp", "auth": {"bearerTokenEnv": how}}
+    ended = with_config(tmp_path, config, "run", "a.test.mcp.yml")
+    assert (ended.code, told in ended.out + ended.err) == (2, True)
+    server = {"url": config["url"], "auth": {"bearer_token_env": how}}
+    suite = {"servers": {"shop": server}, "tools": [{"name": "a", "tool": "show"}]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ended = mcptest(tmp_path, "run", "mcptest.yaml", EMPTY="")
+    assert (ended.code, told in ended.out + ended.err) == (2, True)

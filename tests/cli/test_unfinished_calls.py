@@ -99,3 +99,25 @@ def test_mcptest_call_fails_with_the_reason(mode: str, why: str, tmp_path: Path)
 def test_mcptest_call_passes_with_what_is_complete(tmp_path: Path) -> None:
     ended = call(tmp_path, "typed complete")
     assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("mode", "skip"),
+    [
+        ("typed complete", None),
+        (
+            "typed task",
+            "the call did not come to its end: it goes on as a task, and tasks are not ",
+        ),
+    ],
+)
+def test_discover_writes_no_test_that_wants_a_call_not_to_end(
+    mode: str, skip: str | None, tmp_path: Path
+) -> None:
+    words = ("--spec-version", STATELESS, "--", *command(tmp_path, mode))
+    ended = mcptest(tmp_path, "discover", "-o", "a.test.mcp.yml", *words)
+    text = (tmp_path / "a.test.mcp.yml").read_text(encoding="utf-8")
+    assert (ended.code, 'it: "calls a"' in text) == (0, True)
+    assert ("skip:" in text) == (skip is not None)
+    assert (skip or "") in text
+    assert mcptest(tmp_path, "run", "a.test.mcp.yml").code == 0

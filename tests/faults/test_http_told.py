@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from certificates import Authority
-from http_runs import run, run_over_http, with_config, write_suite
+from http_runs import ENVIRONMENT, run, run_over_http, with_config, write_suite
 from raw_http import RawHttp, on, refusal, says
 
 from mcptest.core.http_status import status_trouble, without_older_transport
@@ -152,3 +153,22 @@ def test_what_asked_for_the_other_era_is_what_is_to_be_left_out(
         (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
         report = run(tmp_path, [*RUN, "a.test.mcp.yml", "--json", *words])
     assert f"leave out {named}" in report.fault["hint"]
+
+
+def test_whoever_only_looks_is_told_that_nobody_was_checked(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mcptest", "list"]
+    for is_blind in (True, False):
+        authority = Authority(tmp_path)
+        secure: dict[str, Any] = {"insecureTls": True} if is_blind else {"caFile": authority.file}
+        with RawHttp(tls=authority.server()) as server:
+            config = {"name": "shop", "url": server.url, **secure}
+            (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+            done = subprocess.run(
+                command,
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                capture_output=True,
+                timeout=60,
+                check=False,
+            )
+        assert (b"certificate of the server was not checked" in done.stderr) is is_blind

@@ -7,7 +7,7 @@ To the file LOG it writes "start" and the method and the params of each message 
 * `silent`: the same, but leaves what it does not know unanswered
 * `rounds N`: stateless; answers a call only after it has asked for input N times
 * `contrary`: refuses both
-* `typed TYPE`: stateless; the results of calls are of this type
+* `typed TYPE`: stateless; the results of calls are of this type, and a tool is listed
 * `odd`: as `handshake`, with results that have a type all the same
 """
 
@@ -63,7 +63,9 @@ def answer_to(message: Message, mode: str, argument: str) -> Message | None:
         return error(int(argument) if mode == "stateless" else -32022, "no such thing")
     if f"{_META}protocolVersion" not in params.get("_meta", {}):
         return error(-32602, "the request names no revision")
-    return without_handshake(method, params, int(argument) if mode == "rounds" else 0)
+    tool = {"name": "a", "inputSchema": {"type": "object"}, "annotations": {"readOnlyHint": True}}
+    rounds = int(argument) if mode == "rounds" else 0
+    return without_handshake(method, params, rounds, [tool] if mode == "typed" else [])
 
 
 def with_handshake(method: str, params: Message, *, is_silent: bool) -> Message | None:
@@ -77,13 +79,13 @@ def with_handshake(method: str, params: Message, *, is_silent: bool) -> Message 
     return None if is_silent else error(-32601, "unknown method")
 
 
-def without_handshake(method: str, params: Message, rounds: int) -> Message:
+def without_handshake(method: str, params: Message, rounds: int, tools: list[Message]) -> Message:
     hints = {"resultType": "complete", "ttlMs": 0, "cacheScope": "private"}
     if method == "server/discover":
         found = {"supportedVersions": [STATELESS], "capabilities": {"tools": {}}}
         return {"result": hints | found | {"_meta": {f"{_META}serverInfo": {"name": "era"}}}}
     if method == "tools/list":
-        return {"result": hints | {"tools": []}}
+        return {"result": hints | {"tools": tools}}
     if method != "tools/call":
         return error(-32601, "unknown method")
     asked = len(json.loads(params.get("requestState", "[]").partition("|")[0]))

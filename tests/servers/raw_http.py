@@ -284,7 +284,7 @@ def _exits(asked: Asked, line: Line) -> None:
 def _betrays(asked: Asked, line: Line) -> None:
     sys.stderr.write(f"I was told {asked.headers.get('authorization')}\n")
     sys.stderr.flush()
-    os._exit(3)
+    line.send(as_json({"jsonrpc": "2.0", "id": asked.message["id"], "result": {"content": []}}))
 
 
 def _answers_and_exits(asked: Asked, line: Line) -> None:

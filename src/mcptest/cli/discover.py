@@ -160,7 +160,7 @@ def proven_suite(
     for listing in listings.values():
         if listing.problem:
             note(f"{listing.kind.name}: {listing.problem}")
-    surveyor = Surveyor(visit.attempt, visit.capabilities)
+    surveyor = Surveyor(visit.attempt, visit.capabilities, lambda: visit.unfinished)
     probes = surveyor.survey(listings)
     for each in surveyor.notes:
         note(each)

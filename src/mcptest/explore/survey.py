@@ -54,10 +54,16 @@ class Probe(Record):
 
 
 class Surveyor:
-    """Goes through the lists of one server. `notes` are for the person who asked for it."""
+    """Goes through the lists of one server. `notes` are for the person who asked for it.
 
-    def __init__(self, attempt: Attempt, capabilities: object) -> None:
+    `unfinished` says why the last answer was not the end of its call; "" when it was.
+    """
+
+    def __init__(
+        self, attempt: Attempt, capabilities: object, unfinished: Callable[[], str] = str
+    ) -> None:
         self._attempt = attempt
+        self._unfinished = unfinished
         self._troubles = 0
         self._completes = isinstance(capabilities, dict) and "completions" in capabilities
         self.notes: list[str] = []
@@ -189,6 +195,9 @@ class Surveyor:
         probe = Probe(name=name, method=method, params=params, response=usual, remarks=remarks)
         if isinstance(answer, str):
             return probe.but(skip=visible(shorten(answer, 300)))
+        why = self._unfinished()
+        if why:
+            return probe.but(skip=shorten(f"the call did not come to its end: {why}", 300))
         probe = probe.but(response=answer_shape(answer))
         if not _is_refusal(probe.response) or not remarks:
             return probe

@@ -155,6 +155,10 @@ class _Values:
         name = fields.text(key)
         if fields.mapping[key] == "":
             fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+        elif self._environment.get(name) == "":
+            # Nobody is known by an empty credential.
+            message = f"the environment variable {name!r} is empty"
+            fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
         return self._value(fields, key, name) if name else ""
 
     def _value(self, fields: Fields, key: str, name: str) -> str:

@@ -139,22 +139,22 @@ class Variables:
                 fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
             return ""
         value = self._environment.get(name)
-        if value is None:
-            self._miss(name, (*fields.steps, key))
+        if not value:
+            # Nobody is known by an empty credential.
+            self._miss(name, (*fields.steps, key), is_empty=value == "")
             return _STAND_IN_TEXT
-        if value:
-            self.secrets.append(value)
-            warn_of_weak(fields, key, name, value)
+        self.secrets.append(value)
+        warn_of_weak(fields, key, name, value)
         return value
 
-    def _miss(self, name: str, steps: Steps) -> None:
+    def _miss(self, name: str, steps: Steps, *, is_empty: bool = False) -> None:
         """A variable that is not set is a mistake only for those who are run and use it."""
         # Whoever starts no server has every variable, and no value for it.
-        if name in self._environment or self._point is None:
+        if (name in self._environment and not is_empty) or self._point is None:
             return
         complaint = Complaint(
             code="F016",
-            message=f"the environment variable {name!r} is not set",
+            message=f"the environment variable {name!r} is {'empty' if is_empty else 'not set'}",
             help=f"export {name}=… before the run",
             steps=steps,
             on_key=True,

@@ -54,6 +54,7 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
         findings=merge_findings(finding for end in ends for finding in _lasting(end)),
+        spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.spoken)),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
         interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),

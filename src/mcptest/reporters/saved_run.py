@@ -17,7 +17,7 @@ from mcptest.core.conformance import (
 )
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.events import RunFinished, RunStarted, Spoken, SuiteStarted
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -99,6 +99,7 @@ def _run(report: SavedPart) -> Collected:
         may_leave_out=report.flag("not_run_allowed", default=False),
         snapshots=_snapshots(report.part("snapshots")) if report.has("snapshots") else None,
         unasked_gates=tuple(map(read_gates, report.parts("unasked_gates"))),
+        spoken=tuple(map(_spoken, report.parts("spoken"))),
     )
     if report.has("matrix"):
         matrix = read_matrix(report.part("matrix"))
@@ -264,6 +265,12 @@ def _fault(part: SavedPart) -> Fault:
         hint=part.text("hint", ""),
         effect=part.word("effect", ("definite", "indefinite"), "definite"),
         evidence=evidence,
+    )
+
+
+def _spoken(part: SavedPart) -> Spoken:
+    return Spoken(
+        server=part.text("server"), revision=part.text("revision"), url=part.text("url", "")
     )
 
 

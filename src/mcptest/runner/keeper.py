@@ -215,7 +215,7 @@ class Keeper:
 
 def _spoken_to(server: Server) -> Spoken:
     http = server.spec.http
-    # The port of each start is another one; who reads it wants to see which server it was.
+    # As it was given: where the port is chosen, that of each start is another one.
     revision = server.connection.session.revision.version
     return Spoken(server=server.spec.name, revision=revision, url=http.url if http else "")
 

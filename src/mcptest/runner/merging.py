@@ -75,4 +75,5 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
         coverage=merge_coverage([measured(ending.coverage for ending in endings)]),
         not_run=sum(each.not_run for each in finished),
+        spoken=tuple(dict.fromkeys(spoken for each in finished for spoken in each.spoken)),
     )
