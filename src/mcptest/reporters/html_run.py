@@ -42,7 +42,7 @@ MAX_FINDINGS = 500
 _VERDICTS = {
     ExitCode.PASSED: ("Passed", "good", "everything that was asked for ran and passed"),
     ExitCode.FAILED: ("Failed", "bad", "at least one test or check failed or ended in an error"),
-    ExitCode.NO_SERVER: ("No server", "bad", "a server could not be opened, so its tests did not run"),
+    ExitCode.NO_SERVER: ("No server", "bad", "a server could not be opened: tests did not run"),
     ExitCode.GATE_MISSED: ("Gate missed", "bad", "the tests passed, but a gate was missed"),
     ExitCode.NOTHING_SELECTED: ("Nothing ran", "odd", "no test ran, which is never a success"),
     ExitCode.INTERRUPTED: ("Interrupted", "odd", "the run was stopped before its end"),

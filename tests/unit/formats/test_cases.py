@@ -234,7 +234,7 @@ def test_the_first_document_may_hold_nothing_but_the_server() -> None:
         (f"{CALL}\n_before: {{command: a, args: [b]}}", ("F006", 2, 23)),
         (f"{CALL}\n---\n{CALL}\n_server: {{command: a}}", ("F014", 4, 1)),
         (f"{CALL}\n_server: {{args: [a]}}", ("F007", 2, 1)),
-        (f'{CALL}\n_server: {{command: a, headers: {{}}}}', ("F003", 2, 23)),
+        (f"{CALL}\n_server: {{command: a, headers: {{}}}}", ("F003", 2, 23)),
         ("_patterns: true\nin: {method: 'match:type:string'}", ("F014", 2, 14)),
         (f"_patterns: true\n{CALL}\nout: {{id: 1, result: 'match:startWith:a'}}", ("F012", 3, 29)),
     ],

@@ -76,10 +76,8 @@ def _grant(spell: Spell, is_filled: bool) -> Schema:
 
 
 def _known_port() -> Schema:
-    return {
-        "not": {"type": "string", "pattern": r"\{port\}"},
-        **told("{port} is a free port for a server that we start"),
-    }
+    sentence = told("{port} is a free port for a server that we start")
+    return {"not": {"type": "string", "pattern": r"\{port\}", **sentence}}
 
 
 def command_or_url(started: Sequence[str], spell: Spell) -> Schema:
