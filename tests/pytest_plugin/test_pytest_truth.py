@@ -240,3 +240,18 @@ def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path
     assert "the fixtures of mcptest cannot connect: " in ended.out
     assert "say connect(url='http://127.0.0.1:1/mcp')" in ended.out
     assert "Traceback" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("kind", "told"), [("complete", "passed"), ("input_required", "failed"), ("odd", "failed")]
+)
+def test_a_call_that_did_not_come_to_its_end_fails_under_pytest_too(
+    tmp_path: Path, kind: str, told: str
+) -> None:
+    command = [sys.executable, str(SERVERS / "era_server.py"), "log.txt", "typed", kind]
+    server = {"command": command, "protocol_version": "2026-07-28"}
+    suite = {"servers": {"s": server}, "tools": [{"name": "t", "tool": "echo", "args": {}}]}
+    (tmp_path / "mcptest.yaml").write_text(json.dumps(suite), encoding="utf-8")
+    ran = json.loads(mcptest(tmp_path, "run", "--json").out)
+    assert [test["status"] for suite in ran["suites"] for test in suite["tests"]] == [told]
+    assert list(statuses(pytest_in(tmp_path, "-v")).values()) == [told]

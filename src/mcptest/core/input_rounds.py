@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["MAX_INPUTS", "MAX_ROUNDS", "InputRounds"]
+__all__ = ["MAX_INPUTS", "MAX_ROUNDS", "InputRounds", "why_open"]
 
 # A server that is never content is left with its question.
 MAX_ROUNDS = 10
@@ -33,6 +33,18 @@ MAX_INPUTS = 100
 _COMPLETE = "complete"
 _INPUT_REQUIRED = "input_required"
 _TASK = "task"
+
+
+def why_open(result: Message) -> str:
+    """Why a result is not the end of a call, by what it says itself; "" when it is."""
+    kind = result.get("resultType", _COMPLETE)
+    if kind == _COMPLETE:
+        return ""
+    if kind == _TASK:
+        return "it goes on as a task, and tasks are not followed"
+    if kind == _INPUT_REQUIRED:
+        return "the server asks for input that it was not given"
+    return f"resultType is {_quoted(kind)}, which means nothing"
 
 
 class _UnansweredError(Exception):
@@ -116,10 +128,8 @@ class InputRounds:
         kind = result.get("resultType", _COMPLETE)
         if kind == _COMPLETE:
             return None
-        if kind == _TASK:
-            raise _UnansweredError("it goes on as a task, and tasks are not followed")
         if kind != _INPUT_REQUIRED:
-            raise _UnansweredError(f"resultType is {_quoted(kind)}, which means nothing")
+            raise _UnansweredError(why_open(result))
         if asked.rounds >= MAX_ROUNDS:
             raise _UnansweredError(f"the server still asks for input after {MAX_ROUNDS} rounds")
         return self._added(result)

@@ -12,8 +12,10 @@ from functools import lru_cache
 
 from mcptest._coprocess import Coprocess
 from mcptest.core.errors import ServerError
+from mcptest.core.input_rounds import why_open
 from mcptest.core.kinds import FAULTS
 from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.revisions import STATELESS
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.sdk.drivable import NotDrivableError, asked_by
 from mcptest.sdk.errors import CoprocessError, OverdueError, UpstreamError, UpstreamGoneError
@@ -64,6 +66,7 @@ class ChannelServer:
         self.is_usable = True
         # What the server said it can do.
         self.capabilities: object = {}
+        self._is_stateless = False
         self._begun: Step | None = None
         self._limit_s = limit_s
         timeout_s = limit_s + spec.startup_timeout_s + _SLACK_S
@@ -76,6 +79,7 @@ class ChannelServer:
         except (UpstreamError, UpstreamGoneError) as error:
             raise ServerError(self._fault(error).but(effect="definite")) from None
         self.capabilities = hello.get("capabilities") if isinstance(hello, dict) else {}
+        self._is_stateless = isinstance(hello, dict) and hello.get("protocolVersion") == STATELESS
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Ask what the step asks, and wait for the answer."""
@@ -96,8 +100,15 @@ class ChannelServer:
             # The binary is gone, or somebody could not wait: what is asked next is not answered.
             self.is_usable = False
             raise
-        size = self._coprocess.last_size
-        return Reply(message=message, elapsed_s=time.monotonic() - began, stderr="", size=size)
+        result = message.get("result")
+        return Reply(
+            message=message,
+            elapsed_s=time.monotonic() - began,
+            stderr="",
+            size=self._coprocess.last_size,
+            # Only without a handshake does a result say whether it is the last.
+            unfinished=why_open(result) if self._is_stateless and isinstance(result, dict) else "",
+        )
 
     def _asked(self, step: Step, timeout_s: float) -> object:
         # The binary tells more when it gives up, and the server lives on; it has one limit for
