@@ -18,7 +18,7 @@ from mcptest.coprocess.refusals import (
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Overlong, encode_line
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
-from mcptest.core.strict_json import MAX_DEPTH
+from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
 from mcptest.core.suggest import closest
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.values import a_type
@@ -175,19 +175,6 @@ def _why_unreadable(line: bytes, message: object, limit: int) -> str:
         # Numbers may be longer here than they were there: 1e9 is 1000000000.0.
         return f"has {len(line):,} bytes when it is passed on, more than {limit:,}"
     # Most lines have too few brackets for it; looking at the text is quicker than at the value.
-    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and _is_too_deep(message):
+    if line.count(b"[") + line.count(b"{") > MAX_DEPTH and is_deeper_than(message, MAX_DEPTH):
         return f"is nested deeper than {MAX_DEPTH} levels when it is passed on"
     return ""
-
-
-def _is_too_deep(message: object) -> bool:
-    level = [message]
-    for _ in range(MAX_DEPTH):
-        inner: list[object] = []
-        for node in level:
-            if isinstance(node, dict):
-                inner += node.values()
-            elif isinstance(node, list):
-                inner += node
-        level = inner
-    return any(isinstance(node, (dict, list)) for node in level)

@@ -20,7 +20,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = ["MAX_DEPTH", "NotJsonError", "dump_json", "finite_float", "parse_json"]
+__all__ = [
+    "MAX_DEPTH",
+    "NotJsonError",
+    "dump_json",
+    "finite_float",
+    "is_deeper_than",
+    "parse_json",
+]
 
 MAX_DEPTH = 200
 
@@ -48,7 +55,7 @@ def parse_json(text: str, max_depth: int = MAX_DEPTH) -> object:
         # CPython refuses to convert integers of more than 4,300 digits.
         raise NotJsonError("a number with more digits than can be read (limit 4,300)") from None
     # Each level takes two brackets, so most messages are too short to be too deep.
-    if len(text) > 2 * max_depth and _may_be_deep(text) and _is_deeper_than(value, max_depth):
+    if len(text) > 2 * max_depth and _may_be_deep(text) and is_deeper_than(value, max_depth):
         raise NotJsonError(f"nested deeper than {max_depth} levels")
     return value
 
@@ -117,7 +124,8 @@ def _may_be_deep(text: str) -> bool:
     return False
 
 
-def _is_deeper_than(value: object, limit: int) -> bool:
+def is_deeper_than(value: object, limit: int) -> bool:
+    """Whether a value has more levels of objects and arrays than this."""
     level = [value]
     for _ in range(limit):
         inner: list[object] = []
