@@ -110,15 +110,21 @@ def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
     return found
 
 
-def _learn_tools(server: Server) -> None:
-    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls."""
+def _learn_tools(server: Server, deadline: float) -> None:
+    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls.
+
+    All pages together belong to the opening, and have no more time than it has.
+    """
     capabilities = server.capabilities
     if not isinstance(capabilities, dict) or "tools" not in capabilities:
         return
     params: dict[str, object] = {}
     for _ in range(_MAX_PAGES):
+        left_s = deadline - time.monotonic()
+        if left_s <= 0:
+            return
         try:
-            answer = server.ask("tools/list", params, server.spec.startup_timeout_s)
+            answer = server.ask("tools/list", params, left_s)
         except ServerError:
             # Whoever needs the tools will meet the same, and tell it.
             return
@@ -145,7 +151,7 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     result: dict[str, Any] = answer["result"]
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
-        _learn_tools(server)
+        _learn_tools(server, deadline)
     # As a handshake would have told it.
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None

@@ -79,11 +79,6 @@ class Credentials:
         token = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         return self._headers | token
 
-    @property
-    def token_origin(self) -> str:
-        """Where tokens come from."""
-        return parse_url(self._oauth.token_url).origin if self._oauth else ""
-
     def token_request(self) -> HttpRequest:
         """How a token is asked for (RFC 6749, section 4.4)."""
         oauth = self._oauth

@@ -84,7 +84,6 @@ class HttpServer:
         assert spec.http
         _refuse_no_authorities(spec.http.ca_file)
         self.interrupts = interrupts
-        self._began = time.monotonic()
         self.decoder = LineDecoder()
         self.stdout_tail = Ring(_KEPT_BYTES)
         self.stdout_mark = 0

@@ -352,7 +352,7 @@ class HttpTalk:
     def progress(self, id: object) -> str:
         """How far the request with this id has come."""
         if self._is_fetching:
-            return f"the token for it has not come from {self.credentials.token_origin}"
+            return f"the token for it has not come from {self.credentials.token_place}"
         if self.is_old and self._endpoint is None:
             return "its event stream has not named the endpoint for messages"
         if count := self._resumed.get(id_key(id), 0):
