@@ -85,6 +85,8 @@ IMPURE = {
     "time",
     "uuid",
 }
+# What speaks over a network: the wire alone.
+NETWORK = {"http", "socket", "ssl"}
 # The clock of the progress line, given as an argument by everybody but the command line.
 EXCUSED = {"reporters/terminal.py": {"time"}}
 THIRD_PARTY = {
@@ -103,6 +105,7 @@ MAY_DEFER = {
     "pytest_fixtures.py",
     "pytest_plugin.py",
     "cli/conductor.py",
+    "cli/exec.py",
     "cli/failure.py",
     "cli/http_options.py",
     "formats/server_http.py",
@@ -120,7 +123,7 @@ MAY_DEFER = {
     "cli/wanted.py",
     "cli/watching.py",
     "core/redaction.py",
-    "coprocess/uploads.py",
+    "formats/conductor_config.py",
     "formats/document.py",
     "invariants/live.py",
     "runner/run.py",
@@ -150,6 +153,7 @@ MAY_DEFER = {
     "runner/wires.py",
     "wire/http_link.py",
     "wire/name_lookup.py",
+    "wire/child.py",
     "wire/orphans.py",
     "wire/workers.py",
 }
@@ -158,12 +162,16 @@ MAY_DEFER = {
 TOO_SLOW_TO_START_WITH = {
     "argparse",
     "asyncio",
+    "ctypes",
     "dataclasses",
     "importlib.metadata",
     "inspect",
     "jsonschema_rs",
     "logging",
     "pathlib",
+    "selectors",
+    "subprocess",
+    "threading",
     "typing",
     "yaml",
 }
@@ -203,6 +211,8 @@ def test_a_module_imports_only_what_its_layer_may(module: Path) -> None:
             assert rest.split(".")[0] in allowed, f"{layer} must not import {name}"
         elif root not in sys.stdlib_module_names:
             assert root in THIRD_PARTY.get(layer, ()), f"{layer} must not depend on {name}"
+        elif root in NETWORK:
+            assert layer == "wire", f"{layer} leaves the network to wire, and must not use {name}"
         elif layer in PURE and root not in EXCUSED.get(relative(module), ()):
             assert root not in IMPURE, f"{layer} is pure and must not import {name}"
 

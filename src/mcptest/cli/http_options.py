@@ -9,12 +9,11 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.revisions import REVISIONS
 from mcptest.core.visible import visible
-from mcptest.formats.server_http import is_header_name, is_our_header
-from mcptest.runner.sent_along import SentAlong
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.runner.sent_along import SentAlong
 
 __all__ = ["HTTP_OPTIONS", "SPEC_VERSION", "over_http", "sent_along", "spec_version"]
 
@@ -49,6 +48,8 @@ def sent_along(arguments: Arguments) -> SentAlong | None:
     named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
     if not named or arguments.has("--url"):
         return None
+    from mcptest.runner.sent_along import SentAlong  # noqa: PLC0415  # only for those with some
+
     secrets: list[str] = []
     headers = dict(_headers(arguments, secrets))
     return SentAlong(
@@ -93,6 +94,8 @@ def _headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
     for name in arguments.all("--bearer-env"):
         found.append(("Authorization", f"Bearer {_variable(name, '--bearer-env', secrets)}"))
     for word in arguments.all("--header-env"):
+        from mcptest.formats.server_http import is_header_name, is_our_header  # noqa: PLC0415
+
         header, _, name = word.partition("=")
         if not header or not name:
             message = f"--header-env takes HEADER=NAME, not {visible(word)!r}"

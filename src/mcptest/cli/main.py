@@ -9,7 +9,7 @@ import time
 from itertools import pairwise
 
 from mcptest import __version__
-from mcptest.cli.failure import report_failure, report_our_fault
+from mcptest.cli.collecting import uncollected
 from mcptest.cli.options import parse_arguments, render_help
 from mcptest.cli.output import StandardOutput, complain, prepare_streams, silence_stdout
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
@@ -120,7 +120,8 @@ def _tell_version() -> int:
 
 def load_command(name: str) -> Command:
     """The command of this name. Each pays only for what it imports itself."""
-    module = __import__(f"mcptest.cli.{COMMANDS[name][0]}", fromlist=["COMMAND"])
+    with uncollected():
+        module = __import__(f"mcptest.cli.{COMMANDS[name][0]}", fromlist=["COMMAND"])
     command: Command = module.COMMAND
     return command
 
@@ -161,14 +162,22 @@ def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
     try:
         return int(run(words))
     except McptestError as error:
-        return report_failure(error, _wants_json(words), started_at)
+        return _told(error, words, started_at)
     except KeyboardInterrupt:
-        interruption = InterruptedRunError("interrupted before any test ran")
-        return report_failure(interruption, _wants_json(words), started_at)
+        return _told(InterruptedRunError("interrupted before any test ran"), words, started_at)
     except BrokenPipeError:
         raise
     except Exception:  # noqa: BLE001  # the one place where a fault of ours may surface
+        from mcptest.cli.failure import report_our_fault  # noqa: PLC0415  # as below
+
         return report_our_fault(_wants_json(words), started_at)
+
+
+def _told(error: McptestError, words: list[str], started_at: str) -> int:
+    # Most commands do their work.
+    from mcptest.cli.failure import report_failure  # noqa: PLC0415
+
+    return report_failure(error, _wants_json(words), started_at)
 
 
 def _wants_json(words: list[str]) -> bool:

@@ -8,7 +8,6 @@ from mcptest.cli.options import Option
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import PluginSpec
 from mcptest.core.visible import visible
-from mcptest.formats.plugin_imports import PLUGIN_NAME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ def plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
 
 def _plugin(text: str) -> PluginSpec:
     import shlex  # noqa: PLC0415  # only for those who use the option
+
+    from mcptest.formats.plugin_imports import PLUGIN_NAME  # noqa: PLC0415  # as above
 
     name, equals, command = text.partition("=")
     if not equals or not re.fullmatch(PLUGIN_NAME, name):

@@ -7,6 +7,7 @@ import os
 import time
 from functools import partial
 
+from mcptest.cli.collecting import uncollected
 from mcptest.cli.options import Command
 from mcptest.cli.output import complain, hide_secrets
 from mcptest.cli.reports import Reports
@@ -64,17 +65,16 @@ def run(arguments: Arguments) -> int:
     asked = matrix.wanted if matrix else wanted(arguments)
     limits = _limits(arguments)
     reports = Reports.of(arguments)
-    # A plan makes many objects and no garbage: collecting while it grows, or walking it
-    # later again and again, is time for nothing.
-    gc.disable()
-    try:
-        plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
-        collectors = _collectors(arguments)
-    except McptestError as error:
-        reports.write_failure(error, _now())
-        raise
-    gc.freeze()
-    gc.enable()
+    with uncollected():
+        try:
+            plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
+            collectors = _collectors(arguments)
+        except McptestError as error:
+            reports.write_failure(error, _now())
+            raise
+        _load_runner()
+        # What lasts to the end need not be walked again and again.
+        gc.freeze()
     _kept.append(plan)
     if collectors:
         plan = plan.with_servers(lambda spec: collectors.with_collector(spec, os.environ))
@@ -97,6 +97,12 @@ def run(arguments: Arguments) -> int:
     return exit_code_of(finished)
 
 
+def _load_runner() -> None:
+    # What opens processes is imported once the files have turned out to be right.
+    import mcptest.runner.run  # noqa: PLC0415
+    import mcptest.wire.guardian  # noqa: F401, PLC0415
+
+
 def _run_and_report(
     plan: Plan,
     limits: Limits,
@@ -104,8 +110,7 @@ def _run_and_report(
     reports: Reports,
     matrix: TransportMatrix | None,
 ) -> RunFinished:
-    # What opens processes is imported once the files have turned out to be right.
-    from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415
+    from mcptest.wire.interrupts import Interrupts  # noqa: PLC0415  # as above
 
     with Interrupts() as interrupts:
         finished, captures = _run(plan, limits, arguments, reports, interrupts, matrix)

@@ -12,21 +12,16 @@ import re
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.secret_names import names_secret
-from mcptest.formats.client_stubs import read_client
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
-from mcptest.formats.plugin_imports import read_subprocess_matchers
-from mcptest.formats.secret_warning import warn_of_weak
-from mcptest.formats.server_http import HTTP_KEYS, camel_case, read_http
-from mcptest.matching.regex_form import compile_regex
+from mcptest.formats.http_keys import HTTP_KEYS, camel_case
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
-    from mcptest.core.plan import PluginSpec
+    from mcptest.core.plan import HttpSpec, PluginSpec
 
 __all__ = ["default_startup_s", "load_config", "read_server"]
 
@@ -45,7 +40,7 @@ KEYS = (
     "maxLineBytes",
     "client",
     "strictInvariants",
-    *(camel_case(key) for key in HTTP_KEYS),
+    *map(camel_case, HTTP_KEYS),
 )
 _REQUIRED = ("name", "command", "args")
 
@@ -80,6 +75,9 @@ def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
     imports = fields.mapping_at("imports")
     if imports is None:
         return ()
+    # Most configs say no more than how a server is started, and nobody waits for the rest.
+    from mcptest.formats.plugin_imports import read_subprocess_matchers  # noqa: PLC0415
+
     imports.refuse_unknown(("subprocess_matchers",), (), '"imports" in a config')
     return read_subprocess_matchers(imports, file)
 
@@ -107,8 +105,7 @@ def read_server(
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
-    http = read_http(fields, camel_case, values)
-    client = fields.mapping_at("client")
+    http = _read_http(fields, values)
     most = 1 << 31
     limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
     return ServerSpec(
@@ -125,9 +122,26 @@ def read_server(
         isolation=fields.choice("isolation", ISOLATIONS, "run"),
         limits=Limits(max_line_bytes=limit),
         secrets=(*secrets, *values.secrets),
-        client=read_client(client) if client else ClientSpec(),
+        client=_read_client(fields),
         strict_invariants=fields.flag("strictInvariants", False),
     )
+
+
+def _read_http(fields: Fields, values: _Values) -> HttpSpec | None:
+    if not any(camel_case(key) in fields.mapping for key in HTTP_KEYS):
+        return None
+    from mcptest.formats.server_http import read_http  # noqa: PLC0415  # as above
+
+    return read_http(fields, camel_case, values)
+
+
+def _read_client(fields: Fields) -> ClientSpec:
+    client = fields.mapping_at("client")
+    if client is None:
+        return ClientSpec()
+    from mcptest.formats.client_stubs import read_client  # noqa: PLC0415  # as above
+
+    return read_client(client)
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
@@ -171,6 +185,9 @@ class _Values:
         value = self._environment[name]
         if value:
             self.secrets.append(value)
+        from mcptest.core.secret_names import names_secret  # noqa: PLC0415  # as above
+        from mcptest.formats.secret_warning import warn_of_weak  # noqa: PLC0415  # as above
+
         # What is called like a setting is one.
         if names_secret(name) or names_secret(key):
             warn_of_weak(fields, key, name, value)
@@ -195,6 +212,10 @@ def _read_env(
 
 
 def _read_ready_pattern(fields: Fields) -> str:
+    if "readyPattern" not in fields.mapping:
+        return ""
+    from mcptest.matching.regex_form import compile_regex  # noqa: PLC0415  # as above
+
     try:
         return compile_regex(fields.text("readyPattern")).pattern
     except ValueError as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
+from mcptest.formats.http_keys import AUTH_KEYS, GRANT_KEYS, HTTP_KEYS, TRANSPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,21 +21,7 @@ if TYPE_CHECKING:
         def secret(self, fields: Fields, key: str) -> str: ...
 
 
-__all__ = [
-    "AUTH_KEYS",
-    "GRANT_KEYS",
-    "HTTP_KEYS",
-    "TRANSPORTS",
-    "camel_case",
-    "is_header_name",
-    "is_our_header",
-    "read_http",
-]
-
-HTTP_KEYS = ("url", "headers", "auth", "ca_file", "insecure_tls", "transport")
-AUTH_KEYS = ("bearer_token_env", "client_credentials")
-GRANT_KEYS = ("token_url", "client_id", "client_id_env", "client_secret_env", "scope", "resource")
-TRANSPORTS = ("auto", "streamable-http", "sse")
+__all__ = ["is_header_name", "is_our_header", "read_http"]
 
 # Headers that say how a message is sent, and are ours to say.
 _OURS = frozenset(
@@ -64,12 +51,6 @@ def is_header_name(name: str) -> bool:
 def is_our_header(name: str) -> bool:
     """Whether a header says how a message is sent: then nobody else may set it."""
     return name.lower() in _OURS
-
-
-def camel_case(key: str) -> str:
-    """A key as configs spell it."""
-    first, *others = key.split("_")
-    return first + "".join(word.capitalize() for word in others)
 
 
 def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> HttpSpec | None:

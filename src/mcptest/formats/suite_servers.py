@@ -7,7 +7,8 @@ from mcptest.core.revisions import REVISIONS
 from mcptest.formats.client_stubs import read_client
 from mcptest.formats.conductor_config import default_startup_s
 from mcptest.formats.fields import Fields, kind_of
-from mcptest.formats.server_http import HTTP_KEYS, read_http
+from mcptest.formats.http_keys import HTTP_KEYS
+from mcptest.formats.server_http import read_http
 from mcptest.formats.suite_variables import is_source
 from mcptest.matching.regex_form import compile_regex
 

@@ -180,6 +180,8 @@ def find_config(folder: str) -> str:
 # Nobody writes a suite this large; whoever has one has pointed us at the wrong file.
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
 
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
@@ -193,8 +195,10 @@ def read_text(path: str) -> str:
         raise _unreadable(path, f"cannot read it: {error.strerror}") from None
     if len(raw) > _MAX_FILE_BYTES:
         raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
+    # Before it is decoded: the codec that knows the mark would have to be imported.
+    raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
-        return raw.decode("utf-8-sig")
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1
         column = error.start - raw.rfind(b"\n", 0, error.start)

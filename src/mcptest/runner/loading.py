@@ -14,7 +14,6 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_suites, read_text
 from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
-from mcptest.runner.sent_along import SentAlong, refuse_several
 from mcptest.runner.servers import Servers, Unneeded
 from mcptest.runner.shelf import Shelf
 from mcptest.wire.cpu_limit import CpuLimit
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from mcptest.core.snapshots import SnapshotMode
     from mcptest.matching.registry import Registry
     from mcptest.plugins.desk import PluginDesk
+    from mcptest.runner.sent_along import SentAlong
     from mcptest.runner.snapshots import Snapshots
 
     Loader = Callable[
@@ -108,7 +108,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     if mistakes:
         raise FormatError(mistakes)
     if wanted.sent_along:
-        refuse_several(wanted.sent_along, (spec for spec in specs.values() if spec))
+        wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
         # Those that were one stay one.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}

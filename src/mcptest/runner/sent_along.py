@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import HttpSpec, ServerSpec
 
-__all__ = ["SentAlong", "refuse_several"]
+__all__ = ["SentAlong"]
 
 
 class SentAlong(Record):
@@ -30,6 +30,15 @@ class SentAlong(Record):
         secrets = (*spec.secrets, *self.secrets)
         return spec.but(http=self._joined(spec.http), secrets=secrets)
 
+    def refuse_several(self, specs: Iterable[ServerSpec]) -> None:
+        """Credentials are for one server: nobody else may see them."""
+        places = {spec.http.url: spec.name for spec in specs if spec.http}
+        if len(places) > 1:
+            names = ", ".join(sorted(map(visible, places.values())))
+            message = f"{self.option} is for one server, and these tests have {len(places)} on HTTP"
+            hint = 'say it of each in the file, with "headers" or "auth"'
+            raise UsageError(f"{message}: {names}", hint)
+
     def _joined(self, http: HttpSpec) -> HttpSpec:
         own = {name.lower() for name in self.headers}
         kept = {
@@ -40,13 +49,3 @@ class SentAlong(Record):
             oauth=None if "authorization" in own else http.oauth,
             ca_file=self.ca_file or http.ca_file,
         )
-
-
-def refuse_several(sent: SentAlong, specs: Iterable[ServerSpec]) -> None:
-    """Credentials are for one server: nobody else may see them."""
-    places = {spec.http.url: spec.name for spec in specs if spec.http}
-    if len(places) > 1:
-        names = ", ".join(sorted(map(visible, places.values())))
-        message = f"{sent.option} is for one server, and these tests have {len(places)} on HTTP"
-        hint = 'say it of each in the file, with "headers" or "auth"'
-        raise UsageError(f"{message}: {names}", hint)

@@ -25,6 +25,8 @@ class NoInterrupts:
 class NoGuardian:
     """Nobody outlives us; a peer sees the end of its input when we end, however that is."""
 
+    adopts_orphans = False
+
     def __init__(self) -> None:
         above = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"

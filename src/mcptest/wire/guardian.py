@@ -43,7 +43,9 @@ class Guardian:
         self._servers = 0
         # Only a process whose children are all ours may call the others orphans; a shell that
         # became us by `exec` may have left us its own.
-        self._adopts_orphans = adopts_orphans and not list_strangers(set())
+        self._may_adopt = adopts_orphans and not list_strangers(set())
+        # Whether whoever is left behind comes to us: then nobody need be looked for elsewhere.
+        self.adopts_orphans = False
         reader, writer = os.pipe()
         self._pid = os.fork()
         if self._pid == 0:
@@ -54,20 +56,21 @@ class Guardian:
     def next_mark(self) -> str:
         """The mark of the next server; see `mcptest.wire.sweep`."""
         self._servers += 1
+        if self._may_adopt and self._servers == 1:
+            # Before it is started: the first thing it does may be to leave somebody behind.
+            self.adopts_orphans = adopt_orphans()
         return f"{self.mark}{self._servers}/"
 
     def watch(self, group: int) -> None:
         self.groups.add(group)
         self._tell(f"+{group}\n".encode())
-        if self._adopts_orphans and self._servers == 1:
-            adopt_orphans()
 
     def list_orphans(self) -> list[int]:
         """Processes that left every server we know, and came to us."""
-        return list_strangers({self._pid, *self.groups}) if self._adopts_orphans else []
+        return list_strangers({self._pid, *self.groups}) if self.adopts_orphans else []
 
     def kill_orphans(self, but: set[int]) -> dict[int, str]:
-        return kill_orphans({self._pid, *self.groups, *but}) if self._adopts_orphans else {}
+        return kill_orphans({self._pid, *self.groups, *but}) if self.adopts_orphans else {}
 
     def release(self, group: int) -> None:
         self.groups.discard(group)

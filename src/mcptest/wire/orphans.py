@@ -13,6 +13,10 @@ import time
 
 from mcptest.wire.sweep import ROUNDS, command_line, wait_until_gone
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = ["adopt_orphans", "follow_parent", "kill_orphans", "list_strangers"]
 
 _PR_SET_PDEATHSIG = 1
@@ -21,9 +25,12 @@ _PR_SET_CHILD_SUBREAPER = 36
 _DYING_S = 0.2
 
 
-def adopt_orphans() -> None:
-    """From now on, orphans below us become our children. Elsewhere than on Linux: nothing."""
-    _control(_PR_SET_CHILD_SUBREAPER, 1)
+def adopt_orphans() -> bool:
+    """From now on, orphans below us become our children; whether that can be done, and seen.
+
+    Elsewhere than on Linux it cannot.
+    """
+    return _children() is not None and _control(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def follow_parent() -> None:
@@ -31,12 +38,26 @@ def follow_parent() -> None:
     _control(_PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _control(option: int, value: int) -> None:
-    # Imported while the first server starts, which mostly takes longer than this.
-    import ctypes  # noqa: PLC0415
+def _control(option: int, value: int) -> bool:
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        return _prctl()(option, value, 0, 0, 0) == 0
+    return False
 
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+def _prctl() -> Callable[..., object]:
+    """The system's function; AttributeError where there is none."""
+    try:
+        # The innermost part of `ctypes`, which is all that numbers need; the rest of it takes a
+        # thirtieth of a run of one test to import.
+        from _ctypes import call_function, dlopen, dlsym  # noqa: PLC0415
+
+        address = dlsym(dlopen(None, 0), "prctl")  # type: ignore[arg-type]  # None is this program
+    except (ImportError, TypeError, OSError):
+        # It is nobody's promise that these are there.
+        import ctypes  # noqa: PLC0415
+
+        return ctypes.CDLL(None).prctl
+    return lambda *numbers: call_function(address, numbers)
 
 
 def kill_orphans(known: set[int]) -> dict[int, str]:
@@ -60,13 +81,26 @@ def kill_orphans(known: set[int]) -> dict[int, str]:
 
 def list_strangers(known: set[int]) -> list[int]:
     """The children of this process that it does not know."""
-    return [pid for pid in _children() if pid not in known]
+    return [pid for pid in _children() or () if pid not in known]
 
 
-def _children() -> list[int]:
-    text = ""
-    with contextlib.suppress(OSError):
+def _children() -> list[int] | None:
+    """The children of this process; None where nobody says who they are."""
+    text = b""
+    try:
         for thread in os.listdir("/proc/self/task"):
-            with open(f"/proc/self/task/{thread}/children", encoding="ascii") as file:
-                text += file.read()
+            text += _read(f"/proc/self/task/{thread}/children", is_first=int(thread) == os.getpid())
+    except OSError:
+        return None
     return [int(pid) for pid in text.split()]
+
+
+def _read(path: str, *, is_first: bool) -> bytes:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read()
+    except OSError:
+        # Other threads end while we look; without the first one there is nobody to look.
+        if is_first:
+            raise
+        return b""

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-import subprocess
 
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.visible import visible
+from mcptest.wire.child import start
 from mcptest.wire.sweep import MARK_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
+    from mcptest.wire.child import Child
 
 __all__ = ["spawn"]
 
 
-def spawn(spec: ServerSpec, mark: str) -> subprocess.Popen[bytes]:
+def spawn(spec: ServerSpec, mark: str) -> Child:
     """The server, in a session of its own, with its mark in its environment."""
     environment = {**(spec.env or {}), MARK_VARIABLE: mark}
     if spec.inherit_env:
@@ -26,16 +27,7 @@ def spawn(spec: ServerSpec, mark: str) -> subprocess.Popen[bytes]:
         kept = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
         environment = {**kept, **environment}
     try:
-        return subprocess.Popen(
-            spec.command,
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            cwd=spec.cwd or None,
-            env=environment,
-            start_new_session=True,
-        )
+        return start(spec.command, environment, spec.cwd)
     except (OSError, ValueError) as error:
         raise ServerError(_spawn_fault(spec, error)) from None
 

@@ -90,11 +90,7 @@ class StdioServer:
 
     def _open_pipes(self) -> None:
         process = self._process
-        assert process.stdin is not None
-        assert process.stdout is not None
-        assert process.stderr is not None
-        self._stdin, self._stdout = process.stdin.fileno(), process.stdout.fileno()
-        self._stderr = process.stderr.fileno()
+        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
         for fd in (self._stdin, self._stdout, self._stderr):
             os.set_blocking(fd, False)
         # A larger pipe takes a third off the time of a big answer; it may be refused.
@@ -182,9 +178,10 @@ class StdioServer:
         while not self.is_closed:
             if self.has_exited:
                 return self._last_words()
-            wait_s = deadline - time.monotonic()
+            # Whoever does not wait need not know the time.
+            wait_s = deadline - time.monotonic() if deadline else 0.0
             # At least one look, so that what has already arrived is never missed.
-            items = self._look(max(0.0, wait_s), heed_interrupts)
+            items = self._look(wait_s, heed_interrupts)
             if items or wait_s <= 0:
                 return items
         return []
@@ -211,7 +208,7 @@ class StdioServer:
 
     def exit_code(self) -> int | None:
         """How the process ended (negative: by that signal), once it has been reaped."""
-        return self._process.returncode
+        return self._process.exit_code
 
     def peek_exit_code(self) -> int | None:
         """The same of a process that has ended and is not to be reaped yet."""
@@ -237,9 +234,9 @@ class StdioServer:
             elif fd == self._pidfd:
                 self.has_exited = True
                 self._poll.unregister(self._pidfd)
-        if heed_interrupts:
-            self._heed()
-        elif self.interrupts.count:
+        if self.interrupts.count:
+            if heed_interrupts:
+                raise InterruptedRunError
             self._stop_watching_interrupts()
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
@@ -337,8 +334,7 @@ class StdioServer:
             self._backlog.clear()
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._stdin)
-            assert self._process.stdin
-            self._process.stdin.close()
+            os.close(self._stdin)
             self._stdin = -1
 
     def signal_group(self, number: signal.Signals) -> None:
@@ -370,9 +366,7 @@ class StdioServer:
             self._process.wait()
             self.guardian.release(self._process.pid)
         self.close_stdin()
-        for pipe in (self._process.stdout, self._process.stderr):
-            assert pipe
-            pipe.close()
+        self._process.close_outputs()
         self._stderr = -1
         self.is_closed = True
         if self._pidfd >= 0:

@@ -80,6 +80,9 @@ def _clear(server: StdioServer, grace: Grace) -> tuple[dict[int, str], frozenset
     # The child of a launcher often ends a moment after it: only who stays is left behind.
     guardian = server.guardian
     orphans = guardian.list_orphans()
+    if guardian.adopts_orphans and server.has_exited and not orphans:
+        # Whom the process left behind has become our child the moment it ended.
+        return {}, frozenset()
     # Somebody else's are nobody's business here: another server, or a hook, is still using them.
     others = {pid for pid in orphans if belongs_elsewhere(pid, guardian.mark, server.mark)}
     leaving = [*list_marked(server.mark, but=server.pid), *(set(orphans) - others)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mcptest.formats.http_keys import AUTH_KEYS, GRANT_KEYS, HTTP_KEYS, TRANSPORTS
 from mcptest.formats.schemas.shape import closed, said, words
 from mcptest.formats.schemas.values import FLAG, NON_EMPTY, TEXT, filled_text, filled_value, told
-from mcptest.formats.server_http import AUTH_KEYS, GRANT_KEYS, HTTP_KEYS, TRANSPORTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,6 +6,7 @@ from mcptest.core.plan import ISOLATIONS, Limits
 from mcptest.core.revisions import REVISIONS
 from mcptest.formats.conductor_config import _REQUIRED
 from mcptest.formats.conductor_config import KEYS as CONFIG_KEYS
+from mcptest.formats.http_keys import camel_case
 from mcptest.formats.plugin_imports import _KEYS as PLUGIN_KEYS
 from mcptest.formats.plugin_imports import PLUGIN_NAME
 from mcptest.formats.schemas.client import client
@@ -22,7 +23,6 @@ from mcptest.formats.schemas.values import (
     told,
     whole_number,
 )
-from mcptest.formats.server_http import camel_case
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_variables import SOURCE_KEYS
 
