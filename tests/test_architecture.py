@@ -103,6 +103,7 @@ THIRD_PARTY = {
 MAY_DEFER = {
     "_collect.py",
     "pytest_fixtures.py",
+    "pytest_items.py",
     "pytest_plugin.py",
     "cli/conductor.py",
     "cli/exec.py",
@@ -154,6 +155,7 @@ MAY_DEFER = {
     "wire/http_link.py",
     "wire/name_lookup.py",
     "wire/child.py",
+    "wire/guardian.py",
     "wire/orphans.py",
     "wire/workers.py",
 }

@@ -16,10 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    # For stdin, stdout and, if it is not ours as well, stderr: their end and our end.
-    Ends = list[tuple[int, int]]
-
-__all__ = ["Child", "start"]
+__all__ = ["Child", "spawn", "start"]
 
 # Ignored in every Python process, and expected to be as usual in every other.
 _AS_USUAL = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -77,14 +74,15 @@ def start(
 
     It has no open file of ours but the pipes, and our stderr if it gets none of its own.
     """
-    ends: Ends = []
+    # Of each pipe their end and our end.
+    ends: list[tuple[int, int]] = []
     try:
         its_stdin, stdin = os.pipe()
         ends.append((its_stdin, stdin))
         for _ in range(1 + with_stderr):
             output, its_output = os.pipe()
             ends.append((its_output, output))
-        pid = _started(command, environment, cwd, ends)
+        pid = spawn(command, environment, [theirs for theirs, _ in ends], cwd)
     except BaseException:
         for _, ours in ends:
             os.close(ours)
@@ -95,14 +93,21 @@ def start(
     return Child(pid, [ours for _, ours in ends])
 
 
-def _started(command: Sequence[str], environment: Mapping[str, str], cwd: str, ends: Ends) -> int:
+def spawn(
+    command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], cwd: str = ""
+) -> int:
+    """The id of a process in a session of its own, which has no open file of ours but these.
+
+    They become its stdin, stdout and stderr; whatever there are fewer than three it shares with
+    us. OSError or ValueError when it cannot be started.
+    """
     is_here = not cwd or os.path.abspath(cwd) == os.getcwd()
     # With one of the standard three closed, a pipe may be where another is to be put.
-    is_clear = min(theirs for theirs, _ in ends) > 2
+    is_clear = min(streams) > 2
     if not (is_clear and os.path.isdir(_OPEN_FILES) and (is_here or _is_alone())):
-        return _started_by_library(command, environment, cwd, ends)
+        return _spawned_by_library(command, environment, streams, cwd)
     with contextlib.nullcontext() if is_here else _folder(cwd):
-        return _spawned(command, environment, ends)
+        return _spawned(command, environment, streams)
 
 
 def _is_alone() -> bool:
@@ -121,12 +126,12 @@ def _folder(path: str) -> Iterator[None]:
         os.close(before)
 
 
-def _spawned(command: Sequence[str], environment: Mapping[str, str], ends: Ends) -> int:
+def _spawned(command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]) -> int:
     inherited = (int(name) for name in os.listdir(_OPEN_FILES))
     actions: list[tuple[int, ...]] = [
         (os.POSIX_SPAWN_CLOSE, fd) for fd in inherited if fd > 2 and _is_inheritable(fd)
     ]
-    actions += [(os.POSIX_SPAWN_DUP2, ends[fd][0], fd) for fd in range(len(ends))]
+    actions += [(os.POSIX_SPAWN_DUP2, stream, fd) for fd, stream in enumerate(streams)]
     why_not: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
     for program in _candidates(command[0], environment):
         try:
@@ -161,12 +166,12 @@ def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
     return [path for path in found if os.path.exists(path)]
 
 
-def _started_by_library(
-    command: Sequence[str], environment: Mapping[str, str], cwd: str, ends: Ends
+def _spawned_by_library(
+    command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], cwd: str
 ) -> int:
     import subprocess  # noqa: PLC0415  # see above
 
-    stdin, stdout, *stderr = [theirs for theirs, _ in ends]
+    stdin, stdout, *stderr = streams
     process = subprocess.Popen(
         command,
         stdin=stdin,

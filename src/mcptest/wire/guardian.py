@@ -3,8 +3,11 @@
 When this process is killed with -9 it can do nothing for the servers it
 started. The guardian can: it holds one end of a pipe, is told each process
 group as it comes and goes, and when the pipe closes without a goodbye it kills
-what is left. It is forked, not started, so it costs about a millisecond; that
-must happen before any thread is started.
+what is left.
+
+It is a shell, which costs us a millisecond. A copy of this process would cost six: from then on
+each page of memory is copied before it is changed. Where there is no shell it is a copy all the
+same (`mcptest.wire.forked_guard`).
 """
 
 from __future__ import annotations
@@ -12,18 +15,42 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import time
 
+from mcptest.wire.child import spawn
 from mcptest.wire.orphans import adopt_orphans, kill_orphans, list_strangers
-from mcptest.wire.sweep import MARK_VARIABLE, kill_marked, wait_until_gone
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import NoReturn
+from mcptest.wire.sweep import MARK_VARIABLE, wait_until_gone
 
 __all__ = ["Guardian"]
 
-_GOODBYE = b"."
+_SHELL = "/bin/sh"
+
+# Reads `+12` when a group comes, `-12` when it goes, and `.` when all is cleaned up. Without that
+# it kills the groups there are, and becomes whoever finds what has left them.
+_GUARD = r"""
+trap '' INT TERM HUP PIPE
+groups=' '
+while read -r word; do
+    group=${word#[-+]}
+    case $word in
+        .) exit 0 ;;
+        +*) groups="$groups$group " ;;
+        -*) groups="${groups%% $group *} ${groups#* $group }" ;;
+    esac
+done
+for group in $groups; do kill -s KILL -- "-$group"; done
+exec "$@"
+"""
+_SWEEP = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from mcptest.wire.sweep import kill_marked
+kill_marked(sys.argv[2])
+"""
+_PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+_GOODBYE = b".\n"
 
 # How long the guardian may take to kill what is left; it has little to do.
 _FAREWELL_S = 5.0
@@ -46,12 +73,9 @@ class Guardian:
         self._may_adopt = adopts_orphans and not list_strangers(set())
         # Whether whoever is left behind comes to us: then nobody need be looked for elsewhere.
         self.adopts_orphans = False
-        reader, writer = os.pipe()
-        self._pid = os.fork()
-        if self._pid == 0:
-            _stand_guard(reader, self.mark)
+        reader, self._writer = os.pipe()
+        self._pid = _posted(reader, self.mark)
         os.close(reader)
-        self._writer = writer
 
     def next_mark(self) -> str:
         """The mark of the next server; see `mcptest.wire.sweep`."""
@@ -102,52 +126,16 @@ class Guardian:
             os.write(self._writer, words)
 
 
-def _stand_guard(reader: int, mark: str) -> NoReturn:
-    """The guardian's whole life. It shares our memory image, so it never returns into it."""
+def _posted(reader: int, mark: str) -> int:
+    """The id of the guardian, which hears us at the other end of the pipe."""
+    sweep = (sys.executable or "", "-P", "-S", "-c", _SWEEP, _PACKAGES, mark)
+    nowhere = os.open(os.devnull, os.O_RDWR)
     try:
-        os.setsid()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE):
-            signal.signal(number, signal.SIG_IGN)
-        _let_go_of_everything_but(reader)
-        heard = _listen(reader)
-        if not heard.endswith(_GOODBYE):
-            _clean_up(heard, mark)
+        command = (_SHELL, "-c", _GUARD, "mcptest-guardian", *sweep)
+        return spawn(command, os.environ, (reader, nowhere, nowhere))
+    except OSError:
+        from mcptest.wire.forked_guard import fork_guard  # noqa: PLC0415  # seldom needed
+
+        return fork_guard(reader, mark, _GOODBYE)
     finally:
-        os._exit(0)
-
-
-def _let_go_of_everything_but(reader: int) -> None:
-    # Whoever reads our output must see its end when we end, not when the guardian does.
-    null = os.open(os.devnull, os.O_RDWR)
-    for standard in (0, 1, 2):
-        os.dup2(null, standard)
-    os.closerange(3, reader)
-    os.closerange(reader + 1, 65536)
-
-
-def _listen(reader: int) -> bytes:
-    heard = b""
-    while chunk := os.read(reader, 65536):
-        heard += chunk
-        if len(heard) > 1_000_000:
-            heard = _still_alive(heard)
-    return heard
-
-
-def _still_alive(heard: bytes) -> bytes:
-    return b"".join(f"+{group}\n".encode() for group in sorted(_groups(heard)))
-
-
-def _groups(heard: bytes) -> set[int]:
-    groups: set[int] = set()
-    for line in heard.split(b"\n"):
-        if line[1:].isdigit():
-            (groups.add if line[:1] == b"+" else groups.discard)(int(line[1:]))
-    return groups
-
-
-def _clean_up(heard: bytes, mark: str) -> None:
-    for group in _groups(heard):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(group, signal.SIGKILL)
-    kill_marked(mark, but=os.getpid())
+        os.close(nowhere)
