@@ -48,3 +48,26 @@ def test_a_list_of_tools_that_never_ends_takes_the_time_of_one_opening(tmp_path:
     assert report.statuses == ["passed"]
     # At 0.3 s a page no more than four can begin within a second.
     assert 1 <= sum(asked.about == "tools/list" for asked in before) <= 4
+
+
+def test_a_list_of_tools_that_goes_in_a_circle_is_left_at_once(tmp_path: Path) -> None:
+    """What keeps the list from its end is told by whoever needs it, and not by the opening."""
+
+    def script(asked: Asked, line: Line) -> None:
+        id = asked.message.get("id")
+        if asked.about == "server/discover":
+            line.send(as_json({"jsonrpc": "2.0", "id": id, "result": DISCOVERED}))
+        elif asked.about == "tools/list":
+            page = {"tools": [], "nextCursor": "again"}
+            line.send(as_json({"jsonrpc": "2.0", "id": id, "result": page}))
+        elif asked.about == "tools/call":
+            line.send(as_json(result_for(asked)))
+        else:
+            good(asked, line)
+
+    with RawHttp(script) as server:
+        report = with_config(tmp_path, server.url, echo(), protocolVersion="2026-07-28")
+        (call,) = server.about("tools/call")
+        before = server.asked[: server.asked.index(call)]
+    assert report.statuses == ["passed"]
+    assert sum(asked.about == "tools/list" for asked in before) == 2

@@ -425,6 +425,14 @@ def test_a_stranger_on_the_port_is_not_tested_in_its_place(tmp_path: Path) -> No
     assert stranger.asked == []
 
 
+def test_one_that_is_not_known_to_be_ours_is_tested_and_told_of() -> None:
+    """As in a container: who listens has not the mark that what we start has."""
+    ours = started()
+    report = perform(ours.but(command=("env", "-i", *ours.command)))
+    assert report.statuses == ["passed"]
+    assert list(report.findings) == ["foreign_listener"]
+
+
 # Ending
 
 

@@ -24,6 +24,7 @@ from mcptest.wire.interrupts import Interrupts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.core.http_address import Address
     from mcptest.core.outcome import Finding
     from mcptest.core.plan import ServerSpec
 
@@ -57,7 +58,7 @@ def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None
         guardian=guardian, interrupts=interrupts, while_waiting=channel.heed_leaving
     )
     upstream = Upstream(spec, launcher)
-    session = Session(upstream, Cache(cache_folder(os.environ), known_by(spec), _warn))
+    session = Session(upstream, Cache(cache_folder(os.environ), known_by(spec), _warn), _post)
     try:
         for request in channel.requests():
             channel.say(session.hear(request))
@@ -79,6 +80,13 @@ def _told(finding: Finding) -> str:
     times = f" ({finding.count:,} times)" if finding.count > 1 else ""
     quote = f": {visible(finding.quote)}" if finding.quote else ""
     return f"{finding.message}{times}{quote}"
+
+
+def _post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
+    # Only for those who upload; it takes longer to import than the rest of this program.
+    from mcptest.wire.http_posting import post  # noqa: PLC0415
+
+    return post(address, content_type, body, deadline)
 
 
 def _warn(text: str) -> None:

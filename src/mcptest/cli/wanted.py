@@ -98,7 +98,9 @@ def parallel(arguments: Arguments) -> int | None:
 
 
 def retries(arguments: Arguments) -> int:
-    text = arguments.last("--retries", "0")
+    if not arguments.has("--retries"):
+        return 0
+    text = arguments.last("--retries")
     if not re.fullmatch("[0-9]{1,9}", text) or int(text) > _MOST_RETRIES:
         message = f"--retries takes a number from 0 to {_MOST_RETRIES}"
         raise UsageError(f"{message}, not {visible(text)!r}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from mcptest.coprocess.cache import Cache
     from mcptest.coprocess.protocol import Request
+    from mcptest.coprocess.uploads import Post
     from mcptest.coprocess.upstream import Upstream
     from mcptest.core.framing import Frame, Noise, Overlong
 
@@ -36,13 +37,13 @@ __all__ = ["Session"]
 
 
 class Session:
-    """Knows what the SDK has set, and asks the server for the rest."""
+    """Knows what the SDK has set, and asks the server for the rest. Uploads go out by `post`."""
 
-    def __init__(self, upstream: Upstream, cache: Cache) -> None:
+    def __init__(self, upstream: Upstream, cache: Cache, post: Post) -> None:
         self._upstream = upstream
         self._cache = cache
         self._cassette = Cassette(upstream)
-        self._uploads = Uploads()
+        self._uploads = Uploads(post)
         self._mismatch = ""
         self._limit = upstream.spec.limits.max_line_bytes
         self.is_over = False

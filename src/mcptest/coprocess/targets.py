@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from urllib.parse import unquote_to_bytes, urlsplit
 
+from mcptest.core.http_address import Address
 from mcptest.core.record import Record
 from mcptest.core.visible import shorten, visible
 
@@ -19,14 +20,11 @@ class BadTargetError(ValueError):
 
 
 class Target(Record):
-    """One target, understood. `file` is the path of a file, and empty where it is a URL."""
+    """One target, understood: the path of a file, or the address that a URL stands for."""
 
     text: str
     file: bytes = b""
-    host: str = ""
-    port: int | None = None
-    resource: str = "/"
-    is_secure: bool = False
+    address: Address | None = None
 
 
 def read_target(text: str) -> Target:
@@ -67,22 +65,27 @@ def _url(parts: SplitResult, text: str) -> Target:
         raise BadTargetError(f'"{shown}" is no URL: spaces and letters beyond ASCII are encoded')
     if "@" in parts.netloc or "#" in text:
         raise BadTargetError("a URL to upload to holds no user, no password and no #")
-    host, is_secure = parts.hostname or "", parts.scheme == "https"
+    host = parts.hostname or ""
     if not host:
         raise BadTargetError(f'"{shown}" names no host')
     if "%" in host:
         raise BadTargetError(f'"{shown}" names a host with a %: zones and escapes are not for URLs')
     if "[" in parts.netloc and ":" not in host:
         raise BadTargetError(f'"{shown}" has brackets around something that is no IPv6 address')
-    if not is_secure and not _is_this_machine(host):
+    if parts.scheme != "https" and not _is_this_machine(host):
         message = f'"{shown}" would send what tools answer in clear over the network; use https:'
         raise BadTargetError(message)
-    return Target(
-        text=text,
+    return Target(text=text, address=_address(parts, host))
+
+
+def _address(parts: SplitResult, host: str) -> Address:
+    is_secure = parts.scheme == "https"
+    usual_port = 443 if is_secure else 80
+    return Address(
+        scheme="https" if is_secure else "http",
         host=host,
-        port=parts.port,
-        resource=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
-        is_secure=is_secure,
+        port=usual_port if parts.port is None else parts.port,
+        target=(parts.path or "/") + (f"?{parts.query}" if parts.query else ""),
     )
 
 

@@ -17,9 +17,15 @@ from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.coprocess.targets import Target
+    from mcptest.core.http_address import Address
+
+    # Posts a body of some type to an address by a deadline. The status of the answer, or an
+    # OSError that says why there is none.
+    Post = Callable[[Address, str, bytes, float], int]
 
 __all__ = ["UploadError", "Uploads"]
 
@@ -37,7 +43,8 @@ class UploadError(Exception):
 class Uploads:
     """The calls since the last delivery, and where they go."""
 
-    def __init__(self) -> None:
+    def __init__(self, post: Post) -> None:
+        self._post = post
         self.is_enabled = False
         self.target: Target | None = None
         self._queue: list[bytes] = []
@@ -55,7 +62,8 @@ class Uploads:
         if self._queue:
             # Nothing is queued before a target has been named.
             assert self.target is not None
-            deliver(self.target, b"".join(self._queue), patience_s)
+            deadline = time.monotonic() + patience_s
+            deliver(self.target, b"".join(self._queue), deadline, self._post)
         count, self._queue = len(self._queue), []
         return count
 
@@ -129,22 +137,22 @@ class Unsent:
                 os.rmdir(folder)
 
 
-def deliver(target: Target, text: bytes, patience_s: float) -> None:
+def deliver(target: Target, text: bytes, deadline: float, post: Post) -> None:
     """Append to the file, or post to the URL; UploadError when it was not taken."""
-    deadline = time.monotonic() + patience_s
-    if target.file:
-        try:
-            _append(target.file, text)
-        except OSError as error:
-            message = f"cannot write to {visible(target.text)}: {why_not(error)}"
-            raise UploadError(message) from None
+    if target.address:
+        _send(target, target.address, text, deadline, post)
         return
-    # Only for those who upload; it takes longer to import than the rest of this program.
-    from mcptest.coprocess.posting import post  # noqa: PLC0415
-
     try:
-        status = post(target, text, deadline)
-    except (OSError, ValueError) as error:
+        _append(target.file, text)
+    except OSError as error:
+        message = f"cannot write to {visible(target.text)}: {why_not(error)}"
+        raise UploadError(message) from None
+
+
+def _send(target: Target, address: Address, text: bytes, deadline: float, post: Post) -> None:
+    try:
+        status = post(address, "application/x-ndjson", text, deadline)
+    except OSError as error:
         raise UploadError(f"cannot reach {visible(target.text)}: {visible(str(error))}") from None
     # A redirect is not followed: nobody said that the records may go elsewhere.
     if not 200 <= status < 300:

@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["await_ready", "open_session"]
 
-# So many pages of tools are asked for.
-_MAX_PAGES = 20
-
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
@@ -48,10 +45,9 @@ def await_ready(server: Server, deadline: float) -> None:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
         raise ServerError(server.gone("it was awaited to listen"))
-    stranger = getattr(connection.wire, "stranger", "")
-    if stranger:
+    if connection.wire.stranger:
         message = "what listens at the URL is no process that the command is known to have started"
-        server.findings.add("foreign_listener", message, quote=stranger)
+        server.findings.add("foreign_listener", message, quote=connection.wire.stranger)
     http = server.spec.http
     if http and http.insecure_tls:
         message = "the certificate of the server was not checked, as its settings ask"
@@ -110,31 +106,6 @@ def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
     return found
 
 
-def _learn_tools(server: Server, deadline: float) -> None:
-    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls.
-
-    All pages together belong to the opening, and have no more time than it has.
-    """
-    capabilities = server.capabilities
-    if not isinstance(capabilities, dict) or "tools" not in capabilities:
-        return
-    params: dict[str, object] = {}
-    for _ in range(_MAX_PAGES):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            return
-        try:
-            answer = server.ask("tools/list", params, left_s)
-        except ServerError:
-            # Whoever needs the tools will meet the same, and tell it.
-            return
-        result = answer.get("result")
-        cursor = result.get("nextCursor") if isinstance(result, dict) else None
-        if not isinstance(cursor, str):
-            return
-        params = {"cursor": cursor}
-
-
 def _discover(server: Server, deadline: float) -> dict[str, Any]:
     # Only in this era does a server ask for more in its answers.
     from mcptest.core.input_rounds import InputRounds  # noqa: PLC0415
@@ -151,7 +122,10 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     result: dict[str, Any] = answer["result"]
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
-        _learn_tools(server, deadline)
+        # A pipe has no headers that could tell what the tools want in them.
+        from mcptest.runner.tool_list import learn_tools  # noqa: PLC0415
+
+        learn_tools(server, deadline)
     # As a handshake would have told it.
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None

@@ -1,13 +1,15 @@
 """Read the list of a server's tools, as any client does, as far as it can be read.
 
-It is part of the session: captures have it, rules are asked about it, and what several servers
-offer can be compared. Where it ends too soon, the reason is kept: who relies on the list must be
-able to say what was not looked at.
+Read for a test it is part of the session: captures have it, rules are asked about it, and what
+several servers offer can be compared. Where it ends too soon, the reason is kept: who relies on
+the list must be able to say what was not looked at.
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
+from functools import partial
 from itertools import count
 
 from mcptest.core import jsonrpc
@@ -22,15 +24,23 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from mcptest.runner.faces import ServerFace
+    from mcptest.runner.server import Server
 
-__all__ = ["MAX_PAGES", "ToolList", "read_tools"]
+    # The answer to a request for a page with these params, within so many seconds.
+    Ask = Callable[[dict[str, object], float], Any]
+
+__all__ = ["MAX_PAGES", "ToolList", "learn_tools", "read_tools"]
 
 # All pages together may take this long, and there may be so many.
 _PATIENCE_S = 5.0
 MAX_PAGES = 100
+
+# So many pages are asked for where nobody has asked for the list.
+_MAX_LEARNED_PAGES = 20
 
 _MAX_QUOTED = 200
 _KIND = KINDS["tools"]
@@ -48,12 +58,11 @@ class ToolList(Record):
 
 def read_tools(server: ServerFace) -> ToolList:
     """Every tool that the server lists; it is not asked when it does not say that it has any."""
-    declared = server.capabilities
-    if not isinstance(declared, dict) or _KIND.capability not in declared:
+    if not _declares_tools(server.capabilities):
         return ToolList(gap=f"the server does not declare {_KIND.capability}")
     entries: list[dict[str, Any]] = []
     try:
-        gap = _read_pages(server, entries)
+        gap = _read_pages(partial(_asked, server), entries, _PATIENCE_S, MAX_PAGES)
     except ServerError as error:
         gap = error.fault.message
         kind = error.fault.kind if server.is_usable else "unclean_end"
@@ -62,24 +71,39 @@ def read_tools(server: ServerFace) -> ToolList:
     return ToolList(entries=tuple(entries), gap=gap)
 
 
-def _read_pages(server: ServerFace, entries: list[dict[str, Any]]) -> str:
+def learn_tools(server: Server, deadline: float) -> None:
+    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls.
+
+    All pages together belong to the opening, and have no more time than it has.
+    """
+    if _declares_tools(server.capabilities):
+        # Whoever needs the tools will meet the same trouble, and tell it.
+        with contextlib.suppress(ServerError):
+            ask = partial(server.ask, _KIND.method)
+            _read_pages(ask, [], deadline - time.monotonic(), _MAX_LEARNED_PAGES)
+
+
+def _declares_tools(capabilities: object) -> bool:
+    return isinstance(capabilities, dict) and _KIND.capability in capabilities
+
+
+def _read_pages(ask: Ask, entries: list[dict[str, Any]], patience_s: float, max_pages: int) -> str:
     """Fill in what the pages hold; why that is not all of it, "" when it is."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     params: dict[str, object] = {}
     seen: set[str] = set()
-    for _ in range(MAX_PAGES):
+    for _ in range(max_pages):
         left_s = deadline - time.monotonic()
         if left_s <= 0:
-            return f"{_KIND.method} is not at its end after {_PATIENCE_S:g} s"
-        answer = _asked(server, params, left_s)
-        gap, cursor = _read_page(answer, entries)
+            return f"{_KIND.method} is not at its end after {patience_s:g} s"
+        gap, cursor = _read_page(ask(params, left_s), entries)
         if gap or cursor is None:
             return gap
         if cursor in seen:
             return f"{_KIND.method} goes in a circle: a nextCursor came twice"
         seen.add(cursor)
         params = {"cursor": cursor}
-    return f"{_KIND.method} does not end: {MAX_PAGES} pages were read"
+    return f"{_KIND.method} does not end: {max_pages} pages were read"
 
 
 def _asked(server: ServerFace, params: dict[str, object], limit_s: float) -> Any:

@@ -12,8 +12,8 @@ from urllib.parse import unquote
 
 from mcptest.core.visible import shorten, visible
 from mcptest.wire.asgi_host import ASGI
-from mcptest.wire.http_channel import HttpChannel, _Running
-from mcptest.wire.http_exchange import Head
+from mcptest.wire.http_channel import HttpChannel
+from mcptest.wire.http_exchange import head_of
 from mcptest.wire.http_link import LinkError, Trust
 from mcptest.wire.mailbox import Mailbox
 from mcptest.wire.memory_ending import RAISED
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.wire.asgi_host import AsgiHost
-    from mcptest.wire.http_channel import Listener
-    from mcptest.wire.http_exchange import HttpRequest
+    from mcptest.wire.http_channel import AnyExchange
+    from mcptest.wire.http_exchange import Head, HttpRequest
 
     Message = dict[str, Any]
     Note = Callable[[BaseException, HttpRequest], None]
@@ -47,11 +47,8 @@ class AsgiChannel(HttpChannel):
         self._host = host
         self._note = note
 
-    def _start(self, request: HttpRequest, listener: Listener, hops: int) -> None:
-        exchange = _Exchange(request, self._host, self._note)
-        running = _Running(exchange, listener, hops)  # type: ignore[arg-type]  # it has what is asked of one
-        self._running.append(running)
-        self._advance(running)
+    def exchange_for(self, request: HttpRequest) -> AnyExchange:
+        return _Exchange(request, self._host, self._note)
 
 
 class _Exchange:
@@ -59,7 +56,7 @@ class _Exchange:
 
     progress = ""
     wants = select.POLLIN
-    may_be_reused = False
+    reusable_link = None
     unsent_bytes = 0
 
     def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
@@ -157,9 +154,9 @@ class _Answering:
     def _scope(self) -> Message:
         request, address = self._request, self._request.address
         path, _, query = address.target.partition("?")
-        given = [("Host", address.authority), *request.headers]
-        given += [("Content-Length", str(len(request.body)))] if request.body else []
-        headers = [(name.lower().encode(), value.encode("latin-1")) for name, value in given]
+        headers = [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in request.all_headers
+        ]
         return {
             "type": "http",
             "asgi": ASGI,
@@ -191,7 +188,7 @@ class _Answering:
             raise self._refusal
         if message["type"] == _START:
             self._status = int(message["status"])
-            await self._mail.put(Head(status=self._status, headers=_joined(message)), 0)
+            await self._mail.put(head_of(self._status, message.get("headers", ())), 0)
             return
         body = bytes(message.get("body", b""))
         if body:
@@ -247,11 +244,3 @@ def _are_headers(headers: object) -> bool:
 
 def _are_two(pair: Sequence[object]) -> bool:
     return len(pair) == 2 and all(isinstance(word, bytes) for word in pair)
-
-
-def _joined(message: Message) -> dict[str, str]:
-    headers: dict[str, str] = {}
-    for raw_name, raw_value in message.get("headers", ()):
-        name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
-        headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return headers

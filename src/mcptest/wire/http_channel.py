@@ -15,7 +15,7 @@ from mcptest.wire.http_proxy import find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Protocol
 
     from mcptest.core.http_address import Address
@@ -29,6 +29,33 @@ if TYPE_CHECKING:
         def brought(self, chunk: bytes) -> None: ...
         def ended(self) -> None: ...
         def failed(self, error: LinkError) -> None: ...
+
+    class AnyLink(Protocol):
+        """What carries an exchange: a handle to wait for, until it is closed."""
+
+        @property
+        def fd(self) -> int: ...
+        def has_more(self) -> bool: ...
+        def close(self) -> None: ...
+
+    class AnyExchange(Protocol):
+        """A request under way, whatever carries it. `advance` may raise LinkError."""
+
+        @property
+        def request(self) -> HttpRequest: ...
+        @property
+        def link(self) -> AnyLink: ...
+        @property
+        def wants(self) -> int: ...
+        @property
+        def unsent_bytes(self) -> int: ...
+        @property
+        def progress(self) -> str: ...
+        @property
+        def is_over(self) -> bool: ...
+        @property
+        def reusable_link(self) -> Link | None: ...
+        def advance(self) -> Iterator[Head | bytes]: ...
 
 
 __all__ = ["HttpChannel"]
@@ -46,7 +73,7 @@ class _Running:
 
     __slots__ = ("exchange", "hops", "listener")
 
-    def __init__(self, exchange: Exchange, listener: Listener, hops: int) -> None:
+    def __init__(self, exchange: AnyExchange, listener: Listener, hops: int) -> None:
         self.exchange = exchange
         self.listener = listener
         self.hops = hops
@@ -72,14 +99,18 @@ class HttpChannel:
 
     def _start(self, request: HttpRequest, listener: Listener, hops: int) -> None:
         try:
-            link = self._link_to(request.address)
+            exchange = self.exchange_for(request)
         except OSError as error:
             message = f"no connection can be made: {error.strerror}"
             listener.failed(LinkError("connect_failed", message))
             return
-        running = _Running(Exchange(request, link), listener, hops)
+        running = _Running(exchange, listener, hops)
         self._running.append(running)
         self._advance(running)
+
+    def exchange_for(self, request: HttpRequest) -> AnyExchange:
+        """What carries a request out. A channel that needs no connections has its own."""
+        return Exchange(request, self._link_to(request.address))
 
     def _link_to(self, address: Address) -> Link:
         for link in [each for each in self._idle if same_origin(each.address, address)]:
@@ -157,11 +188,11 @@ class HttpChannel:
 
     def _finish(self, running: _Running) -> None:
         self._running.remove(running)
-        link = running.exchange.link
-        if self._keeps_links and running.exchange.may_be_reused and len(self._idle) < _MAX_IDLE:
+        link = running.exchange.reusable_link
+        if link and self._keeps_links and len(self._idle) < _MAX_IDLE:
             self._idle.append(link)
         else:
-            link.close()
+            running.exchange.link.close()
         running.listener.ended()
 
     def _drop(self, running: _Running) -> None:

@@ -14,12 +14,12 @@ from mcptest.wire.http_link import LinkError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from mcptest.core.http_address import Address
     from mcptest.wire.http_link import Link
 
-__all__ = ["Exchange", "Head", "HttpRequest"]
+__all__ = ["Exchange", "Head", "HttpRequest", "head_of"]
 
 # Status line and headers together; larger ones are no answer but an attack.
 _MAX_HEAD_BYTES = 256 * 1024
@@ -45,6 +45,12 @@ class HttpRequest(Record):
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
 
+    @property
+    def all_headers(self) -> list[tuple[str, str]]:
+        """The headers with those that every request has: to whom it goes, and how long it is."""
+        size = [("Content-Length", str(len(self.body)))] if self.body else []
+        return [("Host", self.address.authority), *self.headers, *size]
+
 
 class Head(Record):
     """Status and headers of an answer; names of headers are in lower case."""
@@ -65,7 +71,8 @@ class Exchange:
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._outgoing = bytearray()
         self._has_begun = False
-        self._is_deaf = False
+        # Whether the server reads no further, though not everything was sent.
+        self.is_deaf = False
         self._interim = 0
         self.has_head = False
         self.is_over = False
@@ -91,12 +98,13 @@ class Exchange:
         return "" if self.has_head else "the request was sent, and nothing has come"
 
     @property
-    def may_be_reused(self) -> bool:
-        """Whether the link can carry another exchange."""
+    def reusable_link(self) -> Link | None:
+        """The link, once it can carry another exchange."""
         http = self._http
         is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
         # What came after the end of an answer belongs to nothing that was asked.
-        return self.is_over and is_done and not self._outgoing and not http.trailing_data[0]
+        is_clean = is_done and not self._outgoing and not http.trailing_data[0]
+        return self.link if self.is_over and is_clean else None
 
     def advance(self) -> Iterator[Head | bytes]:
         """Go on as far as is possible; LinkError says what broke."""
@@ -120,7 +128,7 @@ class Exchange:
         except OSError:
             # It reads no further; what it has answered may be here all the same.
             self._outgoing.clear()
-            self._is_deaf = True
+            self.is_deaf = True
 
     def _improper(self, error: h11.RemoteProtocolError) -> LinkError:
         if self.has_head:
@@ -143,11 +151,9 @@ class Exchange:
     def _hand_over(self) -> None:
         request, link = self.request, self.link
         via_proxy = link.proxy is not None and request.address.scheme == "http"
-        headers = [("Host", request.address.authority), *request.headers]
+        headers = request.all_headers
         if via_proxy and link.proxy and link.proxy.authorization:
             headers.append(("Proxy-Authorization", link.proxy.authorization))
-        if request.body:
-            headers.append(("Content-Length", str(len(request.body))))
         asked = h11.Request(
             method=request.method,
             target=request.address.url if via_proxy else request.address.target,
@@ -173,7 +179,7 @@ class Exchange:
             elif isinstance(event, h11.Response):
                 self._refuse_giant(event)
                 self.has_head = True
-                yield _head(event)
+                yield head_of(event.status_code, event.headers)
             elif isinstance(event, h11.Data):
                 yield bytes(event.data)
             else:
@@ -182,7 +188,7 @@ class Exchange:
 
     def _feed(self, chunk: bytes) -> None:
         if not chunk and not self.has_head:
-            how = ", before it had read the request" if self._is_deaf else " without an answer"
+            how = ", before it had read the request" if self.is_deaf else " without an answer"
             raise self._broken(f"the server closed the connection{how}")
         if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
             message = "the answer does not begin like one of HTTP, but like one of TLS"
@@ -207,10 +213,10 @@ class Exchange:
         return LinkError("http_body", message, hint, was_sent=self._has_begun)
 
 
-def _head(event: h11.Response) -> Head:
+def head_of(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
+    """The head of an answer; a header that came several times is one, with all its values."""
     headers: dict[str, str] = {}
-    for raw_name, raw_value in event.headers:
-        name = bytes(raw_name).decode("ascii", "replace").lower()
-        value = bytes(raw_value).decode("latin-1")
+    for raw_name, raw_value in pairs:
+        name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
-    return Head(status=event.status_code, headers=headers)
+    return Head(status=status, headers=headers)

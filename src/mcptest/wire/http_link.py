@@ -161,6 +161,15 @@ class Link:
             self._proxy_hint() or "is the server running, and on this port?",
         )
 
+    @property
+    def places_left(self) -> int:
+        """How many places can be tried after the one that is being connected to."""
+        return len(self._places) if self.state == "connect" else 0
+
+    def try_next_place(self) -> None:
+        """Leave the place that is being connected to: it is silent, and there are others."""
+        self._connect_next("it is silent")
+
     def _proxy_hint(self) -> str:
         return f"this is the proxy from {self.proxy.source}" if self.proxy else ""
 

@@ -104,6 +104,8 @@ class Stream:
     `refusal` is what initialize was refused with, when this asks for the older transport.
     """
 
+    is_receipt = False
+
     def __init__(
         self,
         talk: HttpTalk,
@@ -180,6 +182,8 @@ class Stream:
 
 class Fetch:
     """A request that is no message: for a token, or the end of a session."""
+
+    is_receipt = False
 
     def __init__(self, talk: HttpTalk, reader: AnswerReader | None = None) -> None:
         self._talk = talk

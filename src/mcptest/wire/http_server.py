@@ -220,7 +220,7 @@ class HttpServer:
             self._look(wait_s, heed_interrupts=True)
 
     def _awaits_receipt(self) -> bool:
-        return any(getattr(each, "is_receipt", False) for each in self.talk.running)
+        return any(each.is_receipt for each in self.talk.running)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
         """What has come by the deadline; empty when nothing has, or can."""

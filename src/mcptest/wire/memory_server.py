@@ -91,6 +91,7 @@ class MemoryServer:
     is_pipe = False
     has_closed_stdin = False
     has_exited = False
+    stranger = ""
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
         self.spec = spec

@@ -66,6 +66,8 @@ class StdioServer:
 
     # Lines on pipes; over HTTP each message has a way of its own.
     is_pipe = True
+    # Nobody else can take its place there.
+    stranger = ""
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         self.spec = spec
@@ -223,7 +225,7 @@ class StdioServer:
 
     def _look(self, wait_s: float, heed_interrupts: bool) -> list[Item]:
         items: list[Item] = []
-        for fd, _ in self._wait(wait_s):
+        for fd, _ in self._poll.poll(0) or self._wait(wait_s):
             if fd == self._stdout:
                 items = self._read_stdout()
             elif fd == self._stderr:
@@ -243,15 +245,14 @@ class StdioServer:
         return items
 
     def _wait(self, wait_s: float) -> list[tuple[int, int]]:
-        """What is ready within this time.
+        """What is ready within this time, where nothing is yet.
 
         Waking a core that has gone to sleep takes longer than a quick server takes to answer,
         so the first moments are spent asking, and letting the server have this core if it
         wants it.
         """
-        ready = self._poll.poll(0)
-        if ready or wait_s <= 0:
-            return ready
+        if wait_s <= 0:
+            return []
         for _ in range(_SPINS):
             os.sched_yield()
             if ready := self._poll.poll(0):

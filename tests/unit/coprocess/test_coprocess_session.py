@@ -17,6 +17,7 @@ from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder, encode_line
 from mcptest.core.plan import ServerSpec
+from mcptest.wire.http_posting import post
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,7 +59,7 @@ class Talk:
 
     def __init__(self, folder: Path, *secrets: str, **says: Any) -> None:
         self.upstream = StubUpstream(*secrets, **says)
-        self.session = Session(self.upstream, Cache(str(folder / "cache"), "stub"))
+        self.session = Session(self.upstream, Cache(str(folder / "cache"), "stub"), post)
         self._id = 0
 
     def ask(self, method: str, params: dict[str, Any] | None = None) -> Any:

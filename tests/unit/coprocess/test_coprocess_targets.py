@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from mcptest.coprocess.targets import BadTargetError, Target, read_target
+from mcptest.core.http_address import Address
 
 
 @pytest.mark.parametrize(
@@ -27,20 +26,25 @@ def test_a_file_target_names_a_path(text: str, path: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "members"),
+    ("text", "host", "port", "target"),
     [
-        ("http://localhost/", {"host": "localhost"}),
-        ("http://LOCALHOST:8080", {"host": "localhost", "port": 8080}),
-        ("http://127.0.0.1:1/a/b?c=d", {"host": "127.0.0.1", "port": 1, "resource": "/a/b?c=d"}),
-        ("http://127.1.2.3/", {"host": "127.1.2.3"}),
-        ("http://[::1]:9/x", {"host": "::1", "port": 9, "resource": "/x"}),
-        ("https://example.com/%20", {"host": "example.com", "resource": "/%20"}),
-        ("HTTPS://localhost", {"host": "localhost"}),
+        ("http://localhost/", "localhost", 80, "/"),
+        ("http://LOCALHOST:8080", "localhost", 8080, "/"),
+        ("http://127.0.0.1:1/a/b?c=d", "127.0.0.1", 1, "/a/b?c=d"),
+        ("http://127.1.2.3/", "127.1.2.3", 80, "/"),
+        ("http://127.0.0.1:0/", "127.0.0.1", 0, "/"),
+        ("http://[::1]:9/x", "::1", 9, "/x"),
+        ("https://[2001:db8::abcd]/x", "2001:db8::abcd", 443, "/x"),
+        ("https://example.com/%20", "example.com", 443, "/%20"),
+        ("HTTPS://localhost", "localhost", 443, "/"),
     ],
 )
-def test_a_url_names_a_host_a_port_and_a_resource(text: str, members: dict[str, Any]) -> None:
-    wanted = {"resource": "/", "is_secure": text.lower().startswith("https:"), **members}
-    assert read_target(text) == Target(text=text, **wanted)
+def test_a_url_names_a_host_a_port_and_what_is_asked_for(
+    text: str, host: str, port: int, target: str
+) -> None:
+    is_secure = text.lower().startswith("https:")
+    address = Address(scheme="https" if is_secure else "http", host=host, port=port, target=target)
+    assert read_target(text) == Target(text=text, address=address)
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from upload_target import collecting
 
 from mcptest.coprocess.targets import read_target
 from mcptest.coprocess.uploads import UploadError, Uploads
+from mcptest.wire.http_posting import post
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,7 +54,7 @@ def talking(said: bytes, *, then_silent: bool = False) -> Iterator[str]:
 
 
 def uploads(target: str, *records: dict[str, Any]) -> Uploads:
-    made = Uploads()
+    made = Uploads(post)
     made.target, made.is_enabled = read_target(target), True
     for record in records:
         made.add(record)
@@ -82,7 +83,7 @@ def test_nothing_is_queued_while_uploads_are_off(tmp_path: Path) -> None:
 
 
 def test_without_a_target_nothing_has_to_be_delivered() -> None:
-    assert Uploads().flush() == 0
+    assert Uploads(post).flush() == 0
 
 
 def test_what_was_queued_is_delivered_also_when_uploads_are_off_by_then(tmp_path: Path) -> None:
@@ -197,14 +198,14 @@ def test_a_target_where_nobody_listens_loses_nothing() -> None:
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (b"", "it hung up without an answer"),
-        (b"SSH-2.0-x\r\n\r\n", "its answer is not HTTP"),
-        (b"HTTP/1.1 \xff\r\n\r\n", "its answer is not HTTP"),
-        (b"HTTP/1.1 200", "it hung up without an answer"),
-        (b"HTTP/1.1 200 " + b"x" * 100_000, "never ends"),
-        (b"HTTP/1.1 " + b"2" * 5000 + b"\r\n\r\n", "has no status of three digits"),
-        (b"HTTP/1.1 20\r\n\r\n", "has no status of three digits"),
-        (b"HTTP/1.1 000\r\n\r\n", "has no status of three digits"),
+        (b"", "closed the connection without an answer"),
+        (b"SSH-2.0-x\r\n\r\n", "does not begin like one of HTTP"),
+        (b"HTTP/1.1 \xff\r\n\r\n", "does not begin like one of HTTP"),
+        (b"HTTP/1.1 200", "closed the connection without an answer"),
+        (b"HTTP/1.1 200 " + b"x" * 300_000, "headers of the answer are larger than"),
+        (b"HTTP/1.1 " + b"2" * 5000 + b"\r\n\r\n", "does not begin like one of HTTP"),
+        (b"HTTP/1.1 20\r\n\r\n", "does not begin like one of HTTP"),
+        (b"HTTP/1.1 000\r\n\r\n", "does not begin like one of HTTP"),
     ],
 )
 def test_what_is_no_answer_loses_nothing(said: bytes, why: str) -> None:
