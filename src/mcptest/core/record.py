@@ -50,6 +50,19 @@ class Record(metaclass=_RecordType):
         # Straight into place: `__setattr__` is what keeps everybody else out.
         _fill(self, given)
 
+    @classmethod
+    def made_of(cls, given: dict[str, Any]) -> Self:
+        """The record with these fields; the dict becomes its own.
+
+        Half the price of a call with keywords, for places that make one for every test. It
+        is checked like a call, but type checkers do not see into it.
+        """
+        if (*given,) not in cls._accepted:
+            _check(cls, given)
+        self = object.__new__(cls)
+        _fill(self, given)
+        return self
+
     def fields(self) -> list[tuple[str, Any]]:
         """Names and values, in the order they were declared."""
         return [(field, getattr(self, field)) for field in type(self)._fields]

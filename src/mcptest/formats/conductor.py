@@ -113,16 +113,17 @@ class _Loader:
         if not tests and isinstance(fields.mapping.get("tests"), list):
             message = '"tests" is empty: a file without tests checks nothing'
             fields.complain("tests", "F011", message)
+        lines = self._document.item_lines(tests) if tests else []
         cases = []
-        for index, test in enumerate(tests):
-            inner = Fields(
-                test if isinstance(test, dict) else {}, ("tests", index), self.complaints
-            )
+        for index, (test, line) in enumerate(zip(tests, lines, strict=True)):
+            # Out of the list: what nobody keeps of a test makes room for the next ones.
+            tests[index] = None
             if isinstance(test, dict):
-                cases.append(self._case(inner, self._document.item_line(tests, index), index))
+                inner = Fields(test, ("tests", index), self.complaints)
+                cases.append(self._case(inner, line, index))
             else:
                 message = f"a test must be a mapping and is {kind_of(test)}"
-                inner.complain("", "F008", message, on_key=False)
+                fields.at(("tests", index)).complain("", "F008", message, on_key=False)
         return tuple(cases)
 
     def _case(self, fields: Fields, line: int, index: int) -> Case:
@@ -133,7 +134,8 @@ class _Loader:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
         if len(test) == len(_REQUIRED_TEST_KEYS):
-            return Case(name=fields.text("it"), line=line, steps=(step,) if step else ())
+            steps = (step,) if step else ()
+            return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
         return Case(
             name=fields.text("it"),
             line=line,

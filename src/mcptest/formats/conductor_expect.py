@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id, id_key
 from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import trail_of
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
@@ -18,6 +17,8 @@ from mcptest.matching.values import printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcptest.core.diagnostics import Complaint
 
     Message = dict[str, object]
@@ -34,6 +35,7 @@ _SLIPPED = frozenset(SLIPPED_KEYS)
 
 STDERR_EMPTY = "toBeEmpty"
 
+_EMPTY_PARTIAL: Message = {"match:partial": {}}
 _ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
 
 
@@ -47,26 +49,32 @@ class ExpectReader:
     def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
         """What the test expects of the answer to its request."""
         holders = self._holders(fields)
-        response = holders.get("response")
-        stderr = holders.get("stderr")
-        exit_code = holders.get("exitCode")
-        performance = holders.get("performance")
-        notifications = holders.get("notifications")
+        # What is not said is left to the defaults: most tests say little.
+        said: dict[str, Any] = {}
+        if "response" in holders:
+            said["response"] = self._response(holders["response"], request, is_short)
+        if "stderr" in holders:
+            said["stderr"] = self._stderr(holders["stderr"])
+        if "notifications" in holders:
+            said["notifications"] = self._notifications(holders["notifications"])
+        if self._compiler.has_seen_any:
+            said |= self._seen()
+            self._compiler.forget()
+        if "exitCode" in holders:
+            said["exit_code"] = holders["exitCode"].whole_number("exitCode", -64, 255, 0)
+        if "performance" in holders:
+            said["performance"] = self._performance(holders["performance"], request)
+        return Expectation.made_of(said)
+
+    def _seen(self) -> dict[str, bool]:
+        """What the compiler says of all that it has compiled for a test."""
         compiler = self._compiler
-        compiler.has_seen_regex = compiler.may_check_nothing = False
-        compiler.has_seen_foreign = compiler.has_seen_remote = False
-        return Expectation(
-            response=self._response(response, request, is_short) if response else ABSENT,
-            stderr=self._stderr(stderr) if stderr else ABSENT,
-            notifications=self._notifications(notifications) if notifications else (),
-            # Said by the compiler, so after everything that is compiled.
-            has_regex=compiler.has_seen_regex,
-            has_foreign_check=compiler.has_seen_foreign,
-            has_remote_check=compiler.has_seen_remote,
-            may_check_nothing=compiler.may_check_nothing,
-            exit_code=exit_code.whole_number("exitCode", -64, 255, 0) if exit_code else None,
-            performance=self._performance(performance, request) if performance else None,
-        )
+        return {
+            "has_regex": compiler.has_seen_regex,
+            "has_foreign_check": compiler.has_seen_foreign,
+            "has_remote_check": compiler.has_seen_remote,
+            "may_check_nothing": compiler.may_check_nothing,
+        }
 
     def _holders(self, fields: Fields) -> dict[str, Fields]:
         """The mapping that holds each key of `expect`: itself, or the test it slipped out to."""
@@ -108,7 +116,7 @@ class ExpectReader:
             self._refuse_impossible(fields, value, request)
             if is_short and not _has_directive(value):
                 value = self._in_envelope(fields, value, request)
-        return self._compiler.compile(value, trail_of((*fields.steps, "response")))
+        return self._compiler.compile_at(value, (*fields.steps, "response"))
 
     def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
         """What a short form need not say of an answer: the envelope is ours."""
@@ -124,20 +132,20 @@ class ExpectReader:
         if request and "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
-        if response == {"match:partial": {}}:
+        if response == _EMPTY_PARTIAL:
             fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
         if not response:
             fields.complain("response", "F017", "no answer is an empty object")
-        inner = Fields(response, (*fields.steps, "response"), self.complaints)
-        for key in _ALL_EXPECT_KEYS & response.keys():
+        for key in _ALL_EXPECT_KEYS.intersection(response):
             message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
-            inner.complain(key, "F017", message)
-        if _plain(response.get("jsonrpc", "2.0")) != "2.0" and not _is_pattern(response["jsonrpc"]):
+            fields.at(("response", key)).complain("", "F017", message)
+        version = response.get("jsonrpc", "2.0")
+        if version != "2.0" and _plain(version) != "2.0" and not _is_pattern(version):
             message = 'every answer says jsonrpc: "2.0", in quotes'
-            inner.complain("jsonrpc", "F017", message, on_key=False)
-        if "id" in request and not _may_be_id(_plain(response.get("id")), request["id"]):
+            fields.at(("response", "jsonrpc")).complain("", "F017", message, on_key=False)
+        if "id" in request and not _may_be_id(response.get("id"), request["id"]):
             message = f"the request has {describe_id(request['id'])}, and so will the answer"
-            inner.complain("id", "F017", message, on_key=False)
+            fields.at(("response", "id")).complain("", "F017", message, on_key=False)
 
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
@@ -152,7 +160,7 @@ class ExpectReader:
         if closest(value, [STDERR_EMPTY]):
             message = f'"{value}" is no word for stderr; did you mean "{STDERR_EMPTY}"?'
             fields.complain("stderr", "F012", message, on_key=False)
-        return self._compiler.compile(value.strip(), trail_of((*fields.steps, "stderr")))
+        return self._compiler.compile_at(value.strip(), (*fields.steps, "stderr"))
 
     def _performance(self, fields: Fields, request: Message) -> Performance | None:
         inner = fields.mapping_at("performance")
@@ -191,7 +199,7 @@ class ExpectReader:
             place.complain("", "F008", message, on_key=False)
         elif not _has_directive(value):
             value = {"jsonrpc": "2.0"} | value
-        return self._compiler.compile(value, trail_of(place.steps))
+        return self._compiler.compile_at(value, place.steps)
 
 
 def _plain(value: object) -> object:
@@ -204,9 +212,10 @@ def _has_directive(value: Message) -> bool:
 
 def _may_be_id(wanted: object, sent: object) -> bool:
     """Can an answer to `sent` have this id? An error may have none, or null."""
-    if wanted is None or _is_pattern(wanted):
-        return True
-    return id_key(wanted) == id_key(sent)
+    wanted = wanted.value if isinstance(wanted, Literal) else wanted
+    if isinstance(wanted, str):
+        return wanted == sent or _is_pattern(wanted)
+    return wanted is None or id_key(wanted) == id_key(sent)
 
 
 def _is_pattern(value: object) -> bool:

@@ -75,14 +75,17 @@ class StepReader:
         request = read_request(fields, id)
         if request is None:
             return None
-        expectation = self._expect.read(fields, request, is_short=_is_short(fields, request))
+        is_short = bool(request) and "request" not in fields.mapping
+        expectation = self._expect.read(fields, request, is_short=is_short)
         method = request.get("method")
-        return Step(
-            line=encode_line(request),
-            method=method if isinstance(method, str) else "",
-            expectation=expectation,
-            id=request.get("id", ABSENT),
-            use=use_of(request),
+        return Step.made_of(
+            {
+                "line": encode_line(request),
+                "method": method if isinstance(method, str) else "",
+                "expectation": expectation,
+                "id": request.get("id", ABSENT),
+                "use": use_of(request),
+            }
         )
 
     # Values from earlier tests
@@ -160,7 +163,3 @@ class StepReader:
             fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
             return None
         return Capture(name=name, path=path, steps=steps)
-
-
-def _is_short(fields: Fields, request: dict[str, object]) -> bool:
-    return bool(request) and "request" not in fields.mapping

@@ -45,10 +45,17 @@ class Document(Record):
 
     def item_line(self, sequence: list[object], index: int) -> int:
         """The line, from 1, where an item of a list of this document starts."""
+        lines = self._known_lines(sequence)
+        return lines[index] if -len(lines) <= index < len(lines) else 1
+
+    def item_lines(self, sequence: list[object]) -> list[int]:
+        """The lines where the items of a list of this document start."""
+        return self._known_lines(sequence) or [1] * len(sequence)
+
+    def _known_lines(self, sequence: list[object]) -> list[int]:
         if not self.starts:
             self.starts.update(_item_lines(self))
-        lines = self.starts.get(id(sequence), ())
-        return lines[index] if -len(lines) <= index < len(lines) else 1
+        return self.starts.get(id(sequence), [])
 
 
 def read_document(text: str, file: str) -> Document:

@@ -2,7 +2,8 @@
 
 A long suite is the same lines again and again, with other values. Once an item has been
 read line by line, the next ones need not be: when each of their lines begins as the one
-in its place did, the item is a copy of the first with the new values put in.
+in its place did, the item is a copy of the first with the new values put in. Many are
+read at once, place by place: what is asked of all lines in one place is asked together.
 
 An item that differs in more than its values is left, without a word, to be read line by
 line. So is anything doubtful: `mcptest.formats.quick_yaml` alone gives up on a text.
@@ -10,8 +11,7 @@ line. So is anything doubtful: `mcptest.formats.quick_yaml` alone gives up on a 
 
 from __future__ import annotations
 
-from itertools import compress
-from operator import ne
+from itertools import repeat
 
 from mcptest.formats.quick_flow import read_flow
 from mcptest.formats.quick_lines import BLOCK, EMPTY, FLOW, SKIP, Cutter, is_comment
@@ -29,6 +29,8 @@ __all__ = ["may_repeat", "read_alike"]
 # Only lists near the root are long, and a mould pays for itself after a few items.
 _OUTER_LEVELS = 2
 _IN_SIGHT = 4
+# So many items are read at once: all of their lines are looked at before one is known to differ.
+_AT_ONCE = 128
 _BLOCK_HEADERS = ("|", ">", "|-", ">-", "|+", ">+")
 
 
@@ -49,21 +51,38 @@ def read_alike(items: list[Any], lines: list[str], at: int, starts: Starts, room
     before = lines[first_lines[-1] - 1 : at]
     size = len(before)
     dash = lines[at][: lines[at].index("-") + 2]
-    ahead = lines[at + size : at + _IN_SIGHT * size + 1 : size]
-    is_steady = len(ahead) == _IN_SIGHT and all(line.startswith(dash) for line in ahead)
-    if not is_steady or type(items[-1]) is not dict:
+    wanted = _IN_SIGHT
+    if _items_ended(lines, at, size, wanted, dash) < wanted or type(items[-1]) is not dict:
         return at
     try:
         _check_alike(before, lines[at : at + size])
         mould = _Mould(items[-1], before, first_lines[-1], starts, room)
-        # Only where another item starts is it certain that this one has ended.
-        while at + size < len(lines) and lines[at + size].startswith(dash):
-            items.append(mould.fill(lines[at : at + size], at + 1, starts))
-            first_lines.append(at + 1)
-            at += size
     except ValueError:
-        pass
-    return at
+        return at
+    while True:
+        found = mould.fill(lines, at, _items_ended(lines, at, size, wanted, dash), starts)
+        items += found
+        end = at + size * len(found)
+        first_lines += range(at + 1, end + 1, size)
+        # Lines that have been read make room for the items to come.
+        lines[at:end] = [""] * (end - at)
+        at = end
+        if len(found) < wanted:
+            return at
+        wanted = min(2 * wanted, _AT_ONCE)
+
+
+def _items_ended(lines: list[str], at: int, size: int, wanted: int, dash: str) -> int:
+    """How many of the items wanted, `size` lines each, there are from line `at` on.
+
+    Only where another item starts is it certain that the one before has ended.
+    """
+    count = 0
+    for line in lines[at + size : at + wanted * size + 1 : size]:
+        if not line.startswith(dash):
+            break
+        count += 1
+    return count
 
 
 def _check_alike(lines: list[str], others: list[str]) -> None:
@@ -97,8 +116,9 @@ class _Mould:
         self._nodes: list[Any] = []
         self._links: list[tuple[int, Any, int]] = []
         # The entry that each line gives its value to: the number of its collection, its key.
-        self._places: list[tuple[int, Any]] = [(-1, None)] * len(lines)
-        self._flows: list[tuple[int, int]] = []
+        self._places: dict[int, tuple[int, Any]] = {}
+        # How deep the collections in brackets may nest, by their lines.
+        self._flows: dict[int, int] = {}
         self._learn(item, 0, room)
         self._lists = [
             (number, [start - line for start in starts[id(node)]])
@@ -139,33 +159,63 @@ class _Mould:
             self._places[at] = number, key
             if kind == FLOW:
                 read_flow(str(text), [], 0, {}, room)
-                self._flows.append((at, room))
+                self._flows[at] = room
             at += 1
         return at
 
-    def fill(self, lines: list[str], line: int, starts: Starts) -> Any:
-        """The item in these lines, of which the first is line `line` of the text."""
-        nodes = [node.copy() for node in self._nodes]
-        for number, key, child in self._links:
-            nodes[number][key] = nodes[child]
-        for at in compress(range(len(lines)), map(ne, lines, self._lines)):
-            text, opening = lines[at], self._openings[at]
-            end = len(text) - 1
-            is_text = opening and text.startswith(opening) and "\\" not in text
-            if is_text and text.find('"', len(opening)) == end:
-                value: object = text[len(opening) : end]
+    def fill(self, lines: list[str], at: int, count: int, starts: Starts) -> list[Any]:
+        """The items from line `at` on, `count` of them or those before the first doubtful one."""
+        size = len(self._lines)
+        texts: dict[str, str] = {}
+        entries: list[tuple[int, Any, list[Any]]] = []
+        for place, line in enumerate(self._lines):
+            others = lines[at + place : at + count * size : size]
+            if place in self._flows:
+                values = self._collections(others, place, at, starts)
+            elif others.count(line) == count:
+                continue
             else:
-                value = self._value(text, at)
-            number, key = self._places[at]
-            if number >= 0:
-                nodes[number][key] = value
-        for at, room in self._flows:
-            number, key = self._places[at]
-            text = str(self._cut(lines[at])[2])
-            nodes[number][key], _ = read_flow(text, [], line + at, starts, room)
+                values = self._values(others, place, texts)
+            count = len(values)
+            if place in self._places:
+                entries.append((*self._places[place], values))
+        nodes = [[*map(type(node).copy, repeat(node, count))] for node in self._nodes]
+        entries += [(number, key, nodes[child]) for number, key, child in self._links]
+        for number, key, values in entries:
+            # Those of a doubtful item, and of all after it, are left over.
+            for node, value in zip(nodes[number], values, strict=False):
+                node[key] = value
         for number, offsets in self._lists:
-            starts[id(nodes[number])] = [line + offset for offset in offsets]
+            columns = (range(at + 1 + offset, len(lines) + 1, size) for offset in offsets)
+            first_lines = map(list, zip(*columns, strict=False))
+            starts.update(zip(map(id, nodes[number]), first_lines, strict=False))
         return nodes[0]
+
+    def _values(self, lines: list[str], place: int, texts: dict[str, str]) -> list[Any]:
+        """The values of lines that stand in one place, up to the first doubtful one."""
+        values: list[Any] = _quoted(lines, self._openings[place])
+        if values:
+            # Many come again, as an id does in the answer: one of each is enough.
+            return [*map(texts.setdefault, values, values)]
+        try:
+            for line in lines:
+                values.append(self._value(line, place))
+        except ValueError:
+            pass
+        return values
+
+    def _collections(self, lines: list[str], place: int, at: int, starts: Starts) -> list[Any]:
+        """As `_values`, where each value is a collection in brackets."""
+        size, room = len(self._lines), self._flows[place]
+        values = []
+        try:
+            for index, line in enumerate(lines):
+                text = str(self._value(line, place))
+                after = at + index * size + place + 1
+                values.append(read_flow(text, [], after, starts, room)[0])
+        except ValueError:
+            pass
+        return values
 
     def _value(self, line: str, at: int) -> object:
         """The value of a line that may differ in nothing else from the one in its place."""
@@ -173,3 +223,14 @@ class _Mould:
         if (head, kind) != self._cuts[at][:2]:
             raise ValueError
         return value
+
+
+def _quoted(lines: list[str], opening: str) -> list[str]:
+    """The texts of lines that are `opening`, a text and a quote; none if one is anything else."""
+    whole = "\n".join(lines)
+    if not (opening and whole.startswith(opening) and whole[-1] == '"') or "\\" in whole:
+        return []
+    texts = whole[len(opening) : -1].split(f'"\n{opening}')
+    # One more quote ends a text before its line does.
+    is_sure = whole.count('"') == len(lines) * (opening.count('"') + 1)
+    return texts if is_sure and len(texts) == len(lines) else []

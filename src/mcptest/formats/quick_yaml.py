@@ -59,15 +59,15 @@ def read_quickly(text: str) -> Found | None:
         value, starts = _read_lines(lines, start, is_ended)
     except ValueError:
         return None
-    if _may_be_large(text) and not is_within_limits(value):
+    if _may_be_large(text, len(lines)) and not is_within_limits(value):
         return None
     return value, starts
 
 
-def _may_be_large(text: str) -> bool:
+def _may_be_large(text: str, lines: int) -> bool:
     """Whether it could have too many nodes: counting characters is cheaper than nodes."""
     # A line opens two collections at most, around one key and one value.
-    return 4 * text.count("\n") + 2 * sum(map(text.count, ",[{")) + 4 > MAX_NODES
+    return 4 * lines + 2 * sum(map(text.count, ",[{")) > MAX_NODES
 
 
 def _is_doubtful(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.paths import steps_of
+from mcptest.core.paths import steps_of, trail_of
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.matching.field_path import parse_field_path
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from mcptest.matching.registry import Registry
 
 __all__ = ["Compiler", "Literal", "parse_field_path", "written"]
+
+# What comes again comes early; remembering all keys of a file would only cost memory.
+_REMEMBERED = 200
 
 
 class Literal(Record):
@@ -45,6 +48,8 @@ class Compiler:
         self._patterns: dict[str, Pattern] = {}
         # Words that nobody uses for a key of their own: a mistake for the directive.
         self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
+        # The keys of mappings, in their order, that are just data: most mappings have the same.
+        self._plain_keys: set[tuple[str, ...]] = set()
         self.complaints: list[Complaint] = []
         # Whether a check was seen that must be bounded in time.
         self.has_seen_regex = False
@@ -57,30 +62,51 @@ class Compiler:
         # sample may well hold of the value.
         self.is_sample = False
 
+    def forget(self) -> None:
+        """What has been seen so far is not asked for again: another expectation begins."""
+        self.has_seen_regex = self.has_seen_foreign = self.has_seen_remote = False
+        self.may_check_nothing = False
+
+    @property
+    def has_seen_any(self) -> bool:
+        """Whether anything was seen that matters to whoever compares."""
+        is_special = self.has_seen_regex or self.has_seen_foreign or self.has_seen_remote
+        return is_special or self.may_check_nothing
+
     def compile(self, value: object, trail: Trail) -> object:
         """The compiled form of `value`, which stands at the end of `trail` in its file."""
         return value if self._is_plain(value) else self._compile(value, trail)
+
+    def compile_at(self, value: object, steps: tuple[str | int, ...]) -> object:
+        """As `compile`, for whoever has steps: few values need the trail of them."""
+        return value if self._is_plain(value) else self._compile(value, trail_of(steps))
 
     def _is_plain(self, value: object) -> bool:
         """Whether nothing here can be a pattern, a directive or a mistake for one.
 
         Most expectations are just data, and this sees it in a third of the time.
         """
-        if type(value) is dict:
-            if not self._unprefixed.isdisjoint(value):
+        nodes: list[Any] = [value]
+        for node in nodes:  # and what is added to them on the way
+            kind = type(node)
+            if kind is str:
+                if ":" in node:
+                    return False
+            elif kind is dict:
+                if (*node,) not in self._plain_keys and not self._has_plain_keys(node):
+                    return False
+                nodes += node.values()
+            elif kind is list:
+                nodes += node
+            elif kind is Literal:
                 return False
-            for key, inner in value.items():
-                if ":" in key:
-                    return False
-                if type(inner) is str:
-                    if ":" in inner:
-                        return False
-                elif not self._is_plain(inner):
-                    return False
-            return True
-        if type(value) is list:
-            return all(map(self._is_plain, value))
-        return type(value) is not Literal and (type(value) is not str or ":" not in value)
+        return True
+
+    def _has_plain_keys(self, value: dict[str, object]) -> bool:
+        is_plain = self._unprefixed.isdisjoint(value) and ":" not in "".join(value)
+        if is_plain and len(self._plain_keys) < _REMEMBERED:
+            self._plain_keys.add((*value,))
+        return is_plain
 
     def _compile(self, value: object, trail: Trail) -> object:
         if isinstance(value, str):

@@ -98,3 +98,12 @@ def test_a_value_survives_a_journey_between_processes() -> None:
     travelled = pickle.loads(pickle.dumps(mismatch))
     assert travelled == mismatch
     assert travelled.actual is ABSENT
+
+
+def test_a_record_made_of_a_dict_is_the_one_that_a_call_makes() -> None:
+    assert Point.made_of({"x": 1, "y": 2}) == Point(x=1, y=2)
+    assert Point.made_of({"x": 1, "y": 2}).but(y=3) == Point(x=1, y=3)
+    with pytest.raises(TypeError, match="needs 'x'"):
+        Point.made_of({"y": 2})
+    with pytest.raises(TypeError, match="has no field 'w'"):
+        Point.made_of({"x": 1, "y": 2, "w": 3})

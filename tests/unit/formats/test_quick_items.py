@@ -61,10 +61,11 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     lines: list[int] = []
     fill = quick_items._Mould.fill
 
-    def noted(self: Any, piece: list[str], line: int, starts: dict[int, list[int]]) -> Any:
-        item = fill(self, piece, line, starts)
-        lines.append(line)
-        return item
+    def noted(self: Any, text: list[str], at: int, count: int, starts: Any) -> list[Any]:
+        size = len(self._lines)
+        items = fill(self, text, at, count, starts)
+        lines.extend(range(at + 1, at + 1 + size * len(items), size))
+        return items
 
     monkeypatch.setattr(quick_items._Mould, "fill", noted)
     return lines
@@ -182,6 +183,47 @@ def test_a_flow_collection_may_not_nest_deeper_in_a_copy_than_elsewhere() -> Non
     assert read[1:] == lone[1:]
     assert True in read
     assert False in read
+
+
+def test_long_runs_are_read_to_the_first_item_that_is_different(filled: list[int]) -> None:
+    for at in (3, 7, 200, 399):
+        items = [f'  - it: "{n}"\n    a: {n}\n    b: [{n}]\n' for n in range(400)]
+        items[at] = '  - it: "x"\n    a: 1\n    b: [1]  # "\n    c: 1\n'
+        assert_agreement(suite(*items))
+        items[at] = '  - it: "x\\ty"\n    a: {}\n    b: []\n'
+        assert_agreement(suite(*items))
+    assert len(filled) > 8 * 300
+
+
+def test_texts_that_come_again_are_kept_once() -> None:
+    found = read_quickly(suite(*(f'  - a: "x {n}"\n    b: "x {n}"\n' for n in range(12))))
+    assert found is not None
+    items = found[0]["tests"]  # type: ignore[index]  # a mapping, as written above
+    assert all(item["a"] is item["b"] for item in items[2:-1])
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        ['"x"', '"y'],
+        ['"', '"y"'],
+        ['"x" y"', '"z'],
+        ['"x"', '"y" # "'],
+        ['"x\\"', '"y"'],
+        ["x", '"y"'],
+        ['"x"', ""],
+        ["'", '"y"'],
+    ],
+)
+def test_texts_are_only_cut_out_together_where_each_ends_its_own_line(others: list[str]) -> None:
+    head = '    a: "'
+    lines = [f"    a: {other}" for other in others]
+    assert quick_items._quoted(lines, head) == []
+    assert quick_items._quoted(['    a: "x"', '    a: ""'], head) == ["x", ""]
+    for at in range(3, 9):
+        items = [f'  - it: "{n}"\n    a: "{n}"\n' for n in range(12)]
+        items[at : at + 2] = [f'  - it: "{at}"\n{line}\n' for line in lines]
+        assert_agreement(suite(*items))
 
 
 VALUES = [
