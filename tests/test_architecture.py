@@ -125,6 +125,7 @@ MAY_DEFER = {
     "cli/watching.py",
     "core/coverage.py",
     "core/redaction.py",
+    "formats/conductor.py",
     "formats/conductor_config.py",
     "formats/document.py",
     "invariants/live.py",

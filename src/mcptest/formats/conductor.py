@@ -13,7 +13,6 @@ from mcptest.formats.conductor_request import FORMS
 from mcptest.formats.conductor_step import StepReader
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
-from mcptest.formats.marks import read_only, read_skip, read_tags
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,13 +59,24 @@ def load_conductor(
     `read_beside` gives the text of a file that the test file names.
     """
     document = read_document(text, file)
-    steps = StepReader(registry, read_beside, has_captures=_has_captures(document.value))
+    steps = _step_reader(document, registry, read_beside)
     loader = _Loader(document, environment, steps)
     suite = loader.suite()
     diagnostics = diagnose(document, loader.complaints)
     if suite is None or any(found.severity == "error" for found in diagnostics):
         raise FormatError(diagnostics)
     return suite, diagnostics
+
+
+def _step_reader(
+    document: Document, registry: Registry, read_beside: Callable[[str], str] | None
+) -> StepReader:
+    if not _has_captures(document.value):
+        return StepReader(registry, read_beside)
+    # Most files keep nothing.
+    from mcptest.formats.conductor_captures import CapturingReader  # noqa: PLC0415
+
+    return CapturingReader(registry, read_beside)
 
 
 class _Loader:
@@ -136,6 +146,9 @@ class _Loader:
         if len(test) == len(_REQUIRED_TEST_KEYS):
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
+        # As above.
+        from mcptest.formats.marks import read_only, read_skip, read_tags  # noqa: PLC0415
+
         return Case(
             name=fields.text("it"),
             line=line,

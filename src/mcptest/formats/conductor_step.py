@@ -1,77 +1,39 @@
-"""The step of a test: what it sends, what must come of it, and what is kept for later."""
+"""The step of a test: what it sends, and what must come of it."""
 
 from __future__ import annotations
 
-import re
-
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT
-from mcptest.core.plan import Capture, Step, Template
-from mcptest.core.suggest import closest
-from mcptest.formats.conductor_expect import SLIPPED_KEYS, ExpectReader
-from mcptest.formats.conductor_request import FORMS, read_request, use_of
-from mcptest.formats.fields import Fields
-from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
-from mcptest.matching.expectation import Compiler, parse_field_path
+from mcptest.core.plan import Step
+from mcptest.formats.conductor_expect import ExpectReader
+from mcptest.formats.conductor_request import read_request, use_of
+from mcptest.matching.expectation import Compiler
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from mcptest.core.diagnostics import Complaint
+    from mcptest.formats.fields import Fields
     from mcptest.matching.registry import Registry
 
     ReadBeside = Callable[[str], str] | None
 
 __all__ = ["StepReader"]
 
-# The keys of a test that may hold `${name}`.
-_FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
-
-# Those of them that are compiled, and where values from outside must stay values.
-_COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
-
-# What stands for a value that is not known yet, while the file is checked: it is a text, a
-# number and a date.
-_SAMPLE = "1"
-
 
 class StepReader:
     """Reads the steps of one file, in its order."""
 
-    def __init__(self, registry: Registry, read_beside: ReadBeside, *, has_captures: bool) -> None:
-        compiler = Compiler(registry, read_beside)
-        self._compiler = compiler
+    def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
+        self._compiler = Compiler(registry, read_beside)
         self._registry = registry
         self._read_beside = read_beside
-        self._expect = ExpectReader(compiler)
-        self.complaints: list[Complaint] = compiler.complaints
-        # Without a capture in the whole file, ${…} is a text like any other.
-        self._has_captures = has_captures
-        self._captured: list[str] = []
+        self._expect = ExpectReader(self._compiler)
+        self.complaints: list[Complaint] = self._compiler.complaints
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """The step of a test, None when it has none; `id` is for the short forms."""
-        needs = self._needs(fields) if self._has_captures else ()
-        if not needs and not self._has_captures:
-            return self._read(fields, id)
-        try:
-            samples = self._filled(fields, dict.fromkeys(needs, _SAMPLE))
-        except ValueError as error:
-            fields.complain("", "F003", str(error))
-            return None
-        # What a sample says cannot contradict anything: it is no value anybody will see.
-        self._compiler.is_sample = bool(needs)
-        sample = self._read(samples, id)
-        self._compiler.is_sample = False
-        captures = self._captures(fields, sample)
-        self._captured += [capture.name for capture in captures]
-        if sample is None:
-            return None
-        template = Template(needs=needs, fill=self._filler(fields, id)) if needs else None
-        return sample.but(captures=captures, template=template)
-
-    def _read(self, fields: Fields, id: str) -> Step | None:
         request = read_request(fields, id)
         if request is None:
             return None
@@ -87,79 +49,3 @@ class StepReader:
                 "use": use_of(request),
             }
         )
-
-    # Values from earlier tests
-
-    def _needs(self, fields: Fields) -> tuple[str, ...]:
-        """The names a test refers to, once each; a complaint about those nobody captures."""
-        needs: dict[str, None] = {}
-        for key in _FILLED_KEYS:
-            for name, steps in references(fields.mapping.get(key), (key,)):
-                if name not in self._captured and name not in needs:
-                    self._complain_unknown(fields, name, steps)
-                needs[name] = None
-        for key in _COMPARED_KEYS:
-            for steps in misplaced(fields.mapping.get(key), (key,)):
-                message = "a captured value can be a parameter of a matcher, not choose one"
-                help = "write the name of the matcher, and of a schema's file, in full"
-                fields.at(steps).complain("", "F013", message, help, on_key=False)
-        return tuple(needs)
-
-    def _complain_unknown(self, fields: Fields, name: str, steps: tuple[str | int, ...]) -> None:
-        meant = closest(name, self._captured)
-        question = f"; did you mean ${{{meant}}}?" if meant else ""
-        there = ", ".join(dict.fromkeys(self._captured)) or "none"
-        help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
-        message = f"no earlier test of this file captures {name!r}{question}"
-        fields.at(steps).complain("", "F020", message, help, on_key=False)
-
-    def _filled(self, fields: Fields, values: Mapping[str, object]) -> Fields:
-        written = fields.mapping
-        inner = {
-            key: filled(written[key], values, literal=key in _COMPARED_KEYS)
-            for key in _FILLED_KEYS
-            if key in written
-        }
-        if "prompt" in written and "arguments" in written:
-            # What a prompt is given is text, whatever it was captured as.
-            inner["arguments"] = filled_texts(written["arguments"], values)
-        return Fields(written | inner, fields.steps, self.complaints)
-
-    def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
-        registry, read_beside, steps = self._registry, self._read_beside, fields.steps
-
-        def fill(values: Mapping[str, object]) -> Step:
-            reader = StepReader(registry, read_beside, has_captures=False)
-            test = reader._filled(Fields(fields.mapping, steps, reader.complaints), values)
-            step = reader._read(test, id)
-            for complaint in reader.complaints:
-                if complaint.severity == "error":
-                    raise ValueError(complaint.message)
-            assert step is not None, "a test without a step was refused when it was loaded"
-            return step
-
-        return fill
-
-    def _captures(self, fields: Fields, step: Step | None) -> tuple[Capture, ...]:
-        inner = fields.mapping_at("capture")
-        if inner is None:
-            return ()
-        if not inner.mapping:
-            fields.complain("capture", "F011", '"capture" is empty: it keeps nothing')
-        if step and step.id is ABSENT and fields.mapping.get("request"):
-            message = "a notification has no answer to capture from"
-            fields.complain("capture", "F017", message, 'give the request an "id"')
-        captures = [self._capture(inner, name) for name in inner.mapping]
-        return tuple(capture for capture in captures if capture)
-
-    def _capture(self, fields: Fields, name: str) -> Capture | None:
-        if not re.fullmatch(NAME, name):
-            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
-            fields.complain(name, "F009", message)
-        path = fields.text(name)
-        steps = parse_field_path(path)
-        if steps is None:
-            message = "a capture takes a path into the answer"
-            fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
-            return None
-        return Capture(name=name, path=path, steps=steps)
