@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from staging import LONG_S, echo, plan_for, spec_for, stage
+from staging import LONG_S, echo, perform, plan_for, spec_for, stage
 
 from mcptest.core.events import CaseFinished, CaseStarted
 from mcptest.runner.run import RunOptions, run_plan
@@ -84,6 +84,7 @@ def test_the_next_request_is_under_way_while_a_pass_is_told(tmp_path: Path) -> N
 
 
 WRONG = echo(id=1) | {"expect": {"response": {"jsonrpc": "2.0", "id": 1, "result": {}}}}
+GIVES = echo(id=1, capture={"said": "result.content[0].text"})
 TIMED = echo(id=2, expect={"performance": {"maxResponseTime": "10s"}})
 
 
@@ -92,12 +93,60 @@ TIMED = echo(id=2, expect={"performance": {"maxResponseTime": "10s"}})
     [
         ((WRONG, echo(id=2)), {}),
         ((echo(id=1), TIMED), {}),
+        ((GIVES, echo("${said}", id=2)), {}),
         ((echo(id=1), echo(id=2)), {"isolation": "test"}),
     ],
-    ids=["a failure", "a measured test", "a process each"],
+    ids=["a failure", "a measured test", "what is captured only now", "a process each"],
 )
 def test_nothing_goes_out_ahead_of(
     tests: tuple[Any, ...], options: dict[str, Any], tmp_path: Path
 ) -> None:
     watch = watched(tmp_path, *tests, patience_s=0.2, **options)
     assert watch.asked_by == ["1;", "1;2;"]
+
+
+# Says something on its own before every answer.
+NOTIFIER = f"""
+import sys; sys.path.insert(0, {str(SERVERS)!r})
+from good_server import line_for, line_of, serve, write
+def tell(request):
+    write(line_of({{"jsonrpc": "2.0", "method": "notifications/progress", "params": {{}}}}))
+    write(line_for(request))
+serve({{"tools/call": tell}})
+"""
+HEARS = {"notifications": ["notifications/progress"]}
+
+
+def test_a_request_that_went_ahead_has_its_notifications_and_no_others() -> None:
+    command = (sys.executable, "-S", "-E", "-c", NOTIFIER)
+    wrong = HEARS | {"response": {"jsonrpc": "2.0", "id": 4, "result": {}}}
+    report = perform(
+        spec_for("notifier", command=command),
+        echo(id=1),
+        echo(id=2, expect=HEARS),
+        echo(id=3, expect=HEARS),
+        echo(id=4, expect=wrong),
+        echo(id=5),
+    )
+    assert report.statuses == ["passed", "passed", "passed", "failed", "passed"]
+
+
+@pytest.mark.parametrize(
+    ("value", "status"), [("1", "failed"), (True, "failed"), (1.0, "passed")], ids=repr
+)
+def test_what_is_nearly_what_was_expected_is_looked_at_closely(value: object, status: str) -> None:
+    """To Python all but the text are equal; to JSON the numbers are, and to nothing else."""
+    server = f"""
+import sys; sys.path.insert(0, {str(SERVERS)!r})
+from good_server import line_of, serve, write
+def answer(request):
+    result = {{"n": 1 if request["id"] != 2 else {value!r}}}
+    write(line_of({{"jsonrpc": "2.0", "id": request["id"], "result": result}}))
+serve({{"tools/call": answer}})
+"""
+    expects = [{"response": {"jsonrpc": "2.0", "id": id, "result": {"n": 1}}} for id in (1, 2, 3)]
+    report = perform(
+        spec_for("nearly", command=(sys.executable, "-S", "-E", "-c", server)),
+        *(echo(id=id, expect=expect) for id, expect in zip((1, 2, 3), expects, strict=True)),
+    )
+    assert report.statuses == ["passed", status, "passed"]

@@ -87,9 +87,15 @@ class LineDecoder:
     def feed(self, chunk: bytes) -> list[Frame | Noise | Overlong]:
         """The frames and noise that this chunk completes."""
         out: list[Frame | Noise | Overlong] = []
-        if b"\n" not in chunk:
+        end = chunk.find(b"\n")
+        if end < 0:
             # A piece of a long line: looked at once, and not copied.
             self._extend(chunk, out)
+            return out
+        if end == len(chunk) - 1 and end <= self._limit and not (self._pending or self._skipping):
+            # One whole line, as nearly every read brings: there is nothing to put together.
+            self._line += 1
+            self._read_line(chunk[:end], out)
             return out
         first, *rest = chunk.split(b"\n")
         self._extend(first, out)
@@ -124,6 +130,9 @@ class LineDecoder:
         raw = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts.clear()
         self._pending = 0
+        self._read_line(raw, out)
+
+    def _read_line(self, raw: bytes, out: list[Frame | Noise | Overlong]) -> None:
         if raw.endswith(b"\r"):
             self.crlf_lines += 1
         if raw.isspace() or not raw:

@@ -212,9 +212,7 @@ class ClientSession:
 
     def spoiled(self, id: object) -> None:
         """The answer came and could not be read; another one would be the second."""
-        key = jsonrpc.id_key(id)
-        if self._open.pop(key, ABSENT) is not ABSENT:
-            self._settle(key, "duplicate_response")
+        self._settle_open(jsonrpc.id_key(id))
 
     def first_id(self, id: object) -> object:
         """The id under which somebody waits; a request may have been sent again since."""
@@ -231,6 +229,13 @@ class ClientSession:
     def is_owed(self, id: object) -> bool:
         """Was a request with this id given up, and has its answer still not come?"""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"
+
+    def _settle_open(self, key: jsonrpc.IdKey) -> object:
+        """The id of the open request with this key, which has its answer now; else ABSENT."""
+        id = self._open.pop(key, ABSENT)
+        if id is not ABSENT:
+            self._settle(key, "duplicate_response")
+        return id
 
     def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
         self._settled[key] = later
@@ -258,9 +263,19 @@ class ClientSession:
             for value in values:
                 yield self._receive_one(value)
 
+    def take_answer(self, value: object) -> object:
+        """The id of the open request that a value answers, and nothing else can be said of it.
+
+        So it is with nearly all values. ABSENT only means that `receive` has to look closer.
+        """
+        if self.rounds or not jsonrpc.is_plain_result(value):
+            return ABSENT
+        return self._settle_open(jsonrpc.id_key(value["id"]))
+
     def _receive_one(self, value: object) -> SessionEvent:
-        if jsonrpc.is_plain_result(value):
-            return self._receive_response(value)
+        id = self.take_answer(value)
+        if id is not ABSENT:
+            return Answered(message=value, id=id)
         kind = jsonrpc.message_kind(value)
         if kind == "malformed" or not isinstance(value, dict):
             reason = "it is neither a request, a notification nor a response"
@@ -280,38 +295,30 @@ class ClientSession:
 
     def _receive_response(self, message: Message) -> SessionEvent:
         key = self._key_of(message)
-        id = self._open.pop(key, ABSENT)
+        id = self._settle_open(key)
         if id is not ABSENT:
-            self._settle(key, "duplicate_response")
-            return (
-                Answered(message=message, id=id)
-                if not self.is_stateless
-                else self._last(message, id)
-            )
+            if self.rounds and self.is_stateless:
+                return self._last(message, id, self.rounds)
+            return Answered(message=message, id=id)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
         return Strayed(message=message, kind=kind)
 
-    def _last(self, message: Message, id: object) -> SessionEvent:
+    def _last(self, message: Message, id: object, rounds: InputRounds) -> SessionEvent:
         """The answer, unless the server wants to know more first."""
-        if self.rounds is None:
-            return Answered(message=message, id=id)
-        again = self.rounds.next_round(id, message)
+        again = rounds.next_round(id, message)
         if again:
             self.opened(again["id"])
             return Continued(message=message, request=again)
-        first = self.rounds.first_id(id)
-        self.rounds.over(id)
+        first = rounds.first_id(id)
+        rounds.over(id)
         return Answered(message=message if first == id else message | {"id": first}, id=first)
 
     def _violated(self, value: object, path: str, reason: str) -> Violated:
         id: object = ABSENT
         if isinstance(value, dict) and "method" not in value:
-            key = self._key_of(value)
-            id = self._open.pop(key, ABSENT)
-            if id is not ABSENT:
-                self._settle(key, "duplicate_response")
+            id = self._settle_open(self._key_of(value))
         return Violated(message=value, path=path, reason=reason, id=id)
 
     def _key_of(self, message: Message) -> jsonrpc.IdKey:

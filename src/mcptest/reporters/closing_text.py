@@ -9,7 +9,6 @@ from __future__ import annotations
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
 from mcptest.reporters.coverage_text import coverage_lines
-from mcptest.reporters.failure_text import fault_details, painted
 from mcptest.reporters.wording import render_duration
 
 TYPE_CHECKING = False
@@ -133,8 +132,11 @@ def _finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
 
 
 def _fault_lines(fault: Fault, paint: Paint) -> list[str]:
+    # Few runs end like this.
+    from mcptest.reporters.failure_text import fault_details  # noqa: PLC0415
+
     title = f"{paint.red('error:')} {visible(shorten(fault.message, MAX_MESSAGE_CHARS))}"
-    return [title, *(painted(line, paint) for line in fault_details(fault, verbose=True))]
+    return [title, *(paint.signed(line) for line in fault_details(fault, verbose=True))]
 
 
 def totals(summary: Summary, duration_s: float, paint: Paint) -> str:

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.outcome import CaseResult, Fault, Mismatch
-    from mcptest.reporters.paint import Paint
 
 __all__ = [
     "fault_details",
     "fault_headline",
     "note_lines",
-    "painted",
     "place_line",
     "render_result",
     "stderr_lines",
@@ -71,15 +69,6 @@ def _conversation(result: CaseResult) -> list[DiffLine]:
     rows = (("sent", visible(shorten(result.sent, MAX_VERBOSE_CHARS))), ("answer", came))
     lines = [DiffLine(sign=" ", text=f"  {label:<8}  {text}") for label, text in rows if text]
     return [_BLANK, *lines] if lines else []
-
-
-def painted(line: DiffLine, paint: Paint) -> str:
-    """The line in the colour of its kind: what was wanted green, what came red."""
-    if line.sign == "-":
-        return paint.green(line.text)
-    if line.sign in "+^":
-        return paint.red(line.text)
-    return paint.dim(line.text) if line.sign == "…" else line.text
 
 
 def place_line(file: str, line: int) -> DiffLine:

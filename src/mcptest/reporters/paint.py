@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from mcptest.core.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.matching.shown import DiffLine
+
 __all__ = ["Paint"]
 
 
@@ -30,6 +34,14 @@ class Paint(Record):
 
     def bold(self, text: str) -> str:
         return self._with("1", text)
+
+    def signed(self, line: DiffLine) -> str:
+        """The line in the colour of its kind: what was wanted green, what came red."""
+        if line.sign == "-":
+            return self.green(line.text)
+        if line.sign in "+^":
+            return self.red(line.text)
+        return self.dim(line.text) if line.sign == "…" else line.text
 
     def _with(self, code: str, text: str) -> str:
         return f"\x1b[{code}m{text}\x1b[0m" if self.on and text else text

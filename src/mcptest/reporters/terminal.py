@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 
-from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import (
     CaseFinished,
     CaseStarted,
@@ -18,21 +17,11 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import visible
 from mcptest.matching.shown import counted
 from mcptest.reporters.closing_text import closing_lines
-from mcptest.reporters.failure_text import (
-    note_lines,
-    painted,
-    place_line,
-    render_result,
-    stderr_lines,
-)
-from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import server_of
 from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint
-from mcptest.reporters.progress import Progress
 from mcptest.reporters.wording import defused, render_duration
 
 TYPE_CHECKING = False
@@ -41,15 +30,11 @@ if TYPE_CHECKING:
 
     from mcptest.core.events import Event
     from mcptest.core.outcome import CaseResult, LogWish
-    from mcptest.matching.diff import DiffLine
+    from mcptest.reporters.case_details import CaseDetails
     from mcptest.reporters.marks import TextSink
+    from mcptest.reporters.progress import Progress
 
 __all__ = ["TerminalReporter"]
-
-DETAIL_INDENT = " " * 6
-# The columns taken by DETAIL_INDENT and the label in front of a value.
-VALUE_COLUMN = 18
-MAX_NAME_CHARS = 80
 
 
 class TerminalReporter:
@@ -79,7 +64,7 @@ class TerminalReporter:
         self._run = RunStarted(started_at="", server="", suites=0, total=0)
         self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
         self._finished = 0
-        self._folding = Folding()
+        self._details: CaseDetails | None = None
         # Whether the last line written is empty, or nothing is written yet.
         self._after_gap = True
 
@@ -108,9 +93,14 @@ class TerminalReporter:
     def _run_started(self, event: RunStarted) -> None:
         self._run = event
         if self._live:
+            # Only for those who look on.
+            from mcptest.reporters.progress import Progress  # noqa: PLC0415
+
             self._progress = Progress(width=self._width, total=event.total, now=self._clock())
         lines: list[str] = []
         for warning in event.warnings:
+            from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # few have some
+
             first, *rest = render_diagnostic(warning).split("\n")
             lines += [self._paint.yellow(first), *rest, ""]
         if event.server:
@@ -135,13 +125,17 @@ class TerminalReporter:
 
     def _case_finished(self, result: CaseResult) -> None:
         self._finished += 1
-        same_as = self._first_like(result)
+        has_failed = result.status in ("failed", "error")
+        # Most tests pass, and there is no more to be said of them.
+        has_more = has_failed or result.notes or self._verbose
+        details = self._known_details() if has_more else None
+        same_as = details.first_like(result, self._run, self._suite) if details else None
         remark = self._remark(result, same_as)
         title = f"  {self._marks[result.status]} {visible(result.name)} {remark}"
         lines = self._wrapped([title])
-        for line in self._details(result, is_known=same_as is not None):
-            lines.append(DETAIL_INDENT + painted(line, self._paint) if line.text else "")
-        if result.status in ("failed", "error") and len(lines) > 1:
+        if details:
+            lines += details.lines(result, self._suite.file, is_known=same_as is not None)
+        if has_failed and len(lines) > 1:
             lines.append("")
         self._write(lines)
 
@@ -155,30 +149,13 @@ class TerminalReporter:
         remark = self._paint.dim(f"({took}{tries}){same_as or ''}")
         return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
-    def _first_like(self, result: CaseResult) -> str | None:
-        """What to say of a failure whose cause has been printed before."""
-        if result.fault is not None:
-            return self._folding.first_like(result, " same cause as above")
-        # Who asks for more wants to see what each test sent, and what came back.
-        if self._verbose or not result.mismatches:
-            return None
-        name = visible(shorten(result.name, MAX_NAME_CHARS))
-        server = server_of(self._run, self._suite)
-        label = f' same as "{name}"' + (f" on {server}" if server else "")
-        return self._folding.first_like(result, label)
+    def _known_details(self) -> CaseDetails:
+        if self._details is None:
+            # What failures are told with is of no use to a run that passes.
+            from mcptest.reporters.case_details import CaseDetails  # noqa: PLC0415
 
-    def _details(self, result: CaseResult, *, is_known: bool) -> list[DiffLine]:
-        """The lines below the title of a case; none for most."""
-        if is_known:
-            return note_lines(result)
-        if result.status in ("failed", "error"):
-            place = place_line(self._suite.file, result.line)
-            columns = self._width - VALUE_COLUMN
-            lines = render_result(
-                result, columns=columns, verbose=self._verbose, is_on_terminal=True
-            )
-            return [place, *lines]
-        return note_lines(result) + (stderr_lines(result.stderr) if self._verbose else [])
+            self._details = CaseDetails(self._paint, self._width, verbose=self._verbose)
+        return self._details
 
     def _run_finished(self, event: RunFinished) -> None:
         lines = closing_lines(self._run, event, self._paint, verbose=self._verbose)

@@ -94,9 +94,9 @@ class Connection:
         """How many bytes have come since the step began."""
         return self.wire.stdout_tail.total - self._bytes_before
 
-    def start_step(self, *, keep_notifications: bool = False) -> None:
+    def start_step(self) -> None:
         """What comes from here on belongs to the next step."""
-        self.inbox.start_step(keep_notifications=keep_notifications)
+        self.inbox.start_step()
         self._log = MessageLog() if self.launcher.keeps_log else None
         self._log_mark = self.wire.stderr.total
         self._bytes_before = self.wire.mark_stdout()
@@ -143,7 +143,7 @@ class Connection:
 
     def receive(self, deadline: float) -> Sequence[Item]:
         """What comes by the deadline; whoever shows progress hears from us meanwhile."""
-        if self._watch and self._watch.has_work:
+        if self._watch:
             self._watch.work()
         tick = self.launcher.while_waiting
         if tick is None:
@@ -202,7 +202,10 @@ class Connection:
         limits, messages, size = self.spec.limits, self.inbox.messages, self.size
         if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
             raise ServerError(faults.over_budget(limits, messages, size, self.wire))
-        if min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES:
+        # Few servers ask us anything; then nothing of ours can be left unread.
+        if self._replied_bytes and (
+            min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES
+        ):
             raise ServerError(faults.asks_and_never_listens(self.wire))
 
     # What is kept

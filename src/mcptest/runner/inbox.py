@@ -72,12 +72,19 @@ class Inbox:
         # Hears of everything first; what it takes concerns nobody else.
         self.listener: Callable[[SessionEvent], bool] | None = None
 
-    def start_step(self, *, keep_notifications: bool = False) -> None:
+    def start_step(self) -> None:
         """What comes from here on belongs to the next step."""
-        self.clues, self.noise, self.messages = [], [], 0
-        self._keeps_notifications = keep_notifications
+        self.messages = 0
+        self._keeps_notifications = False
+        if self.clues:
+            # Other lists, not empty ones: somebody may still tell of these.
+            self.clues, self.noise = [], []
         if self.notifications:
             self.notifications = []
+
+    def keep_notifications(self) -> None:
+        """The step at hand looks at what the server says on its own."""
+        self._keeps_notifications = True
 
     def expect(self, id: object) -> None:
         """A call with this id has been sent, and its answer is waited for."""
@@ -123,11 +130,18 @@ class Inbox:
         self._broken = self._broken or fault
 
     def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
+        id = ABSENT if self.listener else self._session.take_answer(frame.value)
+        if id is ABSENT:
+            self._take_events(frame, owed)
+        else:
+            self._take_answer(frame.value, id)
+
+    def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value):
             if self.listener and self.listener(event):
                 continue
             if isinstance(event, Answered):
-                self._take_answer(event)
+                self._take_answer(event.message, event.id)
             elif isinstance(event, Asked):
                 if event.message["id"] == INITIALIZE_ID:
                     self._break(faults.echoed())
@@ -162,9 +176,9 @@ class Inbox:
         cleaned: Quoted = redact_all(event, self._redact)
         return cleaned
 
-    def _take_answer(self, event: Answered) -> None:
-        if event.id is self._awaited or jsonrpc.id_key(event.id) == jsonrpc.id_key(self._awaited):
-            self.answer = event.message
+    def _take_answer(self, message: object, id: object) -> None:
+        if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
+            self.answer = message
 
     def _take_violation(self, event: Violated) -> None:
         if event.id is not ABSENT:

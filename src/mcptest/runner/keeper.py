@@ -109,9 +109,7 @@ class Keeper:
     def send_ahead(self, step: Step) -> None:
         """Send the next step to the server that the last one passed on, if it can have it."""
         server = self._server
-        if server is None or step.template or not server.is_usable:
-            return
-        if not server.needs_fresh_process_for(step):
+        if server and server.is_usable and not server.needs_fresh_process_for(step):
             server.send_ahead(step)
 
     def take_inventory(self, wanted: ServerSpec | None = None) -> None:

@@ -102,7 +102,7 @@ class Performer:
             if why:
                 self._keeper.replace(why)
             result = self._whole(case, spec, None)
-        if self._keeper.keeps_log and (result.status == "failed" or earlier) and not result.fault:
+        if (result.status == "failed" or earlier) and self._keeper.keeps_log and not result.fault:
             result = result.but(log=self._keeper.log())
         if self._times:
             result, self._times = result.but(times_s=tuple(self._times)), []
@@ -174,6 +174,8 @@ class Performer:
 
     def _attempt(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         began, here = time.monotonic(), case
+        # Found out now: once the answer is there, the server waits for us.
+        ahead = None if self._keeps_times else _sent_ahead(following)
         notes: tuple[str, ...] = ()
         try:
             if not case.steps:
@@ -208,12 +210,17 @@ class Performer:
             return self._broken(here, error.fault, time.monotonic() - began, notes)
         except PatternTimeoutError as error:
             return self._broken(here, faults.slow_pattern(error), time.monotonic() - began, notes)
-        duration_s = time.monotonic() - began
+        return self._passed(case, time.monotonic() - began, notes, ahead)
+
+    def _passed(
+        self, case: Case, duration_s: float, notes: tuple[str, ...], ahead: Step | None
+    ) -> CaseResult:
+        """The verdict on a case that passed; the next request goes out before it is made."""
         self._keeper.passed()
         # A log is taken, here as where something broke, before anything else is said.
         log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
-        if following and following.steps and not self._keeps_times:
-            self._keeper.send_ahead(following.steps[0])
+        if ahead:
+            self._keeper.send_ahead(ahead)
         return CaseResult(
             name=case.name,
             status="passed",
@@ -326,6 +333,14 @@ class Performer:
         """What was left in the middle of a dialogue must not answer in the next one."""
         if case.dialogue and has_begun:
             self._keeper.replace(f"the case before ended in {fault.kind}")
+
+
+def _sent_ahead(following: Case | None) -> Step | None:
+    """What a case begins with, unless it is not known yet or how long it takes is looked at."""
+    if following is None or not following.steps:
+        return None
+    step = following.steps[0]
+    return None if step.template or step.expectation.is_timed else step
 
 
 def _after(steps: tuple[Step, ...], begun: Step | None) -> tuple[Step, ...]:

@@ -100,12 +100,13 @@ class Server:
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for all that it is expected to bring."""
-        begun, self._begun = self._begun or self._begin(step), None
+        is_call = _awaits_answer(step)
+        begun, self._begun = self._begun or self._begin(step, is_call=is_call), None
         mark, began = begun
         deadline = began + timeout_s
         wants_exit = step.expectation.exit_code is not None
         answer: Any = ABSENT
-        if _awaits_answer(step):
+        if is_call:
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
@@ -149,23 +150,26 @@ class Server:
         A server needs some time to wake up and answer: it is spent on telling what the step
         before brought. Nothing is sent that could turn out differently for it.
         """
-        if _awaits_answer(step) and not (step.expectation.is_timed or self._inbox.is_broken):
-            self._begun = self._begin(step)
+        if _awaits_answer(step) and not self._inbox.is_broken:
+            self._begun = self._begin(step, is_call=True)
 
     @property
     def has_begun(self) -> bool:
         """Whether the next step is under way already."""
         return self._begun is not None
 
-    def _begin(self, step: Step) -> _Begun:
+    def _begin(self, step: Step, *, is_call: bool) -> _Begun:
         begun = self._wire.stderr.total, time.monotonic()
-        self.connection.start_step(keep_notifications=step.expectation.wants_notifications)
-        if _awaits_answer(step):
+        self.connection.start_step()
+        if is_call:
             self._ask(step.line, step.id)
         else:
             if step.id is not ABSENT:
                 self._session.opened(step.id)  # nobody waits for its answer, but it may come
             self.connection.send(step.line)
+        # Soon enough: what comes meanwhile is not looked at before it is waited for.
+        if step.expectation.wants_notifications:
+            self._inbox.keep_notifications()
         return begun
 
     def _refuse_gone(self, step: Step) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from mcptest.invariants.live import LiveJudge
 
     Item = Frame | Noise | Overlong | Trouble
+    Message = dict[str, object]
 
 __all__ = ["RuleWatch"]
 
@@ -40,6 +41,8 @@ class RuleWatch:
     def __init__(self, label: str, transport: str) -> None:
         self._label = label
         self._transport = transport
+        # What has passed and was not looked at yet, and what of it is to be judged.
+        self._passed: list[bytes | Sequence[Item]] = []
         self._waiting: list[bytes | Item] = []
         self._judge: LiveJudge | None = None
         # A call that waits for its answer, and how many plain ones have been judged and skipped.
@@ -48,12 +51,26 @@ class RuleWatch:
         self._skipped = 0
         self._known = -1
 
-    @property
-    def has_work(self) -> bool:
-        """Whether anything waits to be judged."""
-        return bool(self._waiting)
-
     def sent(self, line: bytes) -> None:
+        self._passed.append(line)
+        if len(self._passed) > _MAX_WAITING:
+            self._sort()
+
+    def received(self, items: Sequence[Item]) -> None:
+        self._passed.append(items)
+        if len(items) > 1 or len(self._passed) > _MAX_WAITING:
+            self._sort()
+
+    def _sort(self) -> None:
+        """Tell what is to be judged from what need only be counted."""
+        passed, self._passed = self._passed, []
+        for each in passed:
+            if isinstance(each, bytes):
+                self._sort_sent(each)
+            else:
+                self._sort_received(each)
+
+    def _sort_sent(self, line: bytes) -> None:
         if self._call:
             self._give_up_call()
         is_plain = _CALL in line and _EXTRA not in line
@@ -62,15 +79,15 @@ class RuleWatch:
         else:
             self._wait_with([line], is_plain=is_plain)
 
-    def received(self, items: Sequence[Item]) -> None:
-        is_plain = len(items) == 1 and _is_plain(items[0])
-        if self._call and is_plain and _has_id_of(items[0], self._call):
+    def _sort_received(self, items: Sequence[Item]) -> None:
+        answer = _plain_answer(items)
+        if self._call and answer and _has_id_of(answer, self._call):
             self._call = b""
             self._skipped += 1
         elif items:
             if self._call:
                 self._give_up_call()
-            self._wait_with(items, is_plain=is_plain)
+            self._wait_with(items, is_plain=answer is not None)
 
     def _give_up_call(self) -> None:
         call, self._call = self._call, b""
@@ -82,12 +99,15 @@ class RuleWatch:
             # It may change what is known: nothing is skipped until it has been judged.
             self._seen = 0
         if len(self._waiting) > _MAX_WAITING:
-            self.work()
+            self._judge_waiting()
 
     def work(self) -> None:
-        """Judge all that waits."""
-        if not self._waiting:
-            return
+        """Look at all that has passed, and judge what is to be judged."""
+        self._sort()
+        if self._waiting:
+            self._judge_waiting()
+
+    def _judge_waiting(self) -> None:
         judge = self._judge or self._made()
         judge.skip(self._skipped)
         self._skipped = 0
@@ -119,6 +139,7 @@ class RuleWatch:
         self, exit_status: str, *, is_stderr_utf8: bool | None = None
     ) -> tuple[SessionScore, Member]:
         """The session is over: what the rules say, and what other sessions are compared with."""
+        self._sort()
         if self._call:
             self._give_up_call()
         self.work()
@@ -126,12 +147,19 @@ class RuleWatch:
         return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
 
 
-def _is_plain(item: Item) -> bool:
+def _plain_answer(items: Sequence[Item]) -> Message | None:
+    """The plain answer that has come, if it has, and nothing else."""
+    item = items[0] if len(items) == 1 else None
     # How it came over HTTP is judged of each.
-    return type(item) is Frame and item.http is None and is_plain_answer(item.value)
+    if isinstance(item, Frame) and item.http is None and is_plain_answer(item.value):
+        return item.value
+    return None
 
 
-def _has_id_of(item: Item, call: bytes) -> bool:
+def _has_id_of(answer: Message, call: bytes) -> bool:
     """Whether an answer is the one to this call."""
-    id = item.value["id"] if isinstance(item, Frame) else None  # type: ignore[index]  # it is plain
-    return type(id) in (str, int) and f'"id":{dump_json(id)},'.encode() in call
+    id = answer["id"]
+    if type(id) not in (str, int):
+        return False
+    # As it would be sent: half a pair of surrogates cannot be encoded otherwise.
+    return f'"id":{dump_json(id)},'.encode("utf-8", "backslashreplace") in call

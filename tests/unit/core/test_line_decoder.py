@@ -47,6 +47,30 @@ def test_what_comes_out_does_not_depend_on_where_the_bytes_are_cut(cuts: list[in
     assert found == LineDecoder(max_line_bytes=200).feed(TRAFFIC)
 
 
+def test_a_line_that_comes_alone_is_what_it_is_among_others() -> None:
+    alone, among = LineDecoder(max_line_bytes=80), LineDecoder(max_line_bytes=80)
+    found = [item for line in TRAFFIC.splitlines(keepends=True) for item in alone.feed(line)]
+    assert found == among.feed(TRAFFIC)
+    assert (alone.blank_lines, alone.crlf_lines) == (among.blank_lines, among.crlf_lines) == (1, 1)
+
+
+def test_a_whole_line_may_be_as_long_as_the_limit_and_no_longer() -> None:
+    line = b'{"id":"12345"}\n'
+    size = len(line) - 1
+    assert LineDecoder(max_line_bytes=size).feed(line) == [Frame(value={"id": "12345"}, line=1)]
+    too_long = Overlong(raw=line[: size - 1], limit=size - 1, line=1)
+    assert LineDecoder(max_line_bytes=size - 1).feed(line) == [too_long]
+
+
+def test_what_looks_like_a_whole_line_may_be_the_end_of_one() -> None:
+    decoder = LineDecoder(max_line_bytes=20)
+    assert decoder.feed(b'{"a":') == []
+    assert decoder.feed(b"1}\n") == [Frame(value={"a": 1}, line=1)]
+    assert [type(item) for item in decoder.feed(b"x" * 21)] == [Overlong]
+    assert decoder.feed(b'{"a":2}\n') == []
+    assert decoder.feed(b'{"a":3}\n') == [Frame(value={"a": 3}, line=3)]
+
+
 def test_a_message_is_written_as_one_line_of_utf8() -> None:
     assert encode_line({"text": "é\n", "half": "\ud800"}) == (
         b'{"text":"\xc3\xa9\\n","half":"\\ud800"}\n'

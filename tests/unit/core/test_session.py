@@ -136,6 +136,39 @@ def test_an_id_of_another_type_is_a_breach_and_answers_nothing(came: object) -> 
     assert (event.path, event.id) == ("id", ABSENT)
 
 
+@pytest.mark.parametrize("id", [1, "1", "t-1"])
+def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> None:
+    session = opened(id)
+    assert session.take_answer(result(id)) == id
+    assert session.take_answer(result(id)) is ABSENT
+    assert received(session, result(id)) == [Strayed(message=result(id), kind="duplicate_response")]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        result("1"),
+        result(True),
+        result(1.0),
+        result(2),
+        result(None),
+        error(1),
+        error(),
+        result(1) | error(1),
+        result(1) | {"jsonrpc": "1.0"},
+        result(1) | {"method": "ping"},
+        [result(1)],
+        "yes",
+    ],
+    ids=str,
+)
+def test_what_has_to_be_looked_at_is_not_taken_at_once(value: object) -> None:
+    session, other = opened(1), opened(1)
+    assert session.take_answer(value) is ABSENT
+    # Nor has the look changed anything.
+    assert received(session, value) == received(other, value)
+
+
 def test_a_second_answer_is_a_duplicate() -> None:
     session = opened(1)
     received(session, result(1))

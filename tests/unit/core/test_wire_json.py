@@ -81,6 +81,13 @@ def test_what_is_strict_json_is_read(text: str, value: object) -> None:
     assert value is None or found == value
 
 
+@pytest.mark.parametrize(
+    "text", ["", "t-1", 'a "b"', "back\\slash", "\x00\n\x7f", "é\u2028", "\ud83d"]
+)
+def test_a_text_is_written_alike_alone_and_inside(text: str) -> None:
+    assert f"[{dump_json(text)}]" == dump_json([text])
+
+
 def test_half_a_surrogate_pair_survives_the_round_trip() -> None:
     assert parse_json(dump_json("\ud83d")) == "\ud83d"
 

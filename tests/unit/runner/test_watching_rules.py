@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.framing import Frame, encode_line
+from mcptest.core.framing import Frame, Noise, encode_line
 from mcptest.runner.watching_rules import RuleWatch
 
 HELLO = {
@@ -29,10 +29,14 @@ def opened() -> RuleWatch:
     return watch
 
 
+def plain_call(id: object) -> bytes:
+    params = {"name": "echo", "arguments": {}}
+    return encode_line({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})
+
+
 def call(watch: RuleWatch, id: object, result: Any = None, answer_id: object = None) -> None:
     """A call and its answer, as a run has them: the rules are asked in between."""
-    params = {"name": "echo", "arguments": {}}
-    watch.sent(encode_line({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}))
+    watch.sent(plain_call(id))
     watch.work()
     text = {"content": [{"type": "text", "text": f"hello {id}"}], "isError": False}
     answered = id if answer_id is None else answer_id
@@ -82,6 +86,51 @@ def test_an_answer_to_something_else_is_not_skipped() -> None:
         call(watch, id)
     call(watch, 50, answer_id="50")
     assert "BASE-08" in broken(watch)
+
+
+def test_an_answer_with_half_a_surrogate_pair_for_an_id_is_judged_like_any_other() -> None:
+    watch = opened()
+    for id in range(1, 50):
+        call(watch, id)
+    call(watch, "a\ud800")
+    call(watch, 51, answer_id="\ud800")
+    assert broken(watch)["BASE-08"] == 52
+
+
+@pytest.mark.parametrize("pause", [1, 7, 10_000], ids="looks every {}".format)
+def test_the_verdict_is_the_same_however_seldom_the_rules_are_asked(pause: int) -> None:
+    """A run asks them whenever it waits; how often it does must not show."""
+    watch = opened()
+    for id in range(1, 700):
+        text: Any = {"content": [{"type": "text", "text": "hi"}]}
+        bad = {"content": [{"type": "text"}]}
+        watch.sent(plain_call(id))
+        answer = {"jsonrpc": "2.0", "id": id, "result": bad if id == 650 else text}
+        watch.received(frame(answer))
+        if id % pause == 0:
+            watch.work()
+    assert broken(watch)["TOOL-13"] == 651
+
+
+def test_what_comes_with_an_answer_is_judged_as_well() -> None:
+    watch = opened()
+    for id in range(1, 20):
+        call(watch, id)
+    watch.sent(plain_call(20))
+    text = {"content": [{"type": "text", "text": "hi"}]}
+    answer = {"jsonrpc": "2.0", "id": 20, "result": text}
+    watch.received([*frame(answer), *frame(answer)])
+    assert "BASE-08" in broken(watch)
+
+
+def test_noise_between_plain_answers_is_judged() -> None:
+    watch = opened()
+    for id in range(1, 20):
+        call(watch, id)
+    watch.received([Noise(raw=b"debug: here", size=11, reason="not JSON", line=1)])
+    for id in range(20, 30):
+        call(watch, id)
+    assert broken(watch) == {"STDIO-01": 20}
 
 
 def test_a_tool_that_promises_more_is_looked_at_from_then_on() -> None:
