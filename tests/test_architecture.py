@@ -129,6 +129,7 @@ MAY_DEFER = {
     "formats/conductor_config.py",
     "formats/document.py",
     "invariants/live.py",
+    "runner/connection.py",
     "runner/run.py",
     "runner/opening.py",
     "reporters/terminal.py",

@@ -176,16 +176,16 @@ class Expectation(Record):
     @property
     def is_timed(self) -> bool:
         """Whether it matters how long the answer takes."""
-        return self.performance is not None or any(
-            assertion.steps[0] == "duration_ms" for assertion in self.assertions
-        )
+        return self.performance is not None or self._asserts("duration_ms")
 
     @property
     def wants_notifications(self) -> bool:
         """Whether what the server says on its own is looked at."""
-        return bool(self.notifications) or any(
-            assertion.steps[0] == "notifications" for assertion in self.assertions
-        )
+        return bool(self.notifications) or self._asserts("notifications")
+
+    def _asserts(self, what: str) -> bool:
+        # Only suites have any, and every step asks.
+        return bool(self.assertions) and any(each.steps[0] == what for each in self.assertions)
 
 
 class Capture(Record):

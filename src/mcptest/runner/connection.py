@@ -11,18 +11,13 @@ import time
 from itertools import count
 
 from mcptest import __version__
-from mcptest.core.capture import Exchange, SessionCapture
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, encode_line
-from mcptest.core.outcome import ABSENT
-from mcptest.core.recorder import SessionRecorder
 from mcptest.core.session import ClientSession
-from mcptest.core.strict_json import parse_json
 from mcptest.core.trouble import Trouble
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
-from mcptest.runner.log import MessageLog, line_text
 from mcptest.runner.watching_rules import RuleWatch
 from mcptest.runner.wires import wire_to
 
@@ -30,12 +25,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import SessionScore
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
     from mcptest.invariants.composition import Member
     from mcptest.runner.launcher import Launcher
+    from mcptest.runner.log import MessageLog
+    from mcptest.runner.tape import Tape
 
     Item = Frame | Noise | Overlong | Trouble
 
@@ -65,13 +63,10 @@ class Connection:
         self.wire = wire_to(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
         self._label = self.wire.label
-        self._began = time.monotonic()
-        self._started_at = _now() if launcher.keeps_traffic else ""
-        self._recorder = SessionRecorder() if launcher.keeps_traffic else None
-        self._exchanges: list[Exchange] = []
+        self._tape = _new_tape() if launcher.keeps_traffic else None
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
-        self._hears = bool(self._watch or self._recorder)
+        self._hears = bool(self._watch or self._tape)
         # Questions of our own are nobody's traffic.
         self.is_private = False
         self._replied_bytes = 0
@@ -82,7 +77,8 @@ class Connection:
     @property
     def _transport(self) -> str:
         """The channel of this session, which no other has."""
-        return f"{self.wire.transport}@{self._started_at}{self._mark}"
+        started_at = self._tape.started_at if self._tape else ""
+        return f"{self.wire.transport}@{started_at}{self._mark}"
 
     @property
     def is_lost(self) -> bool:
@@ -97,7 +93,7 @@ class Connection:
     def start_step(self) -> None:
         """What comes from here on belongs to the next step."""
         self.inbox.start_step()
-        self._log = MessageLog() if self.launcher.keeps_log else None
+        self._log = _new_log() if self.launcher.keeps_log else None
         self._log_mark = self.wire.stderr.total
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
@@ -108,30 +104,19 @@ class Connection:
             line = self.session.dressed(line)
         if self._log:
             self._log.sent(line)
-        if self._recorder and not self.is_private:
-            self._recorder.client(parse_json(line.decode("utf-8")), self._ms())
+        if self._tape and not self.is_private:
+            self._tape.sent(line)
         self.wire.send(line)
         if self._watch and not self.is_private:
             self._watch.sent(line)
-
-    def _ms(self) -> float:
-        return (time.monotonic() - self._began) * 1000
 
     def _record(self, items: Sequence[Item]) -> None:
         if self.is_private:
             return
         if self._watch:
             self._watch.received(items)
-        recorder = self._recorder
-        if recorder is None:
-            return
-        ms = self._ms()
-        for item in items:
-            if isinstance(item, Frame):
-                recorder.server(item.value, ms, item.http)
-            elif not isinstance(item, Trouble):
-                recorder.noise(line_text(item), ms)
-        self._exchanges += recorder.take_ready()
+        if self._tape:
+            self._tape.received(items)
 
     def hear_out(self, items: Sequence[Item]) -> None:
         """Take what came while the server was being stopped; nobody waits for it any more."""
@@ -248,24 +233,26 @@ class Connection:
             return None
         return self._watch.finish(exit_status, is_stderr_utf8=self._is_stderr_utf8())
 
-    def capture(self, exit_status: str = "") -> SessionCapture:
-        """Everything that was said so far, when traffic is kept."""
-        recorder = self._recorder or SessionRecorder()
-        self._exchanges += recorder.finish()
-        prologue, *exchanges = self._exchanges or [Exchange(request=ABSENT)]
-        return SessionCapture(
-            server_label=self._label,
-            server_capabilities=recorder.capabilities,
-            exchanges=tuple(exchanges),
-            # Which of the two transports over HTTP it is, is known only by now.
-            transport=self._transport,
-            protocol_version=recorder.protocol_version,
-            started_at=self._started_at,
-            exit_status=exit_status,
-            stderr_utf8=self._is_stderr_utf8(),
-            prologue=prologue if prologue != Exchange(request=ABSENT) else None,
+    def capture(self, exit_status: str) -> SessionCapture | None:
+        """Everything that was said, when traffic is kept."""
+        if self._tape is None:
+            return None
+        # Which of the two transports over HTTP it is, is known only by now.
+        return self._tape.capture(
+            self._label, self._transport, exit_status, is_stderr_utf8=self._is_stderr_utf8()
         )
 
 
-def _now() -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+# Most runs keep neither of these.
+
+
+def _new_tape() -> Tape:
+    from mcptest.runner.tape import Tape  # noqa: PLC0415
+
+    return Tape()
+
+
+def _new_log() -> MessageLog:
+    from mcptest.runner.log import MessageLog  # noqa: PLC0415
+
+    return MessageLog()

@@ -6,7 +6,6 @@ from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare, is_same
 from mcptest.matching.patterns import Pattern
-from mcptest.runner.heard import judge_notifications
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         key = "max_duration_ms" if expectation.assertions else "performance.maxResponseTime"
         yield from _judge_performance(expectation.performance, reply.elapsed_s, key)
     if expectation.notifications:
-        yield from judge_notifications(expectation.notifications, reply.notifications)
+        yield from _judge_notifications(expectation, reply)
     if expectation.assertions or expectation.max_tokens:
         # Only suites have them, and starting is part of the product.
         from mcptest.runner.asserting import judge_assertions  # noqa: PLC0415
@@ -91,8 +90,14 @@ def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
 
 def notifications_may_still_come(expectation: Expectation, reply: Reply) -> bool:
     """Is one that is wanted still missing? Then waiting could help."""
-    wanted = expectation.notifications
-    return any(True for _ in judge_notifications(wanted, reply.notifications))
+    return any(True for _ in _judge_notifications(expectation, reply))
+
+
+def _judge_notifications(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
+    # Few tests look at them.
+    from mcptest.runner.heard import judge_notifications  # noqa: PLC0415
+
+    return judge_notifications(expectation.notifications, reply.notifications)
 
 
 def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:

@@ -205,7 +205,8 @@ class Keeper:
             self.spoken[_spoken_to(server)] = None
         server.close(at_once=at_once)
         self.findings += server.findings
-        self.captures.append(server.capture())
+        if capture := server.capture():
+            self.captures.append(capture)
         scored = server.score()
         if scored:
             self.scores.append(scored)

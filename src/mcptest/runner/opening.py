@@ -19,7 +19,6 @@ from mcptest.core.handshake import (
 )
 from mcptest.core.revisions import STATELESS
 from mcptest.runner import faults
-from mcptest.runner.readiness import ReadyPattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,6 +54,9 @@ def await_ready(server: Server, deadline: float) -> None:
 
 
 def _wait_for_pattern(server: Server, deadline: float) -> None:
+    # Few servers have one.
+    from mcptest.runner.readiness import ReadyPattern  # noqa: PLC0415
+
     wire, connection = server.connection.wire, server.connection
     pattern = ReadyPattern(server.spec.ready_pattern)
     while not pattern.is_found_in(wire.stderr):

@@ -327,7 +327,8 @@ class Server:
         if fault:
             self.findings.add(fault.kind, fault.message)
 
-    def capture(self) -> SessionCapture:
+    def capture(self) -> SessionCapture | None:
+        """Everything that was said, when traffic is kept."""
         return self.connection.capture(self._exit_status)
 
     def score(self) -> tuple[SessionScore, Member] | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT, CaseResult
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.expectation import written
-from mcptest.matching.notes import checked_nothing
 from mcptest.runner.judging import server_words
 from mcptest.runner.weighing import MAX_MISMATCHES
 
@@ -26,6 +25,8 @@ def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     if reply.unfinished and not _speaks_of_it(expectation):
         told = (_unfinished(reply),)
     if expectation.may_check_nothing:
+        from mcptest.matching.notes import checked_nothing  # noqa: PLC0415  # as above
+
         return (*told, *checked_nothing(expectation.response, reply.message))
     if expectation.threshold < 1.0:
         from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above

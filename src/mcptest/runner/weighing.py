@@ -7,7 +7,6 @@ from contextlib import nullcontext
 from itertools import islice
 
 from mcptest.core.outcome import ABSENT
-from mcptest.runner.apart import judge_apart
 from mcptest.runner.judging import (
     is_plainly_met,
     judge,
@@ -60,6 +59,9 @@ def weighed(
             return reply, _first(judge(expectation, reply, trail))
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
     whole = reply
+    # Few answers are that large.
+    from mcptest.runner.apart import judge_apart  # noqa: PLC0415
+
     return reply, judge_apart(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
