@@ -39,6 +39,7 @@ from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import TracebackType
     from typing import Any, NoReturn
 
@@ -141,15 +142,20 @@ class Coprocess:
         with self._lock:
             self._be_ready()
             self._settle()
-            sent_id = self._send(method, params, id)
-            return self._answer(method, sent_id, timeout or self._timeout)
+            sent_id, line = self._next_request(method, params, id)
+            with self._asked(method):
+                self._send(line)
+                return self._answer(method, sent_id, timeout or self._timeout)
 
     def begin(self, method: str, params: Params, token: object, id: Id = None) -> None:
         """Send a request whose answer `finish` takes: meanwhile there is something else to do."""
         with self._lock:
             self._be_ready()
             self._settle()
-            self._ahead = (token, method, self._send(method, params, id))
+            sent_id, line = self._next_request(method, params, id)
+            with self._asked(method):
+                self._send(line)
+                self._ahead = (token, method, sent_id)
 
     def finish(self, token: object, timeout: float) -> Any:
         """The answer to what was begun with this token; LookupError when nothing was."""
@@ -158,8 +164,9 @@ class Coprocess:
             if begun is None or begun[0] is not token:
                 raise LookupError
             self._be_ready()
-            self._ahead = None
-            return self._answer(begun[1], begun[2], timeout)
+            with self._asked(begun[1]):
+                self._ahead = None
+                return self._answer(begun[1], begun[2], timeout)
 
     def start(self) -> None:
         """Start the binary and shake hands now, and not with the first request."""
@@ -233,9 +240,11 @@ class Coprocess:
         ours = COPROCESS_PROTOCOL_VERSION
         params = {"protocol_version": ours, "sdk": "python", "sdk_version": __version__}
         method = "coprocess/handshake"
-        id = self._send(method, params, None)
+        id, line = self._next_request(method, params, None)
         try:
-            result = self._answer(method, id, min(_HANDSHAKE_S, self._timeout))
+            with self._asked(method):
+                self._send(line)
+                result = self._answer(method, id, min(_HANDSHAKE_S, self._timeout))
         except RefusedError as error:
             if error.code == _METHOD_NOT_FOUND:
                 self._fail(VersionError(_upgrade(1)))
@@ -269,7 +278,24 @@ class Coprocess:
 
     # One request
 
-    def _send(self, method: str, params: Params, id: Id) -> int | str:
+    @contextlib.contextmanager
+    def _asked(self, method: str) -> Iterator[None]:
+        """While something is asked: whoever gives it up, gives up the whole channel.
+
+        Ctrl-C, a time limit of a test. Its answer may still come, and must not be taken for that
+        of another request.
+        """
+        try:
+            yield
+        except CoprocessError:
+            raise
+        except BaseException as error:
+            name = type(error).__name__
+            self._end(CoprocessError(f"{method} was given up ({name}), and its answer may come"))
+            raise
+
+    def _next_request(self, method: str, params: Params, id: Id) -> tuple[int | str, bytes]:
+        """The id of the next request, and its line."""
         assert self._peer is not None, "it was started"
         # What is here by now could be taken for the answer to what nobody has asked yet. Before
         # the first request it is the greeting of another program, and told as that.
@@ -280,15 +306,19 @@ class Coprocess:
         self._last_id += 1
         sent_id = self._last_id if id is None else id
         request = {"jsonrpc": "2.0", "id": sent_id, "method": method}
-        self._peer.send(encode_line(request if params is None else {**request, "params": params}))
-        return sent_id
+        return sent_id, encode_line(request if params is None else {**request, "params": params})
+
+    def _send(self, line: bytes) -> None:
+        assert self._peer is not None, "it was started"
+        self._peer.send(line)
 
     def _settle(self) -> None:
         """Take the answer to what was begun and is not wanted any more."""
-        begun, self._ahead = self._ahead, None
-        if begun:
-            with contextlib.suppress(RefusedError):
-                self._answer(begun[1], begun[2], self._timeout)
+        if self._ahead:
+            _, method, id = self._ahead
+            with contextlib.suppress(RefusedError), self._asked(method):
+                self._ahead = None
+                self._answer(method, id, self._timeout)
 
     def _answer(self, method: str, id: int | str, limit_s: float) -> Any:
         try:
@@ -305,11 +335,6 @@ class Coprocess:
             message = f"the mcptest binary did not answer {method} within {limit_s:g} s"
             asks = method.startswith("mcp.")
             self._fail(OverdueError(f"{message}; {MAYBE_DONE}" if asks else message))
-        except BaseException as error:
-            # Ctrl-C, a time limit of a test: as above.
-            name = type(error).__name__
-            self._end(CoprocessError(f"{method} was given up ({name}), and its answer may come"))
-            raise
         return self._result(item, method, id)
 
     def _next_item(self, limit_s: float) -> Frame | Noise | Overlong:

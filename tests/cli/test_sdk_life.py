@@ -20,6 +20,7 @@ from connect_back import PORT_VARIABLE, Caller, Listener
 from scripted_binary import SILENCE, hello, scripted
 
 from mcptest._coprocess import BinaryError, Coprocess, CoprocessError, OverdueError
+from mcptest.wire.line_peer import LinePeer
 from mcptest.wire.orphans import list_strangers
 
 SERVERS = Path(__file__).parent.parent / "servers"
@@ -283,6 +284,37 @@ def test_ctrl_c_ends_the_call_and_the_server_at_once(home: Listener) -> None:
     with pytest.raises(CoprocessError, match=r"mcp\.call was given up \(KeyboardInterrupt\)"):
         coprocess.request("mcp.initialize")
     coprocess.close()
+
+
+@pytest.mark.parametrize("way", ["request", "begin"])
+def test_ctrl_c_the_moment_a_request_is_sent_ends_the_server_as_well(
+    home: Listener, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    coprocess = Coprocess(SERVER)
+    coprocess.request("mcp.initialize")
+    server = home.next_caller()
+    send = LinePeer.send
+
+    def interrupted(peer: LinePeer, line: bytes) -> None:
+        send(peer, line)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(LinePeer, "send", interrupted)
+    token = ("it",) if way == "begin" else ()
+    with pytest.raises(KeyboardInterrupt):
+        getattr(coprocess, way)("mcp.call", call("hang"), *token)
+    assert server.is_dead_within(PATIENCE_S)
+    with pytest.raises(CoprocessError, match=r"mcp\.call was given up \(KeyboardInterrupt\)"):
+        coprocess.request("mcp.initialize")
+    coprocess.close()
+
+
+def test_what_cannot_be_sent_gives_up_nothing(home: Listener) -> None:
+    with Coprocess(SERVER) as coprocess:
+        coprocess.request("mcp.initialize")
+        with pytest.raises(TypeError):
+            coprocess.request("mcp.call", {"tool": "count", "arguments": {"n": object()}})
+        assert coprocess.request("mcp.call", call("count"))
 
 
 PROGRAM = """
