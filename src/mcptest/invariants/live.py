@@ -35,7 +35,8 @@ class LiveJudge:
         self._scorer = Scorer((*SESSION_RULES, *ID_RULES), facts, label, self._look_closer)
         self.member = Member(label, transport)
         self._exchange = -1
-        self._is_wide = False
+        # Whether all rules are asked.
+        self.is_wide = False
         self._asked: dict[jsonrpc.IdKey, int] = {}
 
     def _look_closer(self, said: Said, facts: Facts) -> bool:
@@ -50,12 +51,17 @@ class LiveJudge:
         from mcptest.invariants.registry import RULES  # noqa: PLC0415
 
         self._scorer.widen(RULES)
-        self._is_wide = True
+        self.is_wide = True
+
+    def is_ordinary(self, message: Any, *, is_client: bool) -> bool:
+        """Whether the rules there are from the beginning are all that this needs."""
+        said = self._scorer.said(message, is_client=is_client)
+        return is_ordinary(said, self._scorer.facts)
 
     @property
     def state(self) -> int:
         """Another number whenever something has become known that rules may go by."""
-        return 2 * self._scorer.facts.epoch + self._is_wide
+        return 2 * self._scorer.facts.epoch + self.is_wide
 
     @property
     def may_skip(self) -> bool:
@@ -78,7 +84,7 @@ class LiveJudge:
 
     def server(self, message: Any, ms: float, http: dict[str, Any] | None = None) -> None:
         """The server has sent a message; `http` is how it came there."""
-        if http and not self._is_wide:
+        if http and not self.is_wide:
             self._load_all()
         place = self._exchange
         if isinstance(message, dict) and "method" not in message:

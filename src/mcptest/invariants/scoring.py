@@ -82,7 +82,7 @@ class Scorer:
     ) -> None:
         """The client sent this; a batch counts as its messages."""
         for each in message if isinstance(message, list) else (message,):
-            self._judge(self._said(each, exchange, ms, http, is_client=True))
+            self._judge(self.said(each, exchange, ms, http, is_client=True))
 
     def server(
         self, message: object, exchange: int = -1, ms: float | None = None, http: Http = None
@@ -93,15 +93,22 @@ class Scorer:
                 Said(message, is_client=False, kind="batch", exchange=exchange, ms=ms, http=http)
             )
         for each in message if isinstance(message, list) else (message,):
-            self._judge(self._said(each, exchange, ms, http, is_client=False))
+            self._judge(self.said(each, exchange, ms, http, is_client=False))
 
     def noise(self, line: str, exchange: int = -1, ms: float | None = None) -> None:
         """The server wrote a line that is no message."""
         self._judge(Said(line, is_client=False, kind="noise", exchange=exchange, ms=ms))
 
-    def _said(
-        self, message: Any, exchange: int, ms: float | None, http: Http, *, is_client: bool
+    def said(
+        self,
+        message: Any,
+        exchange: int = -1,
+        ms: float | None = None,
+        http: Http = None,
+        *,
+        is_client: bool,
     ) -> Said:
+        """A message with what must be known to judge it."""
         kind = kind_of(message)
         method, request = "", None
         if isinstance(message, dict):

@@ -47,6 +47,9 @@ _CONTINUED = bytes(range(0x80, 0xC0))
 # Over pipes each session has a process of its own; over HTTP this tells one from another.
 _numbers = count(1)
 
+# More than this takes so long to be judged that it matters to whoever looks at times.
+_LARGE_BYTES = 16 * 1024
+
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
 
@@ -90,6 +93,16 @@ class Connection:
         """How many bytes have come since the step began."""
         return self.wire.stdout_tail.total - self._bytes_before
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is left to be judged until nobody waits."""
+        return self._watch is not None and self._watch.is_behind
+
+    def catch_up(self) -> None:
+        """Judge what is left, while nobody waits."""
+        if self._watch:
+            self._watch.catch_up()
+
     def start_step(self) -> None:
         """What comes from here on belongs to the next step."""
         self.inbox.start_step()
@@ -115,6 +128,8 @@ class Connection:
             return
         if self._watch:
             self._watch.received(items)
+            if self.size > _LARGE_BYTES:
+                self._watch.is_behind = True
         if self._tape:
             self._tape.received(items)
 

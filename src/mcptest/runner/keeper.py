@@ -94,6 +94,8 @@ class Keeper:
             self._start(spec, with_handshake=with_handshake)
             note, self._replaced = note or self._replaced, ""
         assert self._server is not None
+        # Now, and not when the answer is waited for: that is the server's time.
+        self._server.connection.catch_up()
         return self._server, note
 
     @property

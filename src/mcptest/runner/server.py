@@ -150,7 +150,7 @@ class Server:
         A server needs some time to wake up and answer: it is spent on telling what the step
         before brought. Nothing is sent that could turn out differently for it.
         """
-        if _awaits_answer(step) and not self._inbox.is_broken:
+        if _awaits_answer(step) and not (self._inbox.is_broken or self.connection.is_behind):
             self._begun = self._begin(step, is_call=True)
 
     @property

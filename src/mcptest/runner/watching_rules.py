@@ -1,8 +1,10 @@
 """Judge what is said to and by a server, in the time that is spent waiting for it anyway.
 
 What passes is only noted. The rules are asked when the next answer is waited for; while the
-server thinks there is nothing better to do. And once they have seen a few plain answers to plain
-calls, further ones are only counted: no rule could say anything of them that it has not said.
+server thinks there is nothing better to do. What would take so long that the answer might come
+meanwhile is left until nobody waits: it would be taken for time that the server took. And once the
+rules have seen a few plain answers to plain calls, further ones are only counted: no rule could say
+anything of them that it has not said.
 """
 
 from __future__ import annotations
@@ -50,6 +52,8 @@ class RuleWatch:
         self._seen = 0
         self._skipped = 0
         self._known = -1
+        # Whether something is left until nobody waits.
+        self.is_behind = False
 
     def sent(self, line: bytes) -> None:
         self._passed.append(line)
@@ -102,17 +106,29 @@ class RuleWatch:
             self._judge_waiting()
 
     def work(self) -> None:
-        """Look at all that has passed, and judge what is to be judged."""
+        """Look at what has passed, while an answer is waited for; what takes long is left."""
+        if self.is_behind:
+            return
+        self._sort()
+        if self._waiting:
+            self._judge_waiting(is_awaited=True)
+
+    def catch_up(self) -> None:
+        """The same while nobody waits: nothing is left."""
+        self.is_behind = False
         self._sort()
         if self._waiting:
             self._judge_waiting()
 
-    def _judge_waiting(self) -> None:
+    def _judge_waiting(self, *, is_awaited: bool = False) -> None:
         judge = self._judge or self._made()
         judge.skip(self._skipped)
         self._skipped = 0
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
+        for index, each in enumerate(waiting):
+            if is_awaited and not _is_light(each, judge):
+                self._waiting, self.is_behind = waiting[index:], True
+                break
             if isinstance(each, bytes):
                 judge.client(parse_json(each.decode("utf-8")), 0.0)
             elif isinstance(each, Frame):
@@ -142,9 +158,20 @@ class RuleWatch:
         self._sort()
         if self._call:
             self._give_up_call()
-        self.work()
+        self.catch_up()
         judge = self._judge or self._made()
         return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
+
+
+def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:
+    """Whether this can be judged by the rules that are loaded."""
+    if judge.is_wide:
+        return True
+    if isinstance(each, bytes):
+        return judge.is_ordinary(parse_json(each.decode("utf-8")), is_client=True)
+    if isinstance(each, Frame) and each.http is None:
+        return judge.is_ordinary(each.value, is_client=False)
+    return False
 
 
 def _plain_answer(items: Sequence[Item]) -> Message | None:

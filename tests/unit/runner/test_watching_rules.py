@@ -145,3 +145,28 @@ def test_a_tool_that_promises_more_is_looked_at_from_then_on() -> None:
     score, _ = watch.finish("exit status 0")
     [verdict] = [each for each in score.verdicts if each.id == "TOOL-08"]
     assert (verdict.status, verdict.count) == ("fail", 19)
+
+
+LIST = encode_line({"jsonrpc": "2.0", "id": "list", "method": "tools/list"})
+
+
+def is_behind(watch: RuleWatch) -> bool:
+    watch.work()
+    return watch.is_behind
+
+
+def test_what_only_all_rules_can_judge_is_left_until_nobody_waits() -> None:
+    watch = opened()
+    call(watch, 1)
+    assert not is_behind(watch)
+    watch.sent(LIST)
+    assert is_behind(watch)
+    watch.received(frame({"jsonrpc": "2.0", "id": "list", "result": {"tools": "none"}}))
+    call(watch, 2)
+    assert is_behind(watch)
+    watch.catch_up()
+    assert not is_behind(watch)
+    # From here on they are loaded, and nothing has to be left.
+    watch.sent(LIST)
+    assert not is_behind(watch)
+    assert broken(watch) == {"BASE-41": 3, "TOOL-03": 3}
