@@ -5,6 +5,8 @@ One renderer for all of them, so that terminal, JUnit and pytest say the same wo
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
 
@@ -95,10 +97,18 @@ def render_diagnostic(diagnostic: Diagnostic) -> str:
 _EXCERPT_COLUMNS = 72
 
 
+# `user:password@` in a URL. What is shown instead is as long, for the sake of the caret.
+_PASSWORD = r"(://[^\s/:@]*:)([^\s/@]+)(?=@)"
+
+
+def _without_passwords(line: str) -> str:
+    return re.sub(_PASSWORD, lambda found: found[1] + "*" * len(found[2]), line)
+
+
 def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
     column = max(0, diagnostic.column - 1)
     start = max(0, column - _EXCERPT_COLUMNS // 2) if column > _EXCERPT_COLUMNS * 3 // 4 else 0
-    shown = diagnostic.source[start : start + _EXCERPT_COLUMNS]
+    shown = _without_passwords(diagnostic.source)[start : start + _EXCERPT_COLUMNS]
     lead = "…" if start else ""
     tail = "…" if start + _EXCERPT_COLUMNS < len(diagnostic.source) else ""
     # Measured as they are shown: an escape is longer than its character.

@@ -99,3 +99,29 @@ def test_nothing_of_a_file_reaches_the_terminal_raw() -> None:
 def test_codes_are_letters_and_three_digits_with_a_title_each() -> None:
     assert all(re.fullmatch(r"[FW]\d{3}", code) and title for code, title in CODES.items())
     assert len(set(CODES.values())) == len(CODES)
+
+
+def excerpt_of(source: str, column: int, width: int) -> list[str]:
+    diagnostic = Diagnostic(
+        code="F009",
+        file="a",
+        message="m",
+        line=1,
+        column=column,
+        width=width,
+        source=source,
+    )
+    return render_diagnostic(diagnostic).split("\n")[3:]
+
+
+def test_a_password_in_a_url_is_not_shown_and_the_caret_stays_where_it_was() -> None:
+    source = '"url": "http://me:hunter2@host:80/a:b@c", "x": "ftp://u:p@h"'
+    assert excerpt_of(source, 44, 3) == [
+        '1 | "url": "http://me:*******@host:80/a:b@c", "x": "ftp://u:*@h"',
+        "  |" + " " * 44 + "^^^",
+    ]
+
+
+def test_a_url_without_a_password_is_shown_as_it_is() -> None:
+    source = 'url: "http://me@host:80/mail:to@b", note: "a:b@c"'
+    assert excerpt_of(source, 1, 3)[0] == f"1 | {source}"
