@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core import jsonrpc
 from mcptest.core.strict_json import dump_json
 from mcptest.invariants.base_values import error_code, is_over_http
 from mcptest.invariants.rule import Looking, Rule, at_levels
@@ -98,17 +99,17 @@ class _OneResponse:
         self._owed: dict[object, int] = {}
         self._answered = _Remembered()
 
-    def see(self, said: Said, _: Facts) -> Breaches:
+    def see(self, said: Said, facts: Facts) -> Breaches:
         message = said.message
         if not said.is_client:
-            return self._answer(said)
+            return self._answer(said, facts)
         if isinstance(message, dict) and "id" in message and said.kind in ("request", "malformed"):
             key = _key(message["id"])
             self._owed[key] = self._owed.get(key, 0) + 1
             self._answered.drop(key)
         return None
 
-    def _answer(self, said: Said) -> Breaches:
+    def _answer(self, said: Said, facts: Facts) -> Breaches:
         id = said.message.get("id")
         key = _key(id)
         owed = self._owed.pop(key, 0)
@@ -120,7 +121,8 @@ class _OneResponse:
         if id is None and said.kind == "error":
             # What it answers could not be read, or should have been named: another rule's.
             return None
-        return [_stray(said, is_second=key in self._answered)]
+        is_second = key in self._answered or jsonrpc.id_key(id) in facts.skipped
+        return [_stray(said, is_second=is_second)]
 
     def end(self, _: Facts) -> Breaches:
         return None

@@ -6,11 +6,14 @@ the answer to `initialize` knows the version that was agreed on in it.
 
 from __future__ import annotations
 
+from itertools import islice
+
 from mcptest.core import jsonrpc
 from mcptest.core.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from typing import Any
 
     from mcptest.invariants.said import Said
@@ -25,6 +28,9 @@ _HANDSHAKE_LETTERS = frozenset("ABCD")
 
 # Nobody offers more; whoever does is judged by the first ones.
 _MAX_TOOLS = 10_000
+
+# So many ids of calls that were skipped are remembered.
+_MAX_SKIPPED = 10_000
 
 META_VERSION = "io.modelcontextprotocol/protocolVersion"
 META_CAPABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -54,8 +60,17 @@ class Facts:
         # Requests without an answer yet, by id: those of the client and those of the server.
         self.open: dict[jsonrpc.IdKey, Members] = {}
         self.server_open: dict[jsonrpc.IdKey, Members] = {}
+        # Plain calls with plain answers that nobody was asked about one by one, the latest ones.
+        self.skipped: dict[jsonrpc.IdKey, None] = {}
         # Every tool that a list has shown, by name.
         self.tools: dict[str, Members] = {}
+
+    def skip(self, ids: Iterable[object]) -> None:
+        """Calls with these ids were made and answered."""
+        self.skipped |= dict.fromkeys(map(jsonrpc.id_key, ids))
+        surplus = len(self.skipped) - _MAX_SKIPPED
+        for key in [*islice(self.skipped, max(0, surplus))]:
+            del self.skipped[key]
 
     def note_block(self, block: object) -> None:
         """The capabilities that the capture names for the whole session."""

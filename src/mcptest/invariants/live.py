@@ -12,14 +12,13 @@ from mcptest.invariants.session_rules import SESSION_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from mcptest.core.conformance import SessionScore
     from mcptest.invariants.said import Said
 
 __all__ = ["LiveJudge"]
-
-_OWN_IDS = "mcptest-"
 
 
 class LiveJudge:
@@ -69,9 +68,10 @@ class LiveJudge:
         tools = self._scorer.facts.tools
         return not any("outputSchema" in tool for tool in tools.values())
 
-    def skip(self, count: int) -> None:
-        """So many plain calls were made and answered that need not be looked at."""
-        self._exchange += count
+    def skip(self, ids: Sequence[object]) -> None:
+        """Plain calls with these ids were made and answered, and need not be looked at."""
+        self._exchange += len(ids)
+        self._scorer.facts.skip(ids)
 
     def client(self, message: Any, ms: float) -> None:
         """The client has sent a message."""
@@ -90,9 +90,6 @@ class LiveJudge:
         if isinstance(message, dict) and "method" not in message:
             key = jsonrpc.id_key(message.get("id"))
             request = self._scorer.facts.open.get(key)
-            if request is None and str(message.get("id")).startswith(_OWN_IDS):
-                # A question of our own that was given up; nobody else asked it.
-                return
             place = self._asked.pop(key, place)
             method = request.get("method") if request else None
             if method in ("tools/list", "initialize"):

@@ -70,8 +70,10 @@ class Connection:
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
         self._hears = bool(self._watch or self._tape)
-        # Questions of our own are nobody's traffic.
-        self.is_private = False
+        # A question of our own, which is nobody's traffic, and the ids of all of them so far:
+        # neither are their answers, also those that come too late.
+        self._own_question = b""
+        self._own_ids: set[str] = set()
         self._replied_bytes = 0
         self._bytes_before = 0
         self._log: MessageLog | None = None
@@ -103,6 +105,18 @@ class Connection:
         if self._watch:
             self._watch.catch_up()
 
+    def ask_privately(self, line: bytes, id: str) -> None:
+        """This line is a question of our own; what else is said meanwhile is not."""
+        self._own_question = line
+        self._own_ids.add(id)
+
+    def _is_for_us(self, item: Item) -> bool:
+        value = item.value if isinstance(item, Frame) else None
+        if not isinstance(value, dict) or "method" in value:
+            return False
+        id = value.get("id")
+        return isinstance(id, str) and id in self._own_ids
+
     def start_step(self) -> None:
         """What comes from here on belongs to the next step."""
         self.inbox.start_step()
@@ -113,19 +127,20 @@ class Connection:
 
     def send(self, line: bytes) -> None:
         """Send a line; it is in the log of the step and in the capture, when they are kept."""
+        is_own = line is self._own_question
         if self.session.is_stateless:
             line = self.session.dressed(line)
         if self._log:
             self._log.sent(line)
-        if self._tape and not self.is_private:
+        if self._tape and not is_own:
             self._tape.sent(line)
         self.wire.send(line)
-        if self._watch and not self.is_private:
+        if self._watch and not is_own:
             self._watch.sent(line)
 
     def _record(self, items: Sequence[Item]) -> None:
-        if self.is_private:
-            return
+        if self._own_ids:
+            items = [item for item in items if not self._is_for_us(item)]
         if self._watch:
             self._watch.received(items)
             if self.size > _LARGE_BYTES:

@@ -136,13 +136,14 @@ class Server:
         id = f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        self._is_asking = self.connection.is_private = True
+        self._is_asking = True
+        self.connection.ask_privately(line, id)
         try:
             reply = self.perform(step, timeout_s or self.spec.timeout_s)
             self.unfinished = reply.unfinished
             return reply.message
         finally:
-            self._is_asking = self.connection.is_private = False
+            self._is_asking = False
 
     def send_ahead(self, step: Step) -> None:
         """Send the next step's request while there is still something else to do.

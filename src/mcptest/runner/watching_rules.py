@@ -34,6 +34,7 @@ _MAX_WAITING = 500
 _ENOUGH = 3
 
 _CALL = b'"method":"tools/call"'
+_METHOD, _ID = b'"method":', b'"id":'
 _EXTRA = b'"_meta"'
 
 
@@ -47,10 +48,11 @@ class RuleWatch:
         self._passed: list[bytes | Sequence[Item]] = []
         self._waiting: list[bytes | Item] = []
         self._judge: LiveJudge | None = None
-        # A call that waits for its answer, and how many plain ones have been judged and skipped.
+        # A call that waits for its answer, how many plain ones have been judged, and the ids of
+        # those that have been skipped.
         self._call = b""
         self._seen = 0
-        self._skipped = 0
+        self._skipped: list[object] = []
         self._known = -1
         # Whether something is left until nobody waits.
         self.is_behind = False
@@ -77,7 +79,7 @@ class RuleWatch:
     def _sort_sent(self, line: bytes) -> None:
         if self._call:
             self._give_up_call()
-        is_plain = _CALL in line and _EXTRA not in line
+        is_plain = _is_plain_call(line)
         if is_plain and self._seen >= _ENOUGH:
             self._call = line
         else:
@@ -87,7 +89,9 @@ class RuleWatch:
         answer = _plain_answer(items)
         if self._call and answer and _has_id_of(answer, self._call):
             self._call = b""
-            self._skipped += 1
+            self._skipped.append(answer["id"])
+            if len(self._skipped) > _MAX_WAITING:
+                self._skip(self._judge or self._made())
         elif items:
             if self._call:
                 self._give_up_call()
@@ -122,8 +126,7 @@ class RuleWatch:
 
     def _judge_waiting(self, *, is_awaited: bool = False) -> None:
         judge = self._judge or self._made()
-        judge.skip(self._skipped)
-        self._skipped = 0
+        self._skip(judge)
         waiting, self._waiting = self._waiting, []
         for index, each in enumerate(waiting):
             if is_awaited and not _is_light(each, judge):
@@ -136,6 +139,10 @@ class RuleWatch:
             elif isinstance(each, (Noise, Overlong)):
                 judge.noise(each.raw.decode("utf-8", "backslashreplace"), 0.0)
         self._count_plain(judge)
+
+    def _skip(self, judge: LiveJudge) -> None:
+        skipped, self._skipped = self._skipped, []
+        judge.skip(skipped)
 
     def _count_plain(self, judge: LiveJudge) -> None:
         """Begin again whenever something has become known that rules may go by."""
@@ -161,6 +168,13 @@ class RuleWatch:
         self.catch_up()
         judge = self._judge or self._made()
         return judge.finish(exit_status, is_stderr_utf8=is_stderr_utf8), judge.member
+
+
+def _is_plain_call(line: bytes) -> bool:
+    """Whether a line calls a tool, and has no second method and id that could be taken for its."""
+    if _CALL not in line or _EXTRA in line:
+        return False
+    return line.count(_METHOD) == 1 and line.count(_ID) == 1
 
 
 def _is_light(each: bytes | Item, judge: LiveJudge) -> bool:

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Child", "spawn", "start"]
+__all__ = ["Child", "candidates", "spawn", "start"]
 
 # Ignored in every Python process, and expected to be as usual in every other.
 _AS_USUAL = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -50,6 +50,14 @@ class Child:
         """Close the pipes on which it speaks; doing so twice does no harm."""
         while self._outputs:
             os.close(self._outputs.pop())
+
+    def open_handle(self) -> int:
+        """What becomes readable when it has ended; -1 where it has to be asked instead."""
+        try:
+            return os.pidfd_open(self.pid)
+        except (AttributeError, OSError):
+            # Elsewhere than on Linux; or whoever ignores the ends of children has none by now.
+            return -1
 
     def _collect(self, options: int) -> int | None:
         if self.exit_code is None:
@@ -101,13 +109,41 @@ def spawn(
     They become its stdin, stdout and stderr; whatever there are fewer than three it shares with
     us. OSError or ValueError when it cannot be started.
     """
-    is_here = not cwd or os.path.abspath(cwd) == os.getcwd()
-    # With one of the standard three closed, a pipe may be where another is to be put.
-    is_clear = min(streams) > 2
-    if not (is_clear and os.path.isdir(_OPEN_FILES) and (is_here or _is_alone())):
+    if "" in environment:
+        # Nobody can ask for it, and `posix_spawn` takes it for a mistake.
+        environment = {name: value for name, value in environment.items() if name}
+    is_here = not cwd or _is_here(cwd)
+    inherited = _inherited()
+    if not (_can_spawn(streams, inherited) and (is_here or _is_alone())):
         return _spawned_by_library(command, environment, streams, cwd)
     with contextlib.nullcontext() if is_here else _folder(cwd):
-        return _spawned(command, environment, streams)
+        return _spawned(command, environment, streams, inherited or ())
+
+
+def _can_spawn(streams: Sequence[int], inherited: Sequence[int] | None) -> bool:
+    """Whether `posix_spawn` can give the process these streams, and nothing else."""
+    if inherited is None or (inherited and max(inherited) >= os.sysconf("SC_OPEN_MAX")):
+        # It refuses to close what could not be opened any more.
+        return False
+    # With one of the standard three closed, a pipe may be where another is to be put.
+    return min(streams) > 2
+
+
+def _inherited() -> list[int] | None:
+    """The open files that every process of ours would get; None when nobody knows them."""
+    try:
+        names = os.listdir(_OPEN_FILES)
+    except OSError:
+        return None
+    return [fd for fd in map(int, names) if fd > 2 and _is_inheritable(fd)]
+
+
+def _is_here(path: str) -> bool:
+    try:
+        return os.path.abspath(path) == os.getcwd()
+    except OSError:
+        # Our own folder is gone; the other one may still be there.
+        return False
 
 
 def _is_alone() -> bool:
@@ -117,7 +153,8 @@ def _is_alone() -> bool:
 
 @contextlib.contextmanager
 def _folder(path: str) -> Iterator[None]:
-    before = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
+    # One may be in a folder that one may not read.
+    before = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
     try:
         os.chdir(path)
         yield
@@ -126,14 +163,16 @@ def _folder(path: str) -> Iterator[None]:
         os.close(before)
 
 
-def _spawned(command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int]) -> int:
-    inherited = (int(name) for name in os.listdir(_OPEN_FILES))
-    actions: list[tuple[int, ...]] = [
-        (os.POSIX_SPAWN_CLOSE, fd) for fd in inherited if fd > 2 and _is_inheritable(fd)
-    ]
+def _spawned(
+    command: Sequence[str],
+    environment: Mapping[str, str],
+    streams: Sequence[int],
+    inherited: Sequence[int],
+) -> int:
+    actions: list[tuple[int, ...]] = [(os.POSIX_SPAWN_CLOSE, fd) for fd in inherited]
     actions += [(os.POSIX_SPAWN_DUP2, stream, fd) for fd, stream in enumerate(streams)]
     why_not: OSError = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-    for program in _candidates(command[0], environment):
+    for program in candidates(command[0], environment):
         try:
             return os.posix_spawn(
                 program,
@@ -157,7 +196,7 @@ def _is_inheritable(fd: int) -> bool:
         return False
 
 
-def _candidates(program: str, environment: Mapping[str, str]) -> list[str]:
+def candidates(program: str, environment: Mapping[str, str]) -> list[str]:
     """The files that a command may mean, by the PATH of whoever is to run it."""
     if os.path.dirname(program):
         return [program]

@@ -39,7 +39,7 @@ class RelayedProcess:
         for fd in (self.stdin, self.stdout):
             os.set_blocking(fd, False)
         # Readable once the process has ended; elsewhere than on Linux it has to be asked.
-        self.pidfd = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
+        self.pidfd = self._process.open_handle()
 
     def look_for_exit(self) -> None:
         """Where there is no handle to wait on: ask whether it has ended."""

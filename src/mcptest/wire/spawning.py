@@ -7,11 +7,13 @@ import os
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.visible import visible
-from mcptest.wire.child import start
+from mcptest.wire.child import candidates, start
 from mcptest.wire.sweep import MARK_VARIABLE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from mcptest.core.plan import ServerSpec
     from mcptest.wire.child import Child
 
@@ -29,29 +31,40 @@ def spawn(spec: ServerSpec, mark: str) -> Child:
     try:
         return start(spec.command, environment, spec.cwd)
     except (OSError, ValueError) as error:
-        raise ServerError(_spawn_fault(spec, error)) from None
+        raise ServerError(_spawn_fault(spec, environment, error)) from None
 
 
 # What a server gets when the config says `inheritEnv: false`.
 MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
 
 
-def _spawn_fault(spec: ServerSpec, error: OSError | ValueError) -> Fault:
+def _spawn_fault(
+    spec: ServerSpec, environment: Mapping[str, str], error: OSError | ValueError
+) -> Fault:
     cwd = spec.cwd or os.getcwd()
     why = error.strerror if isinstance(error, OSError) else str(error)
     message = f"cannot start {visible(spec.command[0])!r} in {visible(cwd)!r}: {why}"
     evidence = Evidence(command=spec.command, cwd=cwd)
-    return Fault(
-        kind="spawn_failed", message=message, hint=_spawn_hint(spec, error, cwd), evidence=evidence
-    )
+    hint = _folder_hint(cwd) or _spawn_hint(spec.command[0], environment, error, cwd)
+    return Fault(kind="spawn_failed", message=message, hint=hint, evidence=evidence)
 
 
-def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
-    command = spec.command[0]
-    if not os.path.isdir(cwd):
+def _folder_hint(cwd: str) -> str:
+    if not os.path.lexists(cwd):
         return f"the folder {visible(cwd)} does not exist; set cwd in the config"
+    if not os.path.isdir(cwd):
+        return f"{visible(cwd)} is no folder; set cwd in the config"
+    if not os.access(cwd, os.X_OK):
+        return f"the folder {visible(cwd)} may not be entered; set cwd in the config"
+    return ""
+
+
+def _spawn_hint(
+    command: str, environment: Mapping[str, str], error: OSError | ValueError, cwd: str
+) -> str:
+    there = [os.path.join(cwd, path) for path in candidates(command, environment)]
     if isinstance(error, FileNotFoundError):
-        if os.path.exists(os.path.join(cwd, command)) and os.sep in command:
+        if any(map(os.path.exists, there)):
             return "the file is there, but the interpreter its first line names is not"
         if any(mark in command for mark in " =;&|"):
             return (
@@ -60,7 +73,7 @@ def _spawn_hint(spec: ServerSpec, error: OSError | ValueError, cwd: str) -> str:
             )
         return "is it installed, and on the PATH of this shell?"
     if isinstance(error, PermissionError):
-        if os.path.isdir(os.path.join(cwd, command)):
+        if all(map(os.path.isdir, there)):
             return "it is a folder"
         return "it is not executable: chmod +x, or name its interpreter as the command"
     if isinstance(error, OSError) and error.errno == 8:

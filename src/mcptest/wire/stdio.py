@@ -99,7 +99,7 @@ class StdioServer:
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with contextlib.suppress(OSError):
                 fcntl.fcntl(self._stdout, fcntl.F_SETPIPE_SZ, _LARGE_READ_BYTES)
-        self._pidfd = os.pidfd_open(process.pid) if hasattr(os, "pidfd_open") else -1
+        self._pidfd = process.open_handle()
         self._poll = select.poll()
         # stdout before stderr: poll looks at them in this order, so whatever was on
         # stderr before an answer is seen no later than the answer.

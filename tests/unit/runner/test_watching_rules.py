@@ -170,3 +170,49 @@ def test_what_only_all_rules_can_judge_is_left_until_nobody_waits() -> None:
     watch.sent(LIST)
     assert not is_behind(watch)
     assert broken(watch) == {"BASE-41": 3, "TOOL-03": 3}
+
+
+def test_the_id_of_an_answer_is_not_looked_for_in_arguments() -> None:
+    """A late answer that comes before the right one is not taken for it."""
+    watch = opened()
+    for id in range(1, 10):
+        call(watch, id)
+    late = {"jsonrpc": "2.0", "id": 101, "method": "tools/call", "params": {"name": "slow"}}
+    watch.sent(encode_line(late))
+    call(watch, 11)
+    arguments = {"id": 101, "verbose": True}
+    params = {"name": "echo", "arguments": arguments}
+    request = {"jsonrpc": "2.0", "id": 12, "method": "tools/call", "params": params}
+    watch.sent(encode_line(request))
+    result = {"content": [{"type": "text", "text": "it"}]}
+    for id in (101, 12):
+        watch.received(frame({"jsonrpc": "2.0", "id": id, "result": result}))
+        watch.work()
+    assert broken(watch) == {}
+
+
+@pytest.mark.parametrize("id", [100, "100"])
+def test_a_second_answer_to_a_call_that_was_skipped_is_told_as_one(id: int | str) -> None:
+    watch = opened()
+    for other in range(1, 100):
+        call(watch, other)
+    call(watch, id)
+    again = {"jsonrpc": "2.0", "id": id, "result": {"content": [{"type": "text", "text": ""}]}}
+    watch.received(frame(again))
+    score, _ = watch.finish("exit status 0")
+    (told,) = [each.message for each in score.verdicts if each.id == "BASE-08"]
+    assert told == f"the request with the id {encode_line(id).decode().strip()} " + (
+        "was answered more than once"
+    )
+
+
+def test_only_so_many_skipped_calls_are_remembered() -> None:
+    watch = opened()
+    for id in range(12_000):
+        call(watch, id)
+    for id in (0, 11_999):
+        again = {"jsonrpc": "2.0", "id": id, "result": {"content": []}}
+        watch.received(frame(again))
+    score, _ = watch.finish("exit status 0")
+    (told,) = [each for each in score.verdicts if each.id == "BASE-08"]
+    assert (told.message, told.count) == ("a response has the id 0, and no request had it", 2)

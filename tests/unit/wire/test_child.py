@@ -78,7 +78,7 @@ def test_it_ignores_no_signal_that_python_ignores(way: str) -> None:
 
 
 def test_it_gets_no_open_file_of_ours(way: str, tmp_path: Path) -> None:
-    with (tmp_path / "open").open("w") as file:
+    with (tmp_path / "open").open("w", encoding="utf-8") as file:
         os.set_inheritable(file.fileno(), True)
         said = said_by(start(["ls", "/proc/self/fd"], os.environ))
     # The last one is that of the folder which is listed.
@@ -139,6 +139,7 @@ def test_it_runs_in_its_folder_and_we_stay_in_ours(tmp_path: Path) -> None:
         [sys.executable, "-c", script, str(tmp_path)],
         capture_output=True,
         text=True,
+        encoding="utf-8",
         check=True,
         timeout=60,
     )

@@ -52,7 +52,10 @@ class Stage:
 
     def __init__(self, shell: str, end: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-c", RUN, shell, end], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", RUN, shell, end],
+            stdout=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
         )
         self.mark, *pids = self.line().split()
         self.guardian, *self.servers = map(int, pids)

@@ -23,7 +23,11 @@ WITHOUT_INNER_PART = "import _ctypes; del _ctypes.call_function\n"
 )
 def test_orphans_are_adopted_by_whoever_asked(before: str, adopts: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", before + ASKS], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", before + ASKS],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
     )
     assert (done.stdout.strip(), done.stderr) == (adopts, "")
 
@@ -66,6 +70,10 @@ def test_all_processes_are_looked_through_only_for_a_reason(
 ) -> None:
     """Somebody was left behind, or nobody can tell us whether."""
     done = subprocess.run(
-        [sys.executable, "-c", STOPS, sight, server], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", STOPS, sight, server],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=60,
     )
     assert (done.stdout.strip(), done.stderr) == (told, "")
