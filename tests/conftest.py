@@ -6,7 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
+
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 # The servers are programs, not a package; tests import the listener from among them.
 SERVERS = Path(__file__).parent / "servers"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from contextlib import contextmanager
 
+from mcptest.cli.early_signals import heed
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,9 +16,13 @@ __all__ = ["uncollected"]
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Modules and plans are many objects and no garbage: nobody looks for some meanwhile."""
+    """Modules and plans are many objects and no garbage: nobody looks for some meanwhile.
+
+    A signal that was dropped meanwhile is heeded afterwards.
+    """
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
+    heed()

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import time
 from itertools import pairwise
 
 from mcptest import __version__
 from mcptest.cli.collecting import uncollected
+from mcptest.cli.early_signals import ignore, listen
 from mcptest.cli.options import parse_arguments, render_help
-from mcptest.cli.output import StandardOutput, complain, prepare_streams, silence_stdout
+from mcptest.cli.output import (
+    StandardOutput,
+    complain,
+    exhaustion,
+    prepare_streams,
+    silence_stdout,
+)
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
@@ -65,6 +71,7 @@ def _leave(status: int) -> NoReturn:
     Taking a large plan apart piece by piece is time for nothing. Any other end takes the long
     way, on which litter is removed, and so does whoever is being traced or measured.
     """
+    ignore()
     is_watched = sys.gettrace() or sys.getprofile() or "coverage" in sys.modules
     if is_watched or status not in (ExitCode.PASSED, ExitCode.FAILED):
         sys.exit(status)
@@ -131,16 +138,21 @@ def _dispatch(command: Command, words: list[str]) -> int:
     if arguments.has("--help"):
         StandardOutput().write(render_help(command))
         return ExitCode.PASSED
+    _check_folder()
     return command.run(arguments)
+
+
+def _check_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the folder this was started in does not exist any more") from None
 
 
 def _guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Every way a command can end, in one place."""
     prepare_streams()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        # Until the run takes over, they mean what Ctrl-C does.
-        if signal.getsignal(number) == signal.SIG_DFL:
-            signal.signal(number, signal.default_int_handler)
+    listen()
     try:
         status = _reported(words, run)
         StandardOutput().flush()
@@ -167,7 +179,9 @@ def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
         return _told(InterruptedRunError("interrupted before any test ran"), words, started_at)
     except BrokenPipeError:
         raise
-    except Exception:  # noqa: BLE001  # the one place where a fault of ours may surface
+    except Exception as error:  # noqa: BLE001  # the one place where a fault of ours may surface
+        if trouble := exhaustion(error):
+            return _told(trouble, words, started_at)
         from mcptest.cli.failure import report_our_fault  # noqa: PLC0415  # as below
 
         return report_our_fault(_wants_json(words), started_at)

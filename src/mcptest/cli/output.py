@@ -22,6 +22,7 @@ __all__ = [
     "StandardOutput",
     "check_writable",
     "complain",
+    "exhaustion",
     "explain",
     "hide_secrets",
     "is_special",
@@ -75,6 +76,21 @@ def _told_as_usage() -> Iterator[None]:
         yield
     except OSError as error:
         raise _usage_of(error) from None
+
+
+# The system has no more of something: open files, processes, memory.
+_EXHAUSTED = frozenset([errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
+
+
+def exhaustion(error: Exception) -> UsageError | None:
+    """The user's trouble in words, when the system has nothing more to give; else None."""
+    if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
+        return None
+    message = f"the system gives no more to this command: {error.strerror}"
+    help = (
+        "raise its limits (ulimit -n for open files, ulimit -u for processes), or run less at once"
+    )
+    return UsageError(message, help)
 
 
 def _usage_of(error: OSError) -> OSError | UsageError:

@@ -9,11 +9,11 @@ from functools import partial
 
 from mcptest.cli.collecting import uncollected
 from mcptest.cli.options import Command
-from mcptest.cli.output import complain, hide_secrets
+from mcptest.cli.output import complain, exhaustion, hide_secrets
 from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
-from mcptest.core.errors import McptestError, OwnFaultError, UsageError
+from mcptest.core.errors import McptestError, OwnFaultError
 from mcptest.core.kinds import NOT_KEPT
 from mcptest.core.record import Record
 from mcptest.core.verdict import exit_code_of
@@ -52,7 +52,6 @@ class Limits(Record):
 
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
-    _check_folder()
     if FOLLOWS in os.environ:
         from mcptest.wire.again import follow  # noqa: PLC0415  # in rounds of a watch only
 
@@ -86,8 +85,8 @@ def run(arguments: Arguments) -> int:
         raise
     except Exception as error:
         # What lies there from an earlier run must not be taken for the result of this one.
-        fault = reports.redacted(f"a fault of mcptest itself: {error!r}")
-        reports.write_failure(OwnFaultError(fault), _now())
+        fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
+        reports.write_failure(exhaustion(error) or fault, _now())
         raise
     if collectors:
         complain(collectors.outcome() + "\n")
@@ -144,13 +143,6 @@ def _collectors(arguments: Arguments) -> Collectors | None:
     from mcptest.runner.collectors import Collectors  # noqa: PLC0415  # for those who want it
 
     return Collectors(arguments.last("--server-coverage"))
-
-
-def _check_folder() -> None:
-    try:
-        os.getcwd()
-    except OSError:
-        raise UsageError("the folder this was started in does not exist any more") from None
 
 
 def _now() -> str:

@@ -1,0 +1,47 @@
+"""Signals until a run takes over: they mean what Ctrl-C does, and none gets lost.
+
+A handler that raises is not enough: what is raised while Python lets go of an object is dropped,
+and it does that all the time while it imports. So what was heard is remembered as well.
+"""
+
+from __future__ import annotations
+
+import signal
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FrameType
+
+__all__ = ["heed", "ignore", "listen"]
+
+_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_heard: list[int] = []
+
+
+def listen() -> None:
+    """From now on they raise KeyboardInterrupt; those that somebody ignores or handles do not."""
+    _heard.clear()
+    for number in _ENDINGS:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _interrupt)
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Whoever ignores the ends of children never learns how they ended; some who start us do.
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _heard.append(number)
+    raise KeyboardInterrupt
+
+
+def heed() -> None:
+    """Raise what was heard, should it have been dropped."""
+    if _heard:
+        raise KeyboardInterrupt
+
+
+def ignore() -> None:
+    """All is done and told: nothing can be interrupted any more."""
+    for number in _ENDINGS:
+        signal.signal(number, signal.SIG_IGN)

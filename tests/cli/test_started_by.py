@@ -1,0 +1,125 @@
+"""However oddly mcptest is started, servers start all the same, and the truth is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from console import TINY_SERVER, Ended, run
+
+MCPTEST = (sys.executable, "-m", "mcptest")
+SUITE = {
+    "description": "one",
+    "tests": [
+        {
+            "it": "echoes",
+            "request": {"jsonrpc": "2.0", "id": 1, "method": "echo", "params": {"a": 1}},
+            "expect": {"response": {"jsonrpc": "2.0", "id": 1, "result": {"a": 1}}},
+        },
+        {
+            "it": "dies",
+            "request": {"jsonrpc": "2.0", "id": 2, "method": "die"},
+            "expect": {"exitCode": 1},
+        },
+    ],
+}
+IGNORES = "import signal, os, sys; signal.signal(signal.SIGCHLD, signal.SIG_IGN); " + (
+    "os.execv(sys.argv[1], sys.argv[1:])"
+)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    (tmp_path / "a.test.mcp.yml").write_text(json.dumps(SUITE), encoding="utf-8")
+    config = {"name": "tiny", "command": sys.executable, "args": [str(TINY_SERVER)]}
+    (tmp_path / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    return tmp_path
+
+
+def ended(command: tuple[str, ...], place: Path) -> Ended:
+    return run([*command], place, {})
+
+
+def test_by_somebody_who_ignores_the_ends_of_children(place: Path) -> None:
+    """The server ends with status 1, which the second test expects."""
+    done = ended((sys.executable, "-c", IGNORES, *MCPTEST, "run"), place)
+    assert (done.code, done.err) == (0, "")
+    done = ended((sys.executable, "-c", IGNORES, *MCPTEST, "run", "--parallel", "2"), place)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_with_a_variable_that_has_no_name(place: Path) -> None:
+    done = ended(("env", "=odd", *MCPTEST, "run"), place)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_with_an_open_file_that_could_not_be_opened_any_more(place: Path) -> None:
+    shell = 'exec 99</dev/null; ulimit -n 64; exec "$0" "$@"'
+    done = ended(("bash", "-c", shell, *MCPTEST, "run"), place)
+    assert (done.code, done.err) == (0, "")
+
+
+def test_with_too_few_open_files_for_anything(place: Path) -> None:
+    done = ended(("bash", "-c", 'ulimit -n 7; exec "$0" "$@"', *MCPTEST, "run"), place)
+    assert done.code == 2
+    assert "Too many open files" in done.err
+    assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize("command", ["run", "list", "validate", "init", "discover", "mock x"])
+def test_in_a_folder_that_is_gone(tmp_path: Path, command: str) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    shell = f'rmdir {gone}; exec "$0" "$@"'
+    done = ended(("bash", "-c", shell, *MCPTEST, *command.split()), gone)
+    assert (done.code, "Traceback" in done.err) == (2, False)
+    assert "does not exist any more" in done.err
+
+
+def test_in_a_folder_that_goes_while_servers_are_started_elsewhere(place: Path) -> None:
+    here = place / "here"
+    here.mkdir()
+    config = json.loads((place / "conductor.config.json").read_text(encoding="utf-8"))
+    config |= {"isolation": "test", "cwd": str(place)}
+    # The first server takes the folder away in which mcptest was started.
+    config["args"] = [
+        "-c",
+        f"import os; os.path.isdir({str(here)!r}) and os.rmdir({str(here)!r})\n",
+    ]
+    config["args"][1] += f"exec(open({str(TINY_SERVER)!r}).read())"
+    (place / "conductor.config.json").write_text(json.dumps(config), encoding="utf-8")
+    done = ended((*MCPTEST, "run", str(place), "--config", f"{place}/conductor.config.json"), here)
+    assert (done.code, done.err) == (0, "")
+    assert not here.exists()
+
+
+DROPS = """
+import os, signal
+from mcptest.cli.early_signals import heed, listen
+listen()
+class Drops:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+Drops()
+print("went on", flush=True)
+heed()
+"""
+
+
+def test_an_interruption_that_python_drops_is_heeded_all_the_same(place: Path) -> None:
+    done = ended((sys.executable, "-c", DROPS), place)
+    assert done.out == "went on\n"
+    assert "Exception ignored" in done.err
+    assert done.err.rstrip().endswith("KeyboardInterrupt")
+    assert done.code != 0
+
+
+def test_nothing_that_is_not_the_systems_is_called_exhaustion() -> None:
+    from mcptest.cli.output import exhaustion  # noqa: PLC0415  # beside what it is about
+
+    assert exhaustion(OSError(28, os.strerror(28))) is None
+    assert exhaustion(ValueError("24")) is None
+    assert exhaustion(OSError(24, os.strerror(24))) is not None
