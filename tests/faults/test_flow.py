@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +16,8 @@ from mcptest.wire.stopping import Grace
 
 if TYPE_CHECKING:
     from connect_back import Listener
+
+SERVERS = Path(__file__).parent.parent / "servers"
 
 PING = {
     "it": "answers a ping",
@@ -144,6 +148,36 @@ def test_a_server_that_went_silent_is_named_as_the_cause_of_later_timeouts(
     assert "since" not in first["error"]["hint"]
     cause = "it has not answered anything since tools/call (id 1) timed out"
     assert second["error"]["hint"].startswith(cause)
+
+
+# One thing after the other, and the first call of all takes for ever.
+STUCK = f"""
+import sys, time; sys.path.insert(0, {str(SERVERS)!r})
+import good_server
+def call(request):
+    if request["params"]["arguments"]["text"] == "hang":
+        time.sleep(600)
+    good_server.write(good_server.line_for(request))
+good_server.serve({{"tools/call": call}})
+"""
+
+
+def test_a_server_that_is_stuck_is_replaced_after_two_calls() -> None:
+    spec = spec_for("stuck", command=(sys.executable, "-S", "-E", "-c", STUCK))
+    tests = [echo("hang", id=1), echo(id=2), echo(id=3), echo(id=4)]
+    report = perform(spec, *({**test, "timeout": "300ms"} for test in tests[:2]), *tests[2:])
+    assert report.statuses == ["error", "error", "passed", "passed"]
+    note = "a fresh server was started: the last one left 2 calls in a row without an answer"
+    assert [test.get("notes", []) for test in report.tests[2:]] == [[note], []]
+
+
+def test_a_server_that_never_answers_is_given_up_after_a_while(listener: Listener) -> None:
+    tests = [echo(id=number, timeout="100ms") for number in range(1, 10)]
+    report = perform(spec_for("silent", listener=listener), *tests)
+    assert set(report.statuses) == {"error"}
+    given_up = "not run: the server failed 3 times in a row"
+    told = [test["error"]["message"].startswith(given_up) for test in report.tests]
+    assert told == [False] * 6 + [True] * 3
 
 
 def test_an_answer_that_comes_only_at_the_end_is_taken_for_a_missing_flush() -> None:

@@ -28,6 +28,9 @@ _ENDED = "the server had ended; a fresh one was started for this test"
 # After so many deaths in a row without a passing test the server is given up.
 _MAX_DEATHS = 3
 
+# A server that leaves so many calls in a row without an answer is taken for stuck.
+_MAX_UNANSWERED = 2
+
 
 class Keeper:
     """Gives out a server that is ready; starts, replaces and stops it as needed."""
@@ -189,6 +192,9 @@ class Keeper:
         if fault.kind in _SPENT:
             self.retire(at_once=fault.kind in _DEAF)
             self._replaced = f"a fresh server was started: the test before ended in {fault.kind}"
+        elif self._server and self._server.unanswered >= _MAX_UNANSWERED:
+            # One call may hang in a server that answers others; who is stuck answers none.
+            self.replace(f"the last one left {_MAX_UNANSWERED} calls in a row without an answer")
         if self._server is None or not self._server.is_usable:
             self._deaths += 1
             if self._deaths >= _MAX_DEATHS:

@@ -48,6 +48,8 @@ class Server:
         self._connect(spec)
         self._is_end_told = False
         self._silent_since = ""
+        # How many calls in a row it has not answered.
+        self.unanswered = 0
         self._begun: _Begun | None = None
         # What the server answered to initialize.
         self.handshake: dict[str, Any] = {}
@@ -254,7 +256,7 @@ class Server:
             self._inbox.stop_expecting()
         if self._wire.is_pipe and self._wire.unsent_bytes:
             raise ServerError(faults.premature(method, id, self._wire))
-        self._silent_since = ""
+        self._silent_since, self.unanswered = "", 0
         return self._inbox.answer
 
     def _wait_on(self, method: str, id: object, deadline: float, limit_s: float) -> None:
@@ -286,6 +288,7 @@ class Server:
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         fault = faults.after_silence(fault, self._silent_since)
         self._silent_since = self._silent_since or faults.call(method, id)
+        self.unanswered += 1
         self._session.abandon(id)
         if method not in ("initialize", "server/discover"):
             self._cancel(id, "timed out")
