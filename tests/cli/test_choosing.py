@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from typing import TYPE_CHECKING
@@ -85,6 +86,7 @@ def test_a_command_on_the_command_line_is_split_like_a_shell_would(folder: Path)
 def test_a_config_is_found_in_the_folder_we_are_in_or_beside_the_file(folder: Path) -> None:
     assert mcptest(folder, "run", "deep").code == 0
     assert mcptest(folder.parent, "run", f"{folder.name}/birds.test.mcp.yml").code == 0
+    (folder / "conductor.config.json").rename(folder / "other.json")
     ended = mcptest(folder / "deep", "run")
     assert ended.code == 2
     assert ended.err == (
@@ -92,6 +94,24 @@ def test_a_config_is_found_in_the_folder_we_are_in_or_beside_the_file(folder: Pa
         "  help: give --config FILE or --server-command, put a conductor.config.json in this "
         "folder or beside the test file, or a server: block into it\n"
     )
+
+
+def test_a_config_above_a_file_is_used_up_to_the_folder_that_is_named(folder: Path) -> None:
+    assert mcptest(folder.parent, "run", folder.name).code == 0
+    assert mcptest(folder.parent, "run", str(folder)).code == 0
+    # Beyond that it is named, and not used unasked.
+    for place, path in ((folder.parent, f"{folder.name}/deep"), (folder / "deep", ".")):
+        ended = mcptest(place, "run", path)
+        config = os.path.relpath(folder / "conductor.config.json", place)
+        assert ended.code == 2
+        assert f"  help: there is {config}: give --config {config}\n" in ended.err
+        assert mcptest(place, "run", path, "--config", config).code == 0
+
+
+def test_the_nearest_config_above_a_file_is_used(folder: Path) -> None:
+    write_config(folder / "deep" / "conductor.config.json", command="no-such-program")
+    ended = mcptest(folder.parent, "run", folder.name)
+    assert "no-such-program" in ended.out + ended.err
 
 
 @pytest.mark.parametrize("name", ["mcptest.config.json", "aegis.config.json"])

@@ -11,7 +11,7 @@ from mcptest.core.record import Record
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
 from mcptest.formats.conductor import load_conductor
-from mcptest.runner.discovery import CONFIG_NAMES, find_suites, read_text
+from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 from mcptest.runner.file_format import format_of
 from mcptest.runner.selection import Selection, select
 from mcptest.runner.servers import Servers, Unneeded
@@ -254,11 +254,22 @@ def _no_server(suite: Suite) -> NoReturn:
         if suite.format == "cases"
         else ("a server: block into it")
     )
+    above = _config_above(suite.file)
     raise UsageError(
         f"no server to test {visible(suite.file)} against",
-        f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
+        f"there is {visible(above)}: give --config {visible(above)}"
+        if above
+        else f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
         f"beside the test file, or {block}",
     )
+
+
+def _config_above(file: str) -> str:
+    """The config in one of the folders above a file; it is named, and not used unasked."""
+    folder = os.path.dirname(os.path.abspath(file))
+    while not (found := find_config(folder)) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return found and os.path.relpath(found)
 
 
 def _reader_beside(file: str) -> Callable[[str], str]:

@@ -35,7 +35,8 @@ class Servers:
     """Which server each suite is tested against.
 
     What the command line says counts most, then what the file itself says, then a config
-    in the folder where the command was started, then one beside the file.
+    in the folder where the command was started, then one beside the file, then one above it, up
+    to a folder that the command line names. Further up it is somebody else's.
     """
 
     def __init__(
@@ -51,6 +52,8 @@ class Servers:
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
+        paths = [path for path in wanted.paths or (".",) if os.path.isdir(path)]
+        self._named = tuple(map(os.path.abspath, paths))
         self._told = self._from_command_line()
         here = find_config(".")
         # Its mistakes are told with the others, even when no suite gets as far as needing it.
@@ -65,7 +68,7 @@ class Servers:
         if spec is None and suite.server:
             spec = placed(suite.server, folder)
         if spec is None and not self._wanted.config:
-            beside = find_config(folder)
+            beside = self._config_near(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
         limit_s = self._wanted.timeout_s
         if spec and suite.format == "cases" and spec.isolation == "run":
@@ -107,13 +110,25 @@ class Servers:
     def _config_of(self, file: str) -> ServerSpec | None:
         if self._wanted.server_command:
             # It names the server, and says nothing of plugins.
-            path = find_config(".") or find_config(os.path.dirname(file) or ".")
+            path = find_config(".") or self._config_near(os.path.dirname(file) or ".")
             return self._from_config(path) if path else None
         config = self._told
         if config is None and not self._wanted.config:
-            beside = find_config(os.path.dirname(file) or ".")
+            beside = self._config_near(os.path.dirname(file) or ".")
             config = self._here or (self._from_config(beside) if beside else None)
         return config
+
+    def _config_near(self, folder: str) -> str:
+        """The config in a folder, or in the next one above that may be looked into; else ""."""
+        found = find_config(folder)
+        while not found and self._is_below_named(folder):
+            folder = os.path.dirname(os.path.normpath(folder)) or "."
+            found = find_config(folder)
+        return found
+
+    def _is_below_named(self, folder: str) -> bool:
+        path = os.path.abspath(folder)
+        return any(path.startswith(named.rstrip(os.sep) + os.sep) for named in self._named)
 
     def _from_command_line(self) -> ServerSpec | None:
         command, config = self._wanted.server_command, self._wanted.config

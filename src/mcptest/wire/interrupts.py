@@ -8,6 +8,9 @@ steps, cleans up and reports.
 * second: every server is killed at once
 * third: we leave; the guardian cleans up behind us
 
+The same signal again within a moment is the same one: `timeout` sends its own to us, and then to
+our group as well.
+
 Somewhere between two steps a run may be stuck (a regular expression that takes for
 ever): when a signal has not ended it in good time, we leave as on the third.
 """
@@ -16,6 +19,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import contextmanager
 
 TYPE_CHECKING = False
@@ -31,6 +35,9 @@ _LEAVE_STATUS = 130
 # More than the whole ladder takes.
 _PATIENCE_S = 15.0
 
+# Nobody has seen by then what the first one does, and means something else by the second.
+_MOMENT_S = 0.1
+
 
 class Interrupts:
     """While entered, SIGINT, SIGTERM and SIGHUP are counted here."""
@@ -42,6 +49,8 @@ class Interrupts:
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._previous: dict[int, object] = {}
+        # When each signal was heard last.
+        self._heard_at: dict[int, float] = {}
 
     def __enter__(self) -> Interrupts:
         for number in _SIGNALS:
@@ -89,6 +98,10 @@ class Interrupts:
             signal.setitimer(signal.ITIMER_REAL, self._patience_s)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
+        now = time.monotonic()
+        before, self._heard_at[number] = self._heard_at.get(number, -_MOMENT_S), now
+        if now - before < _MOMENT_S:
+            return
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")

@@ -1,0 +1,38 @@
+"""What counts as another signal, and what as the same one."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+from mcptest.wire.interrupts import Interrupts
+
+LATER_S = 0.15
+
+
+def heard(*signals: signal.Signals | float) -> tuple[int, list[str]]:
+    """How many signals were counted, and whether the second one was acted on."""
+    killed: list[str] = []
+    with Interrupts() as interrupts:
+        interrupts.on_second = lambda: killed.append("all")
+        for each in signals:
+            if isinstance(each, signal.Signals):
+                os.kill(os.getpid(), each)
+            else:
+                time.sleep(each)
+        return interrupts.count, killed
+
+
+def test_the_same_signal_twice_at_once_is_one() -> None:
+    """So `timeout` ends a run: with a signal to it, and the same to its group."""
+    assert heard(signal.SIGTERM, signal.SIGTERM) == (1, [])
+    assert heard(signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
+
+
+def test_the_same_signal_a_moment_later_is_the_second() -> None:
+    assert heard(signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
+
+
+def test_another_signal_is_the_second() -> None:
+    assert heard(signal.SIGINT, signal.SIGTERM) == (2, ["all"])
