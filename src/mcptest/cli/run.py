@@ -5,11 +5,12 @@ from __future__ import annotations
 import gc
 import os
 import time
+from contextlib import suppress
 from functools import partial
 
 from mcptest.cli.collecting import uncollected
 from mcptest.cli.options import Command
-from mcptest.cli.output import complain, exhaustion, hide_secrets
+from mcptest.cli.output import complain, exhaustion, hide_secrets, is_terminal
 from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
@@ -161,6 +162,8 @@ def _run(
     from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
 
     guardian = Guardian(adopts_orphans=True)
+    if is_terminal():
+        interrupts.on_first = _tell_what_happens
     interrupts.on_second = guardian.kill_all
     launcher = Launcher(
         guardian=guardian,
@@ -183,6 +186,13 @@ def _run(
         if plan.plugins:
             plan.plugins.close()
         guardian.dismiss()
+
+
+def _tell_what_happens() -> None:
+    # Called while anything may be going on, so it goes out by itself.
+    text = "\r\x1b[Kinterrupted: stopping the server; Ctrl-C again kills it at once\n"
+    with suppress(OSError):
+        os.write(2, text.encode())
 
 
 def _run_once(

@@ -21,7 +21,7 @@ class Progress:
         self._cells = max(width - 1, 1)
         self._total = total
         self._due = now + FIRST_AFTER_S
-        self._wanted = ""
+        self._wanted: tuple[str, str, str] | None = None
         self._drawn = 0
 
     def show(self, number: int, suite: str, case: str) -> None:
@@ -30,29 +30,54 @@ class Progress:
         Both names must be safe to print.
         """
         digits = len(str(self._total))
-        where = f"{suite} › " if suite else ""
-        self._wanted = f"  [{number:>{digits}}/{self._total}] {where}{case}"
+        self._wanted = f"  [{number:>{digits}}/{self._total}] ", suite, case
+
+    def announce(self, text: str) -> None:
+        """Say what is done before the first case begins."""
+        self._wanted = "  ", "", text
 
     def draw(self, now: float) -> str:
         """What to write so that the line is up to date; nothing when it is too early."""
         if not self._wanted or now < self._due:
             return ""
         self._due = now + REDRAW_EVERY_S
-        line, cells = _fitted(self._wanted, self._cells)
-        self._wanted = ""
+        line, cells = _line(*self._wanted, self._cells)
+        self._wanted = None
         text = self.erase() + line
         self._drawn = cells
         return text
 
     def clear(self) -> str:
         """What to write before anything else is printed. Nothing is running any more."""
-        self._wanted = ""
+        self._wanted = None
         return self.erase()
 
     def erase(self) -> str:
         text = f"\r{' ' * self._drawn}\r" if self._drawn else ""
         self._drawn = 0
         return text
+
+
+_BETWEEN = " › "
+
+
+def _line(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
+    """The line cut to `limit` cells, and the cells it takes.
+
+    The suite stays the same from test to test, so its name is cut first. A third of the
+    room is left to it; the test has the rest.
+    """
+    room = limit - _cells(head)
+    where = f"{suite}{_BETWEEN}" if suite else ""
+    left = max(room - _cells(case), room // 3)
+    if _cells(where) > left:
+        name, _ = _fitted(suite, left - _cells(f"…{_BETWEEN}"))
+        where = f"{name.rstrip()}…{_BETWEEN}" if name else ""
+    return _fitted(f"{head}{where}{case}", limit)
+
+
+def _cells(text: str) -> int:
+    return sum(1 if char.isascii() else 2 for char in text)
 
 
 def _fitted(text: str, limit: int) -> tuple[str, int]:

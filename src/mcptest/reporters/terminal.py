@@ -106,6 +106,8 @@ class TerminalReporter:
         if event.server:
             lines += [self._paint.bold(visible(event.server)), ""]
         self._write(lines)
+        if self._progress is not None:
+            self._progress.announce(self._encodable("starting the server …"))
 
     def _suite_started(self, event: SuiteStarted) -> None:
         self._suite = event

@@ -45,6 +45,7 @@ class Interrupts:
     def __init__(self, patience_s: float = _PATIENCE_S) -> None:
         self.count = 0
         self._patience_s = patience_s
+        self.on_first: Callable[[], object] = lambda: None
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
@@ -106,6 +107,7 @@ class Interrupts:
         if self.count == 1:
             os.write(self._writer, b"!")
             signal.setitimer(signal.ITIMER_REAL, self._patience_s)
+            self.on_first()
         elif self.count == 2:
             self.on_second()
         else:

@@ -462,6 +462,21 @@ def test_a_terminal_gets_a_progress_line_that_is_erased_before_anything_else() -
     )
 
 
+def test_a_server_that_takes_its_time_to_start_is_waited_for_in_words() -> None:
+    stream, clock = io.StringIO(), Clock()
+    report = TerminalReporter(stream, colour=False, live=True, width=40, verbose=False, clock=clock)
+    report(STARTED)
+    report.tick()
+    before = stream.getvalue()
+    clock.now = 0.3
+    report.tick()
+    report(SUITE)
+    assert before == "Files\n\n"
+    assert stream.getvalue()[len(before) :] == (
+        f"  starting the server …\r{' ' * 24}\rTools  a.test.mcp.yml\n"
+    )
+
+
 def test_the_progress_line_is_escaped_and_counts_finished_cases() -> None:
     stream, clock = io.StringIO(), Clock()
     report = TerminalReporter(stream, colour=False, live=True, width=80, verbose=False, clock=clock)

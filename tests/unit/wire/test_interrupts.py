@@ -36,3 +36,12 @@ def test_the_same_signal_a_moment_later_is_the_second() -> None:
 
 def test_another_signal_is_the_second() -> None:
     assert heard(signal.SIGINT, signal.SIGTERM) == (2, ["all"])
+
+
+def test_the_first_one_is_told_and_no_other() -> None:
+    told: list[str] = []
+    with Interrupts() as interrupts:
+        interrupts.on_first = lambda: told.append("stopping")
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
+    assert told == ["stopping"]
