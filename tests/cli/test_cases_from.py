@@ -359,7 +359,7 @@ def test_of_very_many_warnings_only_the_first_are_told(tmp_path: Path) -> None:
         (("run.json",), "did you mean: mcptest cases from run.json"),
         (("from",), "mcptest cases from needs a recording"),
         (("from", "nowhere.json"), "error[F001]: cannot read it: No such file or directory"),
-        (("from", "."), "error[F001]: it is not a regular file"),
+        (("from", "."), "error[F001]: it is a folder"),
         (("from", "words.txt"), "error[F005]: there is no MCP message in this file"),
         (("from", "run.json", "words.txt"), "error[F005]: there is no MCP message in this file"),
         (("from", "binary"), "error[F001]: it is not UTF-8: byte 0xff"),

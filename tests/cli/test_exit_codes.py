@@ -49,6 +49,7 @@ def test_a_server_that_dies_in_the_middle_is_1(folder: Path) -> None:
     [
         (("run", "nope.test.mcp.yml"), "there is no file or folder 'nope.test.mcp.yml'"),
         (("run", "--config", "nope.json"), "there is no config file 'nope.json'"),
+        (("run", "--config", "."), "= help: the config in it is conductor.config.json"),
         (("run", "--nope"), "mcptest run has no option --nope"),
         (("run", "--timeout", "0"), "--timeout must be more than 0 and at most 24 hours"),
         (("run", "--timeout", "soon"), "--timeout must be a number of milliseconds or a text"),

@@ -49,7 +49,21 @@ def test_a_folder_with_a_server_gets_everything_and_is_told_what_was_assumed(
 def test_an_empty_folder_gets_something_to_fill_in(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "init")
     assert ended.code == 0
-    assert "nothing here says how the server is started" in ended.out
+    assert ended.out.splitlines()[len(FILES) + 1 :] == [
+        "the server is started with: python3 server.py",
+        '  (nothing here says how the server is started; "command" and "args" in '
+        "conductor.config.json are only a guess)",
+        "",
+        "next:",
+        '  put what starts the server into "command" and "args" in conductor.config.json',
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+
+
+def test_whoever_has_a_config_is_not_told_to_fill_it_in(tmp_path: Path) -> None:
+    (tmp_path / "conductor.config.json").write_text("{}", encoding="utf-8")
+    assert "put what starts the server" not in mcptest(tmp_path, "init").out
 
 
 def test_a_command_gives_a_first_suite_that_passes_at_once(tmp_path: Path) -> None:

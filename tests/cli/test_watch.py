@@ -139,3 +139,12 @@ def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
     command.process.kill()
     command.process.wait(PATIENCE_S)
     wait_for(lambda: not servers_in(tmp_path), "the server to end")
+
+
+def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_goes_on(tmp_path: Path) -> None:
+    slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
+    write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
+    command = Watching(tmp_path)
+    wait_for(lambda: servers_in(tmp_path), "the server")
+    assert command.end() == 130
+    assert "watching" not in command.text

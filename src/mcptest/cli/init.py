@@ -63,11 +63,13 @@ def init(arguments: Arguments) -> int:
     return status
 
 
+# Where to write what only the user knows.
+_KEYS = f'"command" and "args" in {_CONFIG}'
 _NOTHING_FOUND = Guess(
     name="",
     command="python3",
     args=("server.py",),
-    reason="nothing here says how the server is started; put in what does",
+    reason=f"nothing here says how the server is started; {_KEYS} are only a guess",
 )
 
 
@@ -125,11 +127,13 @@ class _Written:
 def _tell(written: _Written, guess: Guess) -> None:
     lines = [f"wrote {path}" for path in written.new]
     lines += [f"left {visible(path)} as it is" for path in written.old]
+    is_blind = _CONFIG in written.new and guess.reason == _NOTHING_FOUND.reason
     if _CONFIG in written.new:
         lines += ["", f"the server is started with: {guess.words}", f"  ({visible(guess.reason)})"]
     lines += [
         "",
         "next:",
+        *([f"  put what starts the server into {_KEYS}"] if is_blind else []),
         "  mcptest run",
         "  mcptest discover -o tests/server.test.mcp.yml",
     ]

@@ -61,7 +61,8 @@ def watch(arguments: Arguments) -> int:
             if number == 0:
                 status, is_over = run_again(["run", *words, *arguments.paths, *command], FOLLOWS)
                 noun = "folder" if len(roots) == 1 else "folders"
-                complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
+                if not is_over:
+                    complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
             elif changes:
                 paths = touched([path for _, path in changes], arguments.paths)
                 status, is_over = run_again(["run", *words, *quiet, *paths, *command], FOLLOWS)

@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["MAX_CHARS", "MAX_KNOWN", "closest", "edit_distance"]
+__all__ = ["MAX_CHARS", "MAX_KNOWN", "closest", "edit_distance", "shortened"]
 
 
 # Names may come from a server, many of them and long: a longer one is nobody's slip of a
@@ -57,3 +57,28 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
     scored = [(edit_distance(folded, name.casefold(), limit), name) for name in near]
     distance, best = min(scored, default=(limit + 1, ""))
     return best if distance <= limit else ""
+
+
+# What is shorter begins too many words to be short for one.
+_BEGINNING = 3
+
+
+def shortened(word: str, known: Iterable[str]) -> str:
+    """The one known word that `word` is short for, or that is short for it; "" for several.
+
+    `args` is short for `arguments`, and `max_duration` for `max_duration_ms`.
+    """
+    if not _BEGINNING <= len(word) <= MAX_CHARS:
+        return ""
+    folded = word.casefold()
+    found = [name for name in islice(known, MAX_KNOWN) if _is_short_for(folded, name.casefold())]
+    return found[0] if len(found) == 1 else ""
+
+
+def _is_short_for(one: str, other: str) -> bool:
+    """Whether both begin alike, and one has only letters of the other, in their order."""
+    if one[:_BEGINNING] != other[:_BEGINNING] or max(len(one), len(other)) > MAX_CHARS:
+        return False
+    short, long = sorted((one, other), key=len)
+    rest = iter(long)
+    return all(letter in rest for letter in short)

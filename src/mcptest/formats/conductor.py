@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Suite
 from mcptest.formats.conductor_config import read_server
-from mcptest.formats.conductor_expect import SLIPPED_KEYS
+from mcptest.formats.conductor_expect import SLIPPED_KEYS, misplaced_keys, refuse_misplaced
 from mcptest.formats.conductor_request import FORMS
 from mcptest.formats.conductor_step import StepReader
 from mcptest.formats.document import read_document
@@ -139,7 +139,9 @@ class _Loader:
     def _case(self, fields: Fields, line: int, index: int) -> Case:
         test = fields.mapping
         if not test.keys() <= _ALL_TEST_KEYS:
-            fields.refuse_unknown(_TEST_KEYS, (), "a test", accepted=SLIPPED_KEYS)
+            refuse_misplaced(fields)
+            told = (*SLIPPED_KEYS, *misplaced_keys(test))
+            fields.refuse_unknown(_TEST_KEYS, (), "a test", accepted=told)
         if not test.keys() >= _REQUIRED_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
@@ -164,7 +166,7 @@ class _Loader:
 
     def _require(self, fields: Fields) -> None:
         test = fields.mapping
-        has_slipped = any(key in test for key in SLIPPED_KEYS)
+        has_slipped = any(key in test for key in SLIPPED_KEYS) or misplaced_keys(test)
         fields.require(("it",) if has_slipped else ("it", "expect"), "a test")
         if not any(form in test or fields.is_misspelt(form) for form in FORMS):
             message = f"a test needs one of the keys {', '.join(FORMS)}: what it sends"

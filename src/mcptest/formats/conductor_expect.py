@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, object]
 
-__all__ = ["SLIPPED_KEYS", "STDERR_EMPTY", "ExpectReader"]
+__all__ = ["SLIPPED_KEYS", "STDERR_EMPTY", "ExpectReader", "misplaced_keys", "refuse_misplaced"]
 
 EXPECT_KEYS = ("response", "stderr", "exitCode", "performance", "notifications")
 _ALL_EXPECT_KEYS = frozenset(EXPECT_KEYS)
@@ -32,11 +32,33 @@ _PERFORMANCE_KEYS = ("maxResponseTime", "minResponseTime")
 # Keys that belong under `expect` and often stand one level too high.
 SLIPPED_KEYS = ("stderr", "performance")
 _SLIPPED = frozenset(SLIPPED_KEYS)
+_NEVER_SLIPPED = tuple(key for key in EXPECT_KEYS if key not in _SLIPPED)
 
 STDERR_EMPTY = "toBeEmpty"
 
 _EMPTY_PARTIAL: Message = {"match:partial": {}}
 _ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
+
+
+def misplaced_keys(test: Message) -> tuple[str, ...]:
+    """The keys of `expect` that stand beside it, where they are not read."""
+    return tuple(key for key in _NEVER_SLIPPED if test.get(key) is not None)
+
+
+def refuse_misplaced(fields: Fields) -> None:
+    """An error for every key that stands beside `expect`, and says that it belongs there."""
+    inner = fields.mapping.get("expect")
+    for key in misplaced_keys(fields.mapping):
+        if isinstance(inner, dict) and key in inner:
+            fields.complain(key, "F003", *_twice(key))
+        else:
+            help = "indent it, so that it stands below expect: and not beside it"
+            fields.complain(key, "F006", f'"{key}" belongs under "expect"', help)
+
+
+def _twice(key: str) -> tuple[str, str]:
+    message = f'"{key}" stands here and under "expect"; only one of them can count'
+    return message, 'keep the one under "expect"'
 
 
 class ExpectReader:
@@ -92,6 +114,9 @@ class ExpectReader:
                 self._take_slipped(key, fields, holders)
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
+        if misplaced_keys(test):
+            # It says what to check, in the wrong place, and that has been complained about.
+            return {}
         if holders or inner or test.get("expect", ABSENT) is None:
             message = '"expect" is empty: this test would check nothing'
             fields.complain("expect", "F011", message, f"say one of: {', '.join(EXPECT_KEYS)}")
@@ -99,8 +124,7 @@ class ExpectReader:
 
     def _take_slipped(self, key: str, fields: Fields, holders: dict[str, Fields]) -> None:
         if key in holders:
-            message = f'"{key}" stands here and under "expect"; only one of them can count'
-            fields.complain(key, "F003", message, 'keep the one under "expect"')
+            fields.complain(key, "F003", *_twice(key))
             return
         message = f'"{key}" belongs under "expect"; it is read as if it stood there'
         fields.complain(key, "W001", message, severity="warning")

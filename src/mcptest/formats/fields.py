@@ -7,7 +7,7 @@ error with a suggestion, so nothing that was written is ever ignored.
 from __future__ import annotations
 
 from mcptest.core.diagnostics import Complaint, Diagnostic
-from mcptest.core.suggest import closest
+from mcptest.core.suggest import closest, shortened
 from mcptest.formats.document import locate
 from mcptest.formats.durations import parse_duration
 
@@ -122,7 +122,8 @@ class Fields:
                 message = f'"{key}" means nothing in {where}; it is empty, and is left out'
                 self.complain(key, "W001", message, severity="warning")
             else:
-                meant = closest(key, (*known, *planned))
+                there_are = (*known, *planned)
+                meant = closest(key, there_are) or shortened(key, there_are)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 there = ", ".join(known)

@@ -22,8 +22,32 @@ def nearly(wanted: str, text: str, test: Callable[[str, str], bool]) -> str:
         evened = even(wanted)
         # Where nothing is left to look for, everything holds.
         if (evened or not wanted) and test(even(text), evened):
-            return hint
+            return hint + (_apart(wanted, text) if even is _seen else "")
     return ""
+
+
+# So many characters may be written in another way at one place.
+_MAX_APART = 8
+
+
+def _apart(wanted: str, text: str) -> str:
+    """The first code points in which two texts differ that look the same."""
+    if _seen(wanted) != _seen(text):
+        # One of them is only a part of the other, and nobody knows which part.
+        return ""
+    pairs = enumerate(zip(wanted, text, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(wanted), len(text)))
+    left, right = wanted[start:], text[start:]
+    sizes = ((size - more, more) for size in range(1, 2 * _MAX_APART) for more in range(size + 1))
+    for mine, other in sizes:
+        is_same_after = left[mine : mine + 1] == right[other : other + 1]
+        if is_same_after and _seen(left[:mine]) == _seen(right[:other]):
+            return f": {_code_points(left[:mine])} against {_code_points(right[:other])}"
+    return f": {_code_points(left[:1])} against {_code_points(right[:1])}"
+
+
+def _code_points(chars: str) -> str:
+    return " ".join(f"U+{ord(char):04X}" for char in chars) or "nothing"
 
 
 def _spaced(text: str) -> str:

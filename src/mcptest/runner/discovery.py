@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from itertools import islice
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -13,7 +14,7 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["CONFIG_NAMES", "find_config", "find_suites", "is_suite_name", "read_text"]
 
@@ -38,14 +39,18 @@ def find_suites(arguments: Iterable[str]) -> list[str]:
         elif os.path.lexists(argument):
             _refuse_other_files(argument)
             found.add(os.path.normpath(argument))
+        elif re.search(_BRACES, argument):
+            raise _braced(argument)
         elif _is_glob(argument):
             found |= set(_expand(argument))
         else:
             raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
     if not found:
-        shown = ", ".join(visible(argument) for argument in arguments) or "this folder"
+        shown = ", ".join(visible(argument) for argument in arguments)
+        advice = "" if shown else "; mcptest init and mcptest discover write a first one"
         raise NothingSelectedError(
-            f"no test file found in {shown}; test files end in {_KNOWN_ENDINGS}"
+            f"no test file found in {shown or 'this folder'}; "
+            f"test files end in {_KNOWN_ENDINGS}{advice}"
         )
     return sorted(found)
 
@@ -119,6 +124,33 @@ def _is_glob(argument: str) -> bool:
     return any(mark in argument for mark in "*?[")
 
 
+_BRACES = r"\{([^{}]*,[^{}]*)\}"
+
+# More of them would only hide what is said.
+_MAX_SPELT_OUT = 4
+
+
+def _braced(pattern: str) -> UsageError:
+    """A shell makes several words of braces, but what is in quotes comes to us as it is."""
+    each = [f'"{word}"' for word in islice(_spelt_out(pattern), _MAX_SPELT_OUT + 1)]
+    more = " …" if len(each) > _MAX_SPELT_OUT else ""
+    words = visible(" ".join(dict.fromkeys(each[:_MAX_SPELT_OUT])))
+    return UsageError(
+        f"braces are not supported in {visible(pattern)!r}",
+        f"name each of them, quoted separately: {words}{more}",
+    )
+
+
+def _spelt_out(pattern: str) -> Iterator[str]:
+    """The words that a shell makes of one with braces."""
+    group = re.search(_BRACES, pattern)
+    if group is None:
+        yield pattern
+        return
+    for word in group[1].split(","):
+        yield from _spelt_out(pattern[: group.start()] + word + pattern[group.end() :])
+
+
 def _expand(pattern: str) -> Iterable[str]:
     """The files that a glob means; a folder that it names stands for the suites below it."""
     segments = os.path.normpath(pattern).split(os.sep)
@@ -186,8 +218,11 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
     try:
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            raise _folder(path)
         # A pipe or a device may never end, and nobody may ever write to it.
-        if not stat.S_ISREG(os.stat(path).st_mode):
+        if not stat.S_ISREG(mode):
             raise _unreadable(path, "it is not a regular file")
         with open(path, "rb") as file:
             raw = file.read(_MAX_FILE_BYTES + 1)
@@ -204,6 +239,12 @@ def read_text(path: str) -> str:
         column = error.start - raw.rfind(b"\n", 0, error.start)
         reason = f"it is not UTF-8: byte {raw[error.start]:#04x}"
         raise _unreadable(path, reason, line, column) from None
+
+
+def _folder(path: str) -> FormatError:
+    config = find_config(path)
+    help = f"the config in it is {config}" if config else ""
+    return FormatError([Diagnostic(code="F001", file=path, message="it is a folder", help=help)])
 
 
 def _unreadable(path: str, reason: str, line: int = 0, column: int = 0) -> FormatError:

@@ -62,7 +62,7 @@ STRAYS = {
     "late_response": "the server answered after its time was up",
 }
 
-NOISE = "the server wrote to stdout something that is not a message"
+NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
 _NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
 
 # What to say of a server that leaves the first request unanswered.

@@ -61,7 +61,7 @@ class Findings:
         # a bad status counts either way.
         is_its_own_end = stopped.rung in ("exited", "stdin")
         if is_its_own_end and stopped.exit_code and not is_told:
-            self.add("unclean_end", f"the server ended with {describe_exit(stopped.exit_code)}")
+            self.add("unclean_end", _ended(stopped.exit_code))
         elif stopped.rung == "exited" and not is_told:
             self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
@@ -81,3 +81,8 @@ class Findings:
                 others = " or ".join(map(visible, stopped.suspects))
                 message = f"the server or {others} left processes behind; they were killed"
             self.add("left_behind", message, quote=f"{pid}: {visible(command)}")
+
+
+def _ended(exit_code: int) -> str:
+    how = describe_exit(exit_code)
+    return f"the server was {how}" if exit_code < 0 else f"the server ended with {how}"

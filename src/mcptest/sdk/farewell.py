@@ -28,7 +28,9 @@ def last_words(peer: LinePeer, *, was_awaited: bool) -> list[str]:
     text = "\n" + visible(peer.last_words, keep_newlines=True)
     found = [block.strip("\n") for block in text.split(f"\n{_MARK}") if block.strip()]
     if peer.exit_code and was_awaited:
-        found.append(f"the mcptest binary ended with {describe_exit(peer.exit_code)}")
+        how = describe_exit(peer.exit_code)
+        verb = "was" if how.startswith("killed") else "ended with"
+        found.append(f"the mcptest binary {verb} {how}")
     return found
 
 

@@ -26,6 +26,7 @@ class NoGuardian:
     """Nobody outlives us; a peer sees the end of its input when we end, however that is."""
 
     adopts_orphans = False
+    has_killed_all = False
 
     def __init__(self) -> None:
         above = os.environ.get(MARK_VARIABLE, "")

@@ -64,6 +64,8 @@ class Guardian:
         above = os.environ.get(MARK_VARIABLE, "")
         self.mark = f"{above}{os.getpid()}-{os.urandom(8).hex()}/"
         self.groups: set[int] = set()
+        # Whether all of them were killed, and how they ended says nothing about them.
+        self.has_killed_all = False
         # Who else was started beside the servers: whom they leave behind, without our mark,
         # cannot be told from whom a server does.
         self.suspects: set[str] = set()
@@ -106,6 +108,7 @@ class Guardian:
 
     def kill_all(self) -> None:
         """Kill every group now; the ladder is for those who have time."""
+        self.has_killed_all = True
         for group in tuple(self.groups):
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(group, signal.SIGKILL)

@@ -52,9 +52,13 @@ def stop(server: StdioServer, grace: Grace, *, at_once: bool = False) -> Stopped
     server.signal_group(signal.SIGKILL)
     server.reap()
     took_s = time.monotonic() - began
+    exit_code = server.exit_code()
+    if server.guardian.has_killed_all and exit_code == -signal.SIGKILL:
+        # A second Ctrl-C did it, on whatever rung it came.
+        rung = "at_once"
     return Stopped(
         rung=rung,
-        exit_code=server.exit_code(),
+        exit_code=exit_code,
         took_s=took_s,
         left_behind=left_behind,
         unmarked=unmarked,

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core import suggest
-from mcptest.core.suggest import MAX_CHARS, MAX_KNOWN, closest, edit_distance
+from mcptest.core.suggest import MAX_CHARS, MAX_KNOWN, closest, edit_distance, shortened
 
 KNOWN = ("name", "command", "args", "startupTimeout", "readyPattern")
 
@@ -95,3 +95,25 @@ def test_names_that_are_very_long_are_not_compared(monkeypatch: pytest.MonkeyPat
     assert compared == [most]
     assert closest(f"{most}n", [f"{most}n", most]) == ""
     assert compared == [most]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"),
+    [
+        ("args", "arguments"),
+        ("Args", "arguments"),
+        ("max_duration", "max_duration_ms"),
+        ("timeout_ms", "timeout"),
+        ("max", ""),
+        ("ar", ""),
+        ("arrangements", ""),
+        ("gum", ""),
+        ("t" * MAX_CHARS, ""),
+        ("", ""),
+    ],
+)
+def test_a_word_is_short_for_the_one_that_begins_alike_and_has_its_letters(
+    word: str, meant: str
+) -> None:
+    known = ("arguments", "max_duration_ms", "max_response_tokens", "timeout", "t" * 200)
+    assert shortened(word, known) == meant

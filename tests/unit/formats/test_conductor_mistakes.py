@@ -211,7 +211,12 @@ def test_an_expect_that_checks_nothing_is_an_error(
         ),
         (
             "    expect: {performance: {maxTime: 5}}\n",
-            ("F006", 5, 28, '"performance" has no key "maxTime"'),
+            (
+                "F006",
+                5,
+                28,
+                '"performance" has no key "maxTime"; did you mean "maxResponseTime"?',
+            ),
         ),
         (
             "    expect: {performance: {maxResponsTime: 5}}\n",
@@ -413,3 +418,25 @@ def test_the_time_of_an_answer_that_never_comes_cannot_be_checked() -> None:
         "    expect: {performance: {maxResponseTime: 1s}}\n"
     )
     assert [code for code, *_ in mistakes(text)] == ["F017"]
+
+
+def test_a_word_that_is_short_for_a_key_is_told_the_key() -> None:
+    text = "description: d\ntests:\n  - it: a\n    tool: t\n    args: {a: 1}\n" + FINE
+    message = 'a test has no key "args"; did you mean "arguments"?'
+    assert mistakes(text) == [("F006", 5, 5, message)]
+
+
+RESPONSE = "    response: {jsonrpc: '2.0', id: 1, result: {}}\n"
+
+
+@pytest.mark.parametrize("beside", ["", "    expect:\n", FINE, "    expect: {stderr: }\n"])
+def test_a_response_beside_expect_belongs_under_it(beside: str) -> None:
+    line = 5 + beside.count("\n")
+    expected = ("F006", line, 5, '"response" belongs under "expect"')
+    assert mistakes(HEAD + beside + RESPONSE) == [expected]
+
+
+def test_a_response_beside_expect_and_under_it_is_one_too_many() -> None:
+    under = "    expect: {response: {jsonrpc: '2.0', id: 1, result: {}}}\n"
+    message = '"response" stands here and under "expect"; only one of them can count'
+    assert mistakes(HEAD + under + RESPONSE) == [("F003", 6, 5, message)]

@@ -501,3 +501,15 @@ tools: [{name: n, server: a, tool: t, teardown: [{tool: t}]}]
         ("F009", 2, 20, "there is no server 'cafe'"),
         ("F008", 2, 37, "a step must be a mapping and is a number"),
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("max_duration: 5", "max_duration_ms"), ("arguments: {a: 1}", "args")],
+)
+def test_a_key_that_is_short_for_another_or_the_other_way_round_is_told_it(
+    key: str, meant: str
+) -> None:
+    word = key.partition(":")[0]
+    message = f'an entry of tools has no key "{word}"; did you mean "{meant}"?'
+    assert told_at(entry(f"name: n, tool: t, §{key}")) == ("F006", message)

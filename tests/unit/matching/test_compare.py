@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Complaint
 
+UNSEEN = "differs only in characters that cannot be seen"
+
 JSON = st.recursive(
     st.none()
     | st.booleans()
@@ -93,8 +95,13 @@ def test_values_that_json_calls_equal_are_equal(expected: object, actual: object
         ("a", "b", "differs", ""),
         ("Abc", "aBC", "differs", "differs only in case"),
         ("a b", " a\n b", "differs", "differs only in white space"),
-        ("é", "e\u0301", "differs", "differs only in characters that cannot be seen"),
-        ("ab", "a\u200bb", "differs", "differs only in characters that cannot be seen"),
+        ("é", "e\u0301", "differs", f"{UNSEEN}: U+00E9 against U+0065 U+0301"),
+        ("o\u0308l", "öl", "differs", f"{UNSEEN}: U+006F U+0308 against U+00F6"),
+        ("ab", "a\u200bb", "differs", f"{UNSEEN}: nothing against U+200B"),
+        ("ab\U000e0100", "ab", "differs", f"{UNSEEN}: U+E0100 against nothing"),
+        ("a\u200b\u200cb", "a\u200db", "differs", f"{UNSEEN}: U+200B U+200C against U+200D"),
+        # More of them than anybody would read.
+        ("ab", "a" + "\u200b" * 30 + "b", "differs", f"{UNSEEN}: U+0062 against U+200B"),
         ("it's", "it’s", "differs", "differs only in the kind of quotes or dashes"),
         (0.1, 0.2, "differs", ""),
     ],

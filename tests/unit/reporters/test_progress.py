@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mcptest.reporters.progress import Progress
 
 
@@ -48,3 +50,28 @@ def test_the_line_never_reaches_the_last_column() -> None:
     assert progress.draw(0.2) == "  [1/1] a l"
     progress.show(1, "", "日本語")
     assert progress.draw(0.4) == f"\r{' ' * 11}\r  [1/1] 日"
+
+
+@pytest.mark.parametrize(
+    ("suite", "case", "line"),
+    [
+        # There are 39 cells, and two are counted for each of … and ›.
+        ("A suite with a name that is long", "a test", "  [1/1] A suite with a name… › a test"),
+        ("A suite", "a test with a name that is long", "  [1/1] A su… › a test with a name th"),
+        ("Suite", "a test with a name that is long", "  [1/1] Suite › a test with a name tha"),
+        ("A suite of tests", "a test of 17 char", "  [1/1] A suite… › a test of 17 char"),
+        ("日本語日本語日本語", "a test of some length", "  [1/1] 日本… › a test of some length"),
+    ],
+)
+def test_a_name_that_is_too_long_is_cut_in_the_suite_first(
+    suite: str, case: str, line: str
+) -> None:
+    progress = Progress(width=40, total=1, now=0.0)
+    progress.show(1, suite, case)
+    assert progress.draw(0.2) == line
+
+
+def test_a_line_without_room_for_the_suite_is_about_the_test() -> None:
+    progress = Progress(width=14, total=1, now=0.0)
+    progress.show(1, "suite", "a test")
+    assert progress.draw(0.2) == "  [1/1] a tes"

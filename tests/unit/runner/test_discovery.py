@@ -81,8 +81,34 @@ def test_a_folder_without_test_files_selects_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(NothingSelectedError, match=r"^no test file found in this folder;"):
+    with pytest.raises(NothingSelectedError) as caught:
         find_suites([])
+    message = str(caught.value)
+    assert message.startswith("no test file found in this folder; test files end in ")
+    assert message.endswith("; mcptest init and mcptest discover write a first one")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("{sub,one}/*.test.mcp.yml", '"sub/*.test.mcp.yml" "one/*.test.mcp.yml"'),
+        ("{a,b}.test.mcp.yml", '"a.test.mcp.yml" "b.test.mcp.yml"'),
+        ("{a,{b,c}}.yml", '"a.yml" "b.yml" "c.yml"'),
+        ("{a,b}/{c,d}{e,f}.yml", '"a/ce.yml" "a/cf.yml" "a/de.yml" "a/df.yml" …'),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_braces_are_refused_with_the_words_they_stand_for(pattern: str, words: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        find_suites(["a.test.mcp.yml", pattern])
+    assert caught.value.message == f"braces are not supported in {pattern!r}"
+    assert caught.value.help == f"name each of them, quoted separately: {words}"
+
+
+def test_a_file_whose_name_has_braces_is_found(folder: Path) -> None:
+    (folder / "{x,y}.test.mcp.yml").touch()
+    assert find_suites(["{x,y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
+    assert find_suites(["*y}.test.mcp.yml"]) == ["{x,y}.test.mcp.yml"]
 
 
 def test_a_file_whose_name_looks_like_a_glob_is_meant_itself(folder: Path) -> None:
@@ -134,3 +160,14 @@ def test_what_cannot_be_opened_is_told_with_the_cause(tmp_path: Path) -> None:
         read_text(str(tmp_path / "dangling"))
     (found,) = caught.value.diagnostics
     assert (found.code, found.message) == ("F001", "cannot read it: No such file or directory")
+
+
+def test_a_folder_is_no_file_but_may_hold_the_config_that_is_meant(tmp_path: Path) -> None:
+    for name, help in (("", ""), ("aegis.config.json", "the config in it is {}")):
+        path = tmp_path / name
+        path.touch()
+        with pytest.raises(FormatError) as caught:
+            read_text(str(tmp_path))
+        (found,) = caught.value.diagnostics
+        assert (found.code, found.message) == ("F001", "it is a folder")
+        assert found.help == help.format(path)
