@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.outcome import Finding
 from mcptest.core.visible import visible
 from mcptest.runner import faults
-from mcptest.wire.stopping import describe_exit
+from mcptest.wire.stopping import describe_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Findings:
         # a bad status counts either way.
         is_its_own_end = stopped.rung in ("exited", "stdin")
         if is_its_own_end and stopped.exit_code and not is_told:
-            self.add("unclean_end", _ended(stopped.exit_code))
+            self.add("unclean_end", f"the server {describe_end(stopped.exit_code)}")
         elif stopped.rung == "exited" and not is_told:
             self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
@@ -81,8 +81,3 @@ class Findings:
                 others = " or ".join(map(visible, stopped.suspects))
                 message = f"the server or {others} left processes behind; they were killed"
             self.add("left_behind", message, quote=f"{pid}: {visible(command)}")
-
-
-def _ended(exit_code: int) -> str:
-    how = describe_exit(exit_code)
-    return f"the server was {how}" if exit_code < 0 else f"the server ended with {how}"

@@ -7,7 +7,7 @@ import warnings
 
 from mcptest.core.visible import visible
 from mcptest.sdk.errors import CoprocessWarning
-from mcptest.wire.stopping import describe_exit
+from mcptest.wire.stopping import describe_end
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,9 +28,7 @@ def last_words(peer: LinePeer, *, was_awaited: bool) -> list[str]:
     text = "\n" + visible(peer.last_words, keep_newlines=True)
     found = [block.strip("\n") for block in text.split(f"\n{_MARK}") if block.strip()]
     if peer.exit_code and was_awaited:
-        how = describe_exit(peer.exit_code)
-        verb = "was" if how.startswith("killed") else "ended with"
-        found.append(f"the mcptest binary {verb} {how}")
+        found.append(f"the mcptest binary {describe_end(peer.exit_code)}")
     return found
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Rung = Literal["exited", "stdin", "term", "kill", "at_once", "closed"]
 
-__all__ = ["Grace", "Stopped", "describe_exit", "stop"]
+__all__ = ["Grace", "Stopped", "describe_end", "describe_exit", "stop"]
 
 
 class Grace(Record):
@@ -108,3 +108,8 @@ def describe_exit(code: int | None) -> str:
         return f"killed by {signal.Signals(-code).name}"
     except ValueError:
         return f"killed by signal {-code}"
+
+
+def describe_end(code: int) -> str:
+    """The same of a process that has ended, as the end of a sentence about it."""
+    return f"was {describe_exit(code)}" if code < 0 else f"ended with {describe_exit(code)}"
