@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import sys
@@ -182,6 +183,53 @@ TOO_SLOW_TO_START_WITH = {
 }
 
 
+# What a run needs that fails, captures, goes over HTTP or has more to say in its files.
+ONLY_FOR_SOME = {
+    "mcptest.cli.failure",
+    "mcptest.core.capture",
+    "mcptest.core.recorder",
+    "mcptest.core.secret_names",
+    "mcptest.core.uri_templates",
+    "mcptest.formats.client_stubs",
+    "mcptest.formats.conductor_captures",
+    "mcptest.formats.full_yaml",
+    "mcptest.formats.marks",
+    "mcptest.formats.plugin_imports",
+    "mcptest.formats.server_http",
+    "mcptest.formats.templates",
+    "mcptest.invariants.registry",
+    "mcptest.matching.diff",
+    "mcptest.matching.notes",
+    "mcptest.reporters.case_details",
+    "mcptest.reporters.failure_text",
+    "mcptest.reporters.progress",
+    "mcptest.runner.apart",
+    "mcptest.runner.heard",
+    "mcptest.runner.log",
+    "mcptest.runner.readiness",
+    "mcptest.runner.sent_along",
+    "mcptest.runner.tape",
+    "mcptest.wire.forked_guard",
+    "mcptest.wire.http_server",
+}
+
+
+PLAIN = """\
+description: plain
+tests:
+  - it: passes
+    request:
+      jsonrpc: "2.0"
+      id: 1
+      method: ping
+    expect:
+      response:
+        jsonrpc: "2.0"
+        id: 1
+        result: match:type:object
+"""
+
+
 def relative(module: Path) -> str:
     return module.relative_to(SRC).as_posix()
 
@@ -270,25 +318,38 @@ def test_the_import_table_is_the_one_in_the_architecture_page() -> None:
     assert written == MAY_IMPORT
 
 
-def test_a_run_loads_nothing_that_is_slow_to_load(tmp_path: Path) -> None:
-    server = ROOT / "examples" / "filesystem"
+def loaded_by_run(*words: str) -> set[str]:
+    """The modules that are there when `mcptest run` with these words has come to its end."""
     script = (
-        "import sys; from mcptest.cli.main import main; "
-        f"main(['run', {str(server)!r}, '--config', {str(server / 'conductor.config.json')!r}]); "
+        f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); "
+        f"from mcptest.cli.main import main; main(['run', *{words!r}]); "
         "print('modules', *sys.modules)"
     )
     done = subprocess.run(
-        [
-            sys.executable,
-            "-S",
-            "-c",
-            f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r})\n{script}",
-        ],
+        [sys.executable, "-S", "-c", script],
         capture_output=True,
         text=True,
         encoding="utf-8",
         timeout=60,
         check=True,
     )
-    loaded = set(done.stdout.splitlines()[-1].split())
-    assert loaded & TOO_SLOW_TO_START_WITH == set()
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_a_run_loads_nothing_that_is_slow_to_load() -> None:
+    example = ROOT / "examples" / "filesystem"
+    config = str(example / "conductor.config.json")
+    assert loaded_by_run(str(example), "--config", config) & TOO_SLOW_TO_START_WITH == set()
+
+
+def test_a_plain_run_that_passes_loads_nothing_of_ours_that_only_others_need(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.test.mcp.yml").write_text(PLAIN, encoding="utf-8")
+    config = tmp_path / "conductor.config.json"
+    server = str(ROOT / "tests" / "cli" / "tiny_server.py")
+    spec = {"name": "tiny", "command": sys.executable, "args": [server]}
+    config.write_text(json.dumps(spec), encoding="utf-8")
+    loaded = loaded_by_run(str(tmp_path), "--config", str(config))
+    assert "mcptest.runner.run" in loaded
+    assert loaded & ONLY_FOR_SOME == set()
