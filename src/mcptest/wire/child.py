@@ -114,10 +114,12 @@ def spawn(
         environment = {name: value for name, value in environment.items() if name}
     is_here = not cwd or _is_here(cwd)
     inherited = _inherited()
-    if not (_can_spawn(streams, inherited) and (is_here or _is_alone())):
-        return _spawned_by_library(command, environment, streams, cwd)
-    with contextlib.nullcontext() if is_here else _folder(cwd):
-        return _spawned(command, environment, streams, inherited or ())
+    if _can_spawn(streams, inherited) and (is_here or _is_alone()):
+        # Not every system lets `posix_spawn` make a session.
+        with contextlib.suppress(NotImplementedError):
+            with contextlib.nullcontext() if is_here else _folder(cwd):
+                return _spawned(command, environment, streams, inherited or ())
+    return _spawned_by_library(command, environment, streams, cwd)
 
 
 def _can_spawn(streams: Sequence[int], inherited: Sequence[int] | None) -> bool:

@@ -176,3 +176,14 @@ def test_a_closed_standard_input_is_no_pipe_of_the_child(tmp_path: Path) -> None
         timeout=60,
     )
     assert done.stderr == b"(b'in\\n', b'err\\n')"
+
+
+def test_where_posix_spawn_makes_no_session_the_library_starts_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object, **__: object) -> int:
+        raise NotImplementedError
+
+    monkeypatch.setattr(os, "posix_spawn", refuse)
+    child = start(["cat", "/proc/self/stat"], os.environ)
+    assert said_by(child).split()[5] == str(child.pid)
