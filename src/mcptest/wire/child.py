@@ -116,9 +116,9 @@ def spawn(
     inherited = _inherited()
     if _can_spawn(streams, inherited) and (is_here or _is_alone()):
         # Not every system lets `posix_spawn` make a session.
-        with contextlib.suppress(NotImplementedError):
-            with contextlib.nullcontext() if is_here else _folder(cwd):
-                return _spawned(command, environment, streams, inherited or ())
+        folder = contextlib.nullcontext() if is_here else _folder(cwd)
+        with contextlib.suppress(NotImplementedError), folder:
+            return _spawned(command, environment, streams, inherited or ())
     return _spawned_by_library(command, environment, streams, cwd)
 
 
