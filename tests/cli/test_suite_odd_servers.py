@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,6 +124,8 @@ def interrupted(folder: Path, listener: Listener, times: int = 1) -> dict[str, A
         # Each time the server is asked to wait it calls.
         for _ in range(times):
             listener.next_caller()
+            # The same signal at once would be taken for the one before.
+            time.sleep(0.15)
             run.signal(signal.SIGINT)
         ended = run.finish()
     assert ended.code == 130

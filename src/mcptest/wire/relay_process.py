@@ -59,8 +59,9 @@ class RelayedProcess:
     def close_stdin(self) -> None:
         """Tell the server that nothing more will come."""
         if self.stdin >= 0:
-            os.close(self.stdin)
-            self.stdin = -1
+            # Forgotten first, as in `mcptest.wire.stdio`.
+            stdin, self.stdin = self.stdin, -1
+            os.close(stdin)
 
     def signal_group(self, number: int) -> None:
         """Signal the whole group. It is led by a process we have not reaped yet."""

@@ -335,8 +335,9 @@ class StdioServer:
             self._backlog.clear()
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._stdin)
-            os.close(self._stdin)
-            self._stdin = -1
+            # Forgotten first: whoever is interrupted here must not close it again.
+            stdin, self._stdin = self._stdin, -1
+            os.close(stdin)
 
     def signal_group(self, number: signal.Signals) -> None:
         """Signal the whole group. It is led by a process we have not reaped yet."""
