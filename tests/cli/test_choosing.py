@@ -108,6 +108,30 @@ def test_a_config_above_a_file_is_used_up_to_the_folder_that_is_named(folder: Pa
         assert mcptest(place, "run", path, "--config", config).code == 0
 
 
+@pytest.mark.parametrize("paths", [(".", ".."), ("..", "."), ("fish.test.mcp.yml", "..")])
+def test_several_paths_are_looked_above_and_never_for_ever(
+    folder: Path, paths: tuple[str, ...]
+) -> None:
+    ended = mcptest(folder / "deep", "run", *paths)
+    assert (ended.code, ended.err) == (0, "")
+    (folder / "conductor.config.json").unlink()
+    assert mcptest(folder / "deep", "run", *paths).code == 2
+
+
+def test_a_config_below_the_folder_of_a_file_is_not_above_it(folder: Path) -> None:
+    write_suite(folder / "x" / "t.test.mcp.yml", case("works"))
+    write_config(folder / "x" / "deep" / "conductor.config.json", command="no-such-program")
+    here = folder / "x" / "deep" / "down"
+    here.mkdir()
+    ended = mcptest(here, "run", "../../t.test.mcp.yml", "../../..")
+    assert (ended.code, ended.err) == (0, "")
+
+
+@pytest.mark.parametrize("glob", ["*", "**/*.test.mcp.yml", "d*/fish*"])
+def test_a_glob_names_the_folder_below_which_it_looks(folder: Path, glob: str) -> None:
+    assert mcptest(folder.parent, "run", f"{folder.name}/{glob}").code == 0
+
+
 def test_the_nearest_config_above_a_file_is_used(folder: Path) -> None:
     write_config(folder / "deep" / "conductor.config.json", command="no-such-program")
     ended = mcptest(folder.parent, "run", folder.name)

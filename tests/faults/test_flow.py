@@ -171,6 +171,35 @@ def test_a_server_that_is_stuck_is_replaced_after_two_calls() -> None:
     assert [test.get("notes", []) for test in report.tests[2:]] == [[note], []]
 
 
+# Answers each call, and some too late.
+LATE = f"""
+import sys, time; sys.path.insert(0, {str(SERVERS)!r})
+import good_server
+def call(request):
+    time.sleep(0.3 if request["params"]["arguments"]["text"] == "late" else 0)
+    good_server.write(good_server.line_for(request))
+good_server.serve({{"tools/call": call}})
+"""
+
+
+def test_a_server_that_answers_too_late_is_not_stuck() -> None:
+    spec = spec_for("late", command=(sys.executable, "-S", "-E", "-c", LATE))
+    late = [{**echo("late", id=number), "timeout": "200ms"} for number in range(1, 8)]
+    report = perform(spec, *late, echo(id=8))
+    assert report.statuses == ["error"] * 7 + ["passed"]
+    assert report.notes == []
+    assert not any("not answered anything" in test["error"]["hint"] for test in report.tests[:7])
+
+
+def test_who_answers_in_between_is_not_given_up() -> None:
+    """Wrong answers are answers."""
+    spec = spec_for("stuck", command=(sys.executable, "-S", "-E", "-c", STUCK))
+    hangs = [{**echo("hang", id=number), "timeout": "200ms"} for number in (1, 2)]
+    wrong = echo(id=3) | {"expect": {"response": {"jsonrpc": "2.0", "id": 3, "result": {}}}}
+    report = perform(spec, *[*hangs, wrong] * 3, echo(id=4))
+    assert report.statuses == ["error", "error", "failed"] * 3 + ["passed"]
+
+
 def test_a_server_that_never_answers_is_given_up_after_a_while(listener: Listener) -> None:
     tests = [echo(id=number, timeout="100ms") for number in range(1, 10)]
     report = perform(spec_for("silent", listener=listener), *tests)

@@ -49,6 +49,7 @@ _numbers = count(1)
 
 # More than this takes so long to be judged that it matters to whoever looks at times.
 _LARGE_BYTES = 16 * 1024
+_HUGE_BYTES = 4 * 1024 * 1024
 
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
@@ -143,7 +144,10 @@ class Connection:
             items = [item for item in items if not self._is_for_us(item)]
         if self._watch:
             self._watch.received(items)
-            if self.size > _LARGE_BYTES:
+            if self.size > _HUGE_BYTES:
+                # So much is not kept for later: it is judged as it comes.
+                self._watch.catch_up()
+            elif self.size > _LARGE_BYTES:
                 self._watch.is_behind = True
         if self._tape:
             self._tape.received(items)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from itertools import islice
+from itertools import islice, takewhile
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -16,7 +16,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["CONFIG_NAMES", "find_config", "find_suites", "is_suite_name", "read_text"]
+__all__ = [
+    "CONFIG_NAMES",
+    "find_config",
+    "find_suites",
+    "glob_root",
+    "is_suite_name",
+    "read_text",
+]
 
 CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
 CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
@@ -122,6 +129,15 @@ def _refuse_closed_folder(error: OSError) -> None:
 
 def _is_glob(argument: str) -> bool:
     return any(mark in argument for mark in "*?[")
+
+
+def glob_root(argument: str) -> str:
+    """The folder below which a glob looks; what is no glob stays what it is."""
+    if os.path.lexists(argument) or not _is_glob(argument):
+        return argument
+    segments = os.path.normpath(argument).split(os.sep)
+    plain = list(takewhile(lambda segment: not _is_glob(segment), segments))
+    return os.sep.join(plain) or (os.sep if argument.startswith(os.sep) else ".")
 
 
 _BRACES = r"\{([^{}]*,[^{}]*)\}"

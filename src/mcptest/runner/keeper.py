@@ -40,6 +40,11 @@ class Keeper:
         self._server: Server | None = None
         self._spec: ServerSpec | None = None
         self._deaths = 0
+        # How many servers in a row were stuck, how many calls in a row the one at hand has not
+        # answered, and how many it has answered too late.
+        self._stuck = 0
+        self._unanswered = 0
+        self._late = 0
         self._given_up: Fault | None = None
         self._replaced = ""
         self._is_stateless = False
@@ -87,6 +92,7 @@ class Keeper:
     def _turn_to(self, spec: ServerSpec) -> None:
         self.retire()
         self._spec, self._deaths, self._given_up, self._replaced = spec, 0, None, ""
+        self._stuck = 0
         self._is_stateless = False
 
     def _ready(self, spec: ServerSpec, note: str, *, with_handshake: bool) -> tuple[Server, str]:
@@ -183,7 +189,11 @@ class Keeper:
         self.has_started_one = True
 
     def passed(self) -> None:
-        self._deaths = 0
+        self._deaths = self._stuck = self._unanswered = 0
+
+    def failed(self) -> None:
+        """A test got an answer, if not the right one: the server is not stuck."""
+        self._stuck = self._unanswered = 0
 
     def broke(self, fault: Fault) -> None:
         """A test ended in this fault: a server that cannot be trusted is not used again."""
@@ -192,21 +202,33 @@ class Keeper:
         if fault.kind in _SPENT:
             self.retire(at_once=fault.kind in _DEAF)
             self._replaced = f"a fresh server was started: the test before ended in {fault.kind}"
-        elif self._server and self._server.unanswered >= _MAX_UNANSWERED:
-            # One call may hang in a server that answers others; who is stuck answers none.
+        if self._is_stuck(fault):
+            self._stuck += 1
             self.replace(f"the last one left {_MAX_UNANSWERED} calls in a row without an answer")
-        if self._server is None or not self._server.is_usable:
+        elif self._server is None or not self._server.is_usable:
             self._deaths += 1
-            if self._deaths >= _MAX_DEATHS:
-                self._given_up = fault.but(
-                    message=f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
-                    + fault.message,
-                    effect="definite",
-                )
+        if max(self._deaths, self._stuck) >= _MAX_DEATHS:
+            self._given_up = fault.but(
+                message=f"not run: the server failed {_MAX_DEATHS} times in a row, last: "
+                + fault.message,
+                effect="definite",
+            )
+
+    def _is_stuck(self, fault: Fault) -> bool:
+        """One call may hang in a server that answers others; who is stuck answers none."""
+        server = self._server
+        if server is None or fault.kind != "timeout":
+            self._unanswered = 0
+            return False
+        # Who answers too late answers all the same.
+        is_silent = server.late_answers == self._late
+        self._unanswered, self._late = (self._unanswered + 1) * is_silent, server.late_answers
+        return self._unanswered >= _MAX_UNANSWERED
 
     def retire(self, *, at_once: bool = False) -> None:
         """Stop the server, if there is one, and keep what is known about it."""
         server, self._server = self._server, None
+        self._unanswered = self._late = 0
         if server is None:
             return
         if server.is_initialised:

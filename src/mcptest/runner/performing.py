@@ -197,6 +197,7 @@ class Performer:
                 if step.label or step.tool or written_step.captures or self._keeps_times:
                     mismatches += self._further(server, written_step, step, reply, mismatches)
                 if mismatches:
+                    self._keeper.failed()
                     notes += (f"in {written_step.label}",) if written_step.label else ()
                     duration_s = time.monotonic() - began
                     return failed(here, step, reply, mismatches, duration_s, notes)

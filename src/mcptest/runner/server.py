@@ -48,8 +48,8 @@ class Server:
         self._connect(spec)
         self._is_end_told = False
         self._silent_since = ""
-        # How many calls in a row it has not answered.
-        self.unanswered = 0
+        # How many answers have come too late.
+        self._late = 0
         self._begun: _Begun | None = None
         # What the server answered to initialize.
         self.handshake: dict[str, Any] = {}
@@ -221,6 +221,11 @@ class Server:
         return self._session.state == "operational"
 
     @property
+    def late_answers(self) -> int:
+        """How many calls it has answered after their time was up."""
+        return self.findings.count("late_response")
+
+    @property
     def is_silent(self) -> bool:
         """Whether its last call was never answered."""
         return bool(self._silent_since)
@@ -256,7 +261,7 @@ class Server:
             self._inbox.stop_expecting()
         if self._wire.is_pipe and self._wire.unsent_bytes:
             raise ServerError(faults.premature(method, id, self._wire))
-        self._silent_since, self.unanswered = "", 0
+        self._silent_since = ""
         return self._inbox.answer
 
     def _wait_on(self, method: str, id: object, deadline: float, limit_s: float) -> None:
@@ -286,9 +291,10 @@ class Server:
         """That a call was not answered in time; it is given up."""
         clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
+        if self.late_answers > self._late:
+            self._late, self._silent_since = self.late_answers, ""
         fault = faults.after_silence(fault, self._silent_since)
         self._silent_since = self._silent_since or faults.call(method, id)
-        self.unanswered += 1
         self._session.abandon(id)
         if method not in ("initialize", "server/discover"):
             self._cancel(id, "timed out")
@@ -307,7 +313,11 @@ class Server:
             # Over HTTP the end of the stream is what tells the server.
             return
         params = {"requestId": id, "reason": reason}
-        self.connection.send(encode_line(jsonrpc.notification("notifications/cancelled", params)))
+        line = encode_line(jsonrpc.notification("notifications/cancelled", params))
+        if self._is_asking:
+            # As private as the question that it takes back.
+            self.connection.ask_privately(line, str(id))
+        self.connection.send(line)
 
     # Ending
 

@@ -8,7 +8,7 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
-from mcptest.runner.discovery import find_config, read_text
+from mcptest.runner.discovery import find_config, glob_root, read_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Servers:
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
-        paths = [path for path in wanted.paths or (".",) if os.path.isdir(path)]
+        paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(map(os.path.abspath, paths))
         self._told = self._from_command_line()
         here = find_config(".")
@@ -120,14 +120,14 @@ class Servers:
 
     def _config_near(self, folder: str) -> str:
         """The config in a folder, or in the next one above that may be looked into; else ""."""
-        found = find_config(folder)
-        while not found and self._is_below_named(folder):
-            folder = os.path.dirname(os.path.normpath(folder)) or "."
-            found = find_config(folder)
+        found, path = find_config(folder), os.path.abspath(folder)
+        while not found and self._is_below_named(path):
+            path = os.path.dirname(path)
+            found = find_config(path)
+            found = os.path.relpath(found) if found and not os.path.isabs(folder) else found
         return found
 
-    def _is_below_named(self, folder: str) -> bool:
-        path = os.path.abspath(folder)
+    def _is_below_named(self, path: str) -> bool:
         return any(path.startswith(named.rstrip(os.sep) + os.sep) for named in self._named)
 
     def _from_command_line(self) -> ServerSpec | None:

@@ -276,6 +276,9 @@ class ChannelKeeper:
     def passed(self) -> None:
         self._deaths = 0
 
+    def failed(self) -> None:
+        """Whether the server is stuck is for the binary to find out."""
+
     def broke(self, fault: Fault) -> None:
         """A test ended in this fault: a server that cannot be trusted is not used again."""
         if self._given_up or self._server is None:

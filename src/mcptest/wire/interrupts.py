@@ -50,8 +50,8 @@ class Interrupts:
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
         self._previous: dict[int, object] = {}
-        # When each signal was heard last.
-        self._heard_at: dict[int, float] = {}
+        # When each signal was counted last.
+        self._counted_at: dict[int, float] = {}
 
     def __enter__(self) -> Interrupts:
         for number in _SIGNALS:
@@ -100,9 +100,9 @@ class Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
-        before, self._heard_at[number] = self._heard_at.get(number, -_MOMENT_S), now
-        if now - before < _MOMENT_S:
+        if now - self._counted_at.get(number, -_MOMENT_S) < _MOMENT_S:
             return
+        self._counted_at[number] = now
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")

@@ -34,6 +34,11 @@ def test_the_same_signal_a_moment_later_is_the_second() -> None:
     assert heard(signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
 
 
+def test_a_key_that_is_held_down_counts_again_after_a_moment() -> None:
+    count, killed = heard(*[signal.SIGINT, 0.04] * 4)
+    assert (count, killed) == (2, ["all"])
+
+
 def test_another_signal_is_the_second() -> None:
     assert heard(signal.SIGINT, signal.SIGTERM) == (2, ["all"])
 
