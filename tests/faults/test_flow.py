@@ -45,6 +45,26 @@ def test_a_server_that_closed_its_stdin_is_said_to_have(size: int) -> None:
     assert "it has closed its stdin" in report.fault["hint"]
 
 
+# Closes its stdin only when the call is in the pipe already, where it fits.
+DEAF_LATER = f"""
+import os, sys, time; sys.path.insert(0, {str(SERVERS)!r})
+from good_server import incoming, line_for, write
+for request in incoming():
+    write(line_for(request))
+    if request["method"] == "notifications/initialized":
+        time.sleep(0.3)
+        os.close(0)
+        time.sleep(600)
+"""
+
+
+def test_so_is_one_that_closed_it_after_the_call_was_sent() -> None:
+    command = (sys.executable, "-S", "-E", "-c", DEAF_LATER)
+    report = perform(spec_for("deaf-later", command=command, timeout_s=2.0))
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert "it has closed its stdin" in report.fault["hint"]
+
+
 def test_reading_never_waits_for_writing() -> None:
     """Row 71. Both sides want to write 2 MB first."""
     perform(spec_for("shout-first", "2000000"), echo("x" * 2_000_000)).assert_spotless()
@@ -176,7 +196,7 @@ LATE = f"""
 import sys, time; sys.path.insert(0, {str(SERVERS)!r})
 import good_server
 def call(request):
-    time.sleep(0.3 if request["params"]["arguments"]["text"] == "late" else 0)
+    time.sleep(0.5 if request["params"]["arguments"]["text"] == "late" else 0)
     good_server.write(good_server.line_for(request))
 good_server.serve({{"tools/call": call}})
 """
@@ -184,7 +204,7 @@ good_server.serve({{"tools/call": call}})
 
 def test_a_server_that_answers_too_late_is_not_stuck() -> None:
     spec = spec_for("late", command=(sys.executable, "-S", "-E", "-c", LATE))
-    late = [{**echo("late", id=number), "timeout": "200ms"} for number in range(1, 8)]
+    late = [{**echo("late", id=number), "timeout": "450ms"} for number in range(1, 8)]
     report = perform(spec, *late, echo(id=8))
     assert report.statuses == ["error"] * 7 + ["passed"]
     assert report.notes == []

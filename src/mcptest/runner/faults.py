@@ -355,7 +355,7 @@ def _unfinished(wire: Wire) -> str:
 
 
 def _unread(wire: Wire) -> str:
-    return "it has closed its stdin, so it cannot read requests" if wire.has_closed_stdin else ""
+    return "it has closed its stdin, so it cannot read requests" if wire.is_unheard else ""
 
 
 def unflushed(fault: Fault) -> Fault:

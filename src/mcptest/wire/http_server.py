@@ -76,6 +76,7 @@ class HttpServer:
 
     is_pipe = False
     has_closed_stdin = False
+    is_unheard = False
     unsent_bytes = 0
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:

@@ -90,6 +90,7 @@ class MemoryServer:
     # Nothing of it is a pipe, and it has no process that could end.
     is_pipe = False
     has_closed_stdin = False
+    is_unheard = False
     has_exited = False
     stranger = ""
 

@@ -162,6 +162,15 @@ class StdioServer:
         self._backlog += line
         self._watch_stdin()
 
+    @property
+    def is_unheard(self) -> bool:
+        """Whether nobody is left to read what we send, also when the last of it still fitted."""
+        if self.has_closed_stdin or self._stdin < 0:
+            return self.has_closed_stdin
+        waiter = select.poll()
+        waiter.register(self._stdin, 0)
+        return any(event & select.POLLERR for _, event in waiter.poll(0))
+
     def wait_until_read(self) -> None:
         """Wait a moment until the server has taken what was sent.
 

@@ -4,14 +4,33 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 
+import pytest
+
+from mcptest.wire import interrupts as module
 from mcptest.wire.interrupts import Interrupts
 
 LATER_S = 0.15
 
 
-def heard(*signals: signal.Signals | float) -> tuple[int, list[str]]:
+class Clock:
+    """Goes on when it is told to: a busy machine must not make one signal two, or three the end."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(module, "time", clock)
+    return clock
+
+
+def heard(clock: Clock, *signals: signal.Signals | float) -> tuple[int, list[str]]:
     """How many signals were counted, and whether the second one was acted on."""
     killed: list[str] = []
     with Interrupts() as interrupts:
@@ -20,27 +39,27 @@ def heard(*signals: signal.Signals | float) -> tuple[int, list[str]]:
             if isinstance(each, signal.Signals):
                 os.kill(os.getpid(), each)
             else:
-                time.sleep(each)
+                clock.now += each
         return interrupts.count, killed
 
 
-def test_the_same_signal_twice_at_once_is_one() -> None:
+def test_the_same_signal_twice_at_once_is_one(clock: Clock) -> None:
     """So `timeout` ends a run: with a signal to it, and the same to its group."""
-    assert heard(signal.SIGTERM, signal.SIGTERM) == (1, [])
-    assert heard(signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
+    assert heard(clock, signal.SIGTERM, signal.SIGTERM) == (1, [])
+    assert heard(clock, signal.SIGINT, signal.SIGINT, signal.SIGINT) == (1, [])
 
 
-def test_the_same_signal_a_moment_later_is_the_second() -> None:
-    assert heard(signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
+def test_the_same_signal_a_moment_later_is_the_second(clock: Clock) -> None:
+    assert heard(clock, signal.SIGINT, LATER_S, signal.SIGINT) == (2, ["all"])
 
 
-def test_a_key_that_is_held_down_counts_again_after_a_moment() -> None:
-    count, killed = heard(*[signal.SIGINT, 0.04] * 4)
+def test_a_key_that_is_held_down_counts_again_after_a_moment(clock: Clock) -> None:
+    count, killed = heard(clock, *[signal.SIGINT, 0.04] * 4)
     assert (count, killed) == (2, ["all"])
 
 
-def test_another_signal_is_the_second() -> None:
-    assert heard(signal.SIGINT, signal.SIGTERM) == (2, ["all"])
+def test_another_signal_is_the_second(clock: Clock) -> None:
+    assert heard(clock, signal.SIGINT, signal.SIGTERM) == (2, ["all"])
 
 
 def test_the_first_one_is_told_and_no_other() -> None:
