@@ -243,6 +243,7 @@ def test_an_answer_nobody_asked_for_is_never_matched() -> None:
     report = perform(spec_for("eager"))
     assert (report.status, report.statuses) == (0, ["passed"])
     assert report.findings["unknown_id"]["count"] == 2
+    assert report.findings["early_response"]["count"] == 1
     assert "guessed" in report.findings["unknown_id"]["quote"]
 
 

@@ -73,7 +73,7 @@ class Upstream:
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
         """The result of a request, as it came."""
         server = self._ready(method)
-        step = self._step(server, method, params)
+        step = self._step(method, params)
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
         except ServerError as error:
@@ -86,18 +86,12 @@ class Upstream:
         result: Message = answer["result"]
         return result
 
-    def _step(self, server: Server, method: str, params: Message) -> Step:
+    def _step(self, method: str, params: Message) -> Step:
         id, self.next_id = self.next_id, ABSENT
         self._asked += 1
-        own = f"mcptest-{self._asked}"
-        id = id if type(id) in (int, str) else own
+        id = id if type(id) in (int, str) else f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
-        step = Step(line=line, method=method, expectation=Expectation(), id=id)
-        if not server.needs_fresh_process_for(step):
-            return step
-        # An answer to an earlier request with this id may still come.
-        line = encode_line(jsonrpc.request(own, method, params))
-        return step.but(line=line, id=own)
+        return Step(line=line, method=method, expectation=Expectation(), id=id)
 
     def ask_all(self, method: str, key: str) -> Message:
         """Every page of a list, in one; all together may take as long as one answer."""

@@ -41,7 +41,8 @@ class Exchange(Record):
     """One message of the client and what answered it; ABSENT when nothing did.
 
     What the server sent on its own, our answers to that, and what was no message belong to the
-    last exchange that was begun when it came.
+    last exchange that was begun when it came. `wire_id` is the id under which the request was
+    really sent, where that is not the one it was written with.
     """
 
     request: object
@@ -52,6 +53,7 @@ class Exchange(Record):
     replies: tuple[Noted, ...] = ()
     noise: tuple[Noted, ...] = ()
     http: Http | None = None
+    wire_id: object = ABSENT
 
 
 class SessionCapture(Record):
@@ -96,6 +98,8 @@ def render_exchange(exchange: Exchange) -> dict[str, object]:
         rendered["request"] = exchange.request
     if exchange.response is not ABSENT:
         rendered["response"] = exchange.response
+    if exchange.wire_id is not ABSENT:
+        rendered["wire_id"] = exchange.wire_id
     orders: dict[str, object] = {}
     times: dict[str, object] = {}
     for name, moment in (("request", exchange.sent), ("response", exchange.answered)):

@@ -85,12 +85,14 @@ class Dialogue(Record):
     `needs_session` says that the server must have been initialised before; a dialogue that
     `opens_session` begins with doing so itself. `hello` are the params with which the file did
     so last, None where it never does. `is_exact` allows nothing in a message that is not
-    written, `is_strict` no message that no turn speaks of.
+    written, `is_strict` no message that no turn speaks of. With `keeps_ids` the ids of requests
+    go out as written, even where the session has used them before.
     """
 
     turns: tuple[Turn, ...]
     is_exact: bool = False
     is_strict: bool = False
+    keeps_ids: bool = False
     needs_session: bool = True
     hello: object = None
     opens_session: bool = False

@@ -42,13 +42,15 @@ PLAIN_TEXT = "it does not begin like JSON"
 class Frame(Record):
     """One line that is JSON; `raw` is it as it came, where that was asked for.
 
-    `http` says how it came over HTTP, as captures have it; None elsewhere.
+    `http` says how it came over HTTP, as captures have it; None elsewhere. `answers` are the ids
+    that responses in it may have: those of the request whose stream it came on. None means any.
     """
 
     value: object
     line: int
     raw: bytes = b""
     http: dict[str, object] | None = None
+    answers: frozenset[tuple[str, object]] | None = None
 
 
 class Noise(Record):
@@ -103,6 +105,11 @@ class LineDecoder:
             self._finish(out)
             self._extend(piece, out)
         return out
+
+    @property
+    def has_begun_line(self) -> bool:
+        """Whether a part of a line has arrived and its end has not."""
+        return self._pending > 0 or self._skipping
 
     @property
     def remainder(self) -> tuple[bytes, int]:

@@ -58,9 +58,16 @@ class AnswerReader:
         stream: str,
         limit: int = DEFAULT_MAX_LINE_BYTES,
         is_old: bool = False,
+        ids: frozenset[jsonrpc.IdKey] | None = None,
+        is_illegal: bool = False,
     ) -> None:
         self.said = said
         self.id = id
+        # What responses may answer here: what the POST has asked for.
+        self.ids = frozenset([jsonrpc.id_key(id)]) if ids is None and id is not ABSENT else ids
+        # Whether the id of what was sent may not have been readable, so that an error without
+        # one answers it.
+        self._is_illegal = is_illegal
         self._limit = limit
         # The older transport: answers come on the stream, whose first event names the endpoint.
         self._is_old = is_old
@@ -117,6 +124,7 @@ class AnswerReader:
 
     def resume(self, broken: AnswerReader) -> None:
         """This answer brings the rest of a stream that broke off."""
+        self.ids, self._is_illegal = broken.ids, broken._is_illegal
         self._facts["resumed"] = True
         self._events.last_id = broken.last_id
         self._events.retry_s = broken.retry_s
@@ -276,12 +284,13 @@ class AnswerReader:
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
         if self.id is not ABSENT and isinstance(value, dict) and "method" not in value:
             key = jsonrpc.id_key(value.get("id"))
-            # JSON-RPC has a server that could not read the id send none in its error.
-            is_nameless = value.get("id") is None and "error" in value
+            is_nameless = value.get("id") is None and "error" in value and self._is_illegal
             self.is_answered |= is_nameless or key == jsonrpc.id_key(self.id)
         elif isinstance(value, list):
             self.is_answered = True
-        return Frame(value=value, line=0, http=self._facts | (more or {}))
+        # The older transport has one stream for all answers.
+        answers = None if self._is_old else self.ids or frozenset()
+        return Frame(value=value, line=0, http=self._facts | (more or {}), answers=answers)
 
     def _came(self) -> str:
         return f"the server answered {self.said} with"

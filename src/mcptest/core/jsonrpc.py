@@ -7,7 +7,7 @@ server that answers ``"1"`` to ``1`` has not answered.
 from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT
-from mcptest.core.strict_json import dump_json
+from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.visible import shorten
 
 TYPE_CHECKING = False
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 __all__ = [
     "METHOD_NOT_FOUND",
     "breaches",
+    "can_replace_id",
     "describe_id",
     "error_response",
     "id_key",
     "is_plain_result",
     "message_kind",
     "notification",
+    "replace_id",
     "request",
     "result_response",
 ]
@@ -35,6 +37,7 @@ METHOD_NOT_FOUND = -32601
 INTERNAL_ERROR = -32603
 
 _ID_TYPES = frozenset([str, int])
+_REPLACEABLE_TYPES = frozenset([str, int, float])
 
 
 def request(id: object, method: str, params: object = ABSENT) -> dict[str, object]:
@@ -63,6 +66,28 @@ def id_key(id: object) -> IdKey:
     if kind is dict or kind is list:
         return ("json", dump_json(id))
     return (kind.__name__, id)
+
+
+def can_replace_id(id: object) -> bool:
+    """True if there are other ids of the same JSON type: of null, booleans and the like there
+    are not, and a request with such an id is about that very id."""
+    return type(id) in _REPLACEABLE_TYPES
+
+
+def replace_id(line: bytes, id: object, new: object) -> bytes:
+    """The encoded request `line`, whose id is `id`, with the id `new` instead."""
+    head = b'{"jsonrpc":"2.0","id":'
+    old = head + _encoded(id)
+    if line.startswith(old) and line[len(old) : len(old) + 1] in (b",", b"}"):
+        return head + _encoded(new) + line[len(old) :]
+    message = parse_json(line.decode("utf-8"))
+    assert isinstance(message, dict), "only a request has an id"
+    return _encoded({**message, "id": new}) + b"\n"
+
+
+def _encoded(value: object) -> bytes:
+    # Lone surrogates travel as JSON escapes.
+    return dump_json(value).encode("utf-8", "backslashreplace")
 
 
 def describe_id(id: object) -> str:

@@ -212,7 +212,8 @@ class Step(Record):
 
     `label` names it where a case has several. `tool` is set when the structured output of that
     tool is to be held against its own schema. `at` is the line of the file in which it begins,
-    0 where the case's own says it.
+    0 where the case's own says it. With `keeps_id` its id goes out as written, even where the
+    session has used it before.
     """
 
     line: bytes
@@ -225,6 +226,7 @@ class Step(Record):
     label: str = ""
     tool: str = ""
     at: int = 0
+    keeps_id: bool = False
 
 
 class Case(Record):

@@ -14,6 +14,7 @@ from mcptest.core.revisions import VERSION_KEY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
     from typing import Any
 
     from mcptest.core.capture import Http
@@ -77,14 +78,29 @@ class SessionRecorder:
             if message["method"] in ("initialize", "server/discover"):
                 self._initialize = opened
 
-    def server(self, message: object, ms: float, http: Http | None = None) -> None:
-        """The server has sent a message, or a batch of them; `http` is how it came there."""
+    def server(
+        self,
+        message: object,
+        ms: float,
+        http: Http | None = None,
+        answers: Container[jsonrpc.IdKey] | None = None,
+    ) -> None:
+        """The server has sent a message, or a batch of them; `http` is how it came there.
+
+        `answers` are the ids that a response may have there, None for any.
+        """
         at = self._next(ms)
         for each in message if isinstance(message, list) else (message,):
-            self._server_message(each, at, http)
+            self._server_message(each, at, http, answers)
 
-    def _server_message(self, message: Any, at: Moment, http: Http | None) -> None:
-        opened = self._asked_by(message)
+    def _server_message(
+        self,
+        message: Any,
+        at: Moment,
+        http: Http | None,
+        answers: Container[jsonrpc.IdKey] | None,
+    ) -> None:
+        opened = self._asked_by(message, answers)
         if opened is None:
             noted = Noted(value=message, at=at, http=http)
             self._waiting[-1].server_messages.append(noted)
@@ -94,13 +110,16 @@ class SessionRecorder:
         if opened is self._initialize:
             self._take_handshake(message.get("result"))
 
-    def _asked_by(self, message: Any) -> _Open | None:
-        if not isinstance(message, dict) or "method" in message:
+    def _asked_by(self, message: Any, answers: Container[jsonrpc.IdKey] | None) -> _Open | None:
+        if jsonrpc.message_kind(message) != "response":
             return None
         key = jsonrpc.id_key(message.get("id"))
-        if key not in self._by_id and message.get("id") is None and len(self._by_id) == 1:
-            # The id could not be read: it is for the one request that is open.
-            key = next(iter(self._by_id))
+        if key not in self._by_id and message.get("id") is None and "error" in message:
+            # A server that cannot read the id of a request answers with null.
+            illegal = (k for k, each in self._by_id.items() if _is_illegal(each.exchange.request))
+            key = next(illegal, key)
+        elif answers is not None and key not in answers:
+            return None
         return self._by_id.pop(key, None)
 
     def _take_handshake(self, result: object) -> None:
@@ -151,3 +170,7 @@ class SessionRecorder:
 
 def _id_of(request: Any) -> object:
     return request["id"]
+
+
+def _is_illegal(request: Any) -> bool:
+    return any(jsonrpc.breaches(request))

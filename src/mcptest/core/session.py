@@ -4,12 +4,16 @@
        │                         │                        │
        └─────────────────────────┴────────terminate───────┴──► terminated
 
-Values that framing found go in, events that say what they mean come out. Three
+Values that framing found go in, events that say what they mean come out. These
 rules hold in every state:
 
-* Answers are paired by id, type and value, never by arrival. An error without
-  an id belongs to the one request that is open, because JSON-RPC has a server
-  that could not read the id send null.
+* Answers are paired by id, type and value, never by arrival.
+* No id is used twice on the wire. The first request with an id goes out as it
+  is written; a later one gets a fresh id of the same JSON type. Callers use the
+  written id throughout; "wire id" is the one that was sent.
+* An error with the id null answers only a request that is not legal JSON-RPC,
+  whose id the server may not have been able to read.
+* Our own message that comes back is an echo, never an answer.
 * A request that was given up stays known, so that its late answer is called
   late and is never taken for the answer to something else.
 * What breaks the protocol is an event like any other. Nothing is raised and
@@ -29,21 +33,29 @@ from mcptest.core.strict_json import parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
     from typing import Any, Literal
 
     from mcptest.core.input_rounds import InputRounds
 
     Message = dict[str, Any]
     State = Literal["spawned", "initializing", "operational", "terminated"]
-    StrayKind = Literal["unknown_id", "duplicate_response", "late_response"]
+    StrayKind = Literal[
+        "unknown_id",
+        "duplicate_response",
+        "late_response",
+        "misplaced_response",
+        "unattributed_error",
+    ]
 
 __all__ = [
     "Answered",
     "Asked",
     "ClientSession",
     "Continued",
+    "Echoed",
     "Notified",
+    "Refused",
     "SessionEvent",
     "Strayed",
     "Violated",
@@ -57,6 +69,11 @@ _CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 
 # How many settled ids are remembered at least, to tell a second answer from an unknown one.
 REMEMBERED_IDS = 4096
+
+# Fresh ids that are numbers count up from here: few tests write such large ones, and they still
+# fit into 32 bits.
+_FIRST_FRESH_NUMBER = 1_000_001
+_LARGE_NUMBER = 2**31
 
 
 class SessionEvent(Record):
@@ -88,9 +105,18 @@ class Continued(SessionEvent):
 
 
 class Strayed(SessionEvent):
-    """An answer to nothing that is open."""
+    """A response that answers nothing that is open."""
 
     kind: StrayKind
+
+
+class Echoed(SessionEvent):
+    """A message of ours that came back."""
+
+
+class Refused(SessionEvent):
+    """An error with the id null, provoked by a message of ours that is not legal JSON-RPC and has
+    no id."""
 
 
 class Violated(SessionEvent):
@@ -115,8 +141,22 @@ class ClientSession:
         self.script = ClientScript(self._client)
         # None while results that want more input are left to whoever waits for them.
         self.rounds: InputRounds | None = None
-        self._open: dict[jsonrpc.IdKey, object] = {}
+        # By wire id: the written id and the line of each open request.
+        self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
+        # Every id that either side has used for a request, by wire id: the written id.
+        self._used: dict[jsonrpc.IdKey, object] = {}
+        # The wire id of the newest request with a written id, where the two differ.
+        self._wire_ids: dict[jsonrpc.IdKey, object] = {}
+        self._fresh_number = _FIRST_FRESH_NUMBER
+        # Ids of responses that came before any request with that id.
+        self._early: set[jsonrpc.IdKey] = set()
+        # What we last replied to requests of the server, by their ids.
+        self._replies: dict[jsonrpc.IdKey, Message] = {}
+        # How many messages without an id that are not legal JSON-RPC may still be refused.
+        self._refusable = 0
+        # Whether an open message has no method: coming back, it looks like an answer.
+        self._is_plain = True
 
     # Opening
 
@@ -124,7 +164,6 @@ class ClientSession:
         """The first request of a session in the handshake era; `wanted` replaces its params."""
         self._expect_state("spawned")
         self.state = "initializing"
-        self.opened(INITIALIZE_ID)
         params = {
             "protocolVersion": self.revision.version,
             "capabilities": self._client.capabilities or {},
@@ -150,7 +189,6 @@ class ClientSession:
         """The first request in the stateless era: what does the server offer?"""
         self._expect_state("spawned")
         self.state = "initializing"
-        self.opened(DISCOVER_ID)
         return jsonrpc.request(DISCOVER_ID, "server/discover", {})
 
     def accept_discovery(self, result: Message) -> None:
@@ -174,9 +212,13 @@ class ClientSession:
             _CLIENT_KEY: self._client_info,
         }
         message["params"] = params | {"_meta": own | meta}
-        if self.rounds and jsonrpc.id_key(message["id"]) in self._open:
-            self.rounds.sent(message)
-        return encode_line(message)
+        line = encode_line(message)
+        key = jsonrpc.id_key(message["id"])
+        if key in self._open:
+            self._open[key] = self._open[key][0], line
+            if self.rounds:
+                self.rounds.sent(message)
+        return line
 
     @property
     def _client_info(self) -> Message:
@@ -197,45 +239,143 @@ class ClientSession:
 
     # Requests
 
-    def opened(self, id: object) -> None:
-        """A request with this id has been sent."""
+    def opened(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
+        """A request is about to be sent; the line to send, with the wire id.
+
+        With `keeps_id` the id goes out as written, even if it was used before.
+        """
         key = jsonrpc.id_key(id)
-        self._settled.pop(key, None)
-        self._open[key] = id
+        if self._wire_ids:
+            self._wire_ids.pop(key, None)
+        written = id
+        if not keeps_id and jsonrpc.can_replace_id(id) and self.has_seen(id):
+            id = self._fresh_id(id)
+            self._wire_ids[key] = id
+            line = jsonrpc.replace_id(line, written, id) if line else line
+            key = jsonrpc.id_key(id)
+        self._used[key] = written
+        if self._settled:
+            self._settled.pop(key, None)
+        if line and _METHOD not in line:
+            self._is_plain = False
+        self._open[key] = written, line
+        return line
+
+    def _fresh_id(self, id: object) -> object:
+        """An id of the same JSON type that neither side has used in this session."""
+        while True:
+            number = self._fresh_number
+            self._fresh_number += 1
+            fresh: object
+            if isinstance(id, str):
+                fresh = f"{id}~{number - _FIRST_FRESH_NUMBER + 2}"
+            elif isinstance(id, float):
+                fresh = number + 0.5
+            else:
+                assert isinstance(id, int)
+                fresh = (
+                    number if 0 <= id < _LARGE_NUMBER else id - number if id < 0 else id + number
+                )
+            if not self.has_seen(fresh):
+                return fresh
+
+    def notified(self, line: bytes) -> bytes:
+        """A message without an id is about to be sent; the line to send.
+
+        A request that it cancels has its wire id there. If it is not legal, the server may
+        refuse it by an error without an id.
+        """
+        self._refusable += _is_illegal(line)
+        if not self._wire_ids or _CANCELLED not in line:
+            return line
+        message: Any = parse_json(line.decode("utf-8"))
+        params = message.get("params") if isinstance(message, dict) else None
+        if not isinstance(params, dict) or "requestId" not in params:
+            return line
+        wire_id = self.wire_id(params["requestId"])
+        return encode_line({**message, "params": {**params, "requestId": wire_id}})
+
+    def replied(self, reply: Message) -> None:
+        """This is our answer to a request of the server."""
+        key = jsonrpc.id_key(reply.get("id"))
+        self._used.setdefault(key, reply.get("id"))
+        self._replies[key] = reply
+        if len(self._replies) > REMEMBERED_IDS:
+            del self._replies[next(iter(self._replies))]
+
+    def has_seen(self, id: object) -> bool:
+        """Whether this id was used in the session, by us or by the server."""
+        key = jsonrpc.id_key(id)
+        return key in self._used or key in self._early
+
+    def is_answered_early(self, id: object) -> bool:
+        """Whether a response with this id came before any request with it."""
+        return bool(self._early) and jsonrpc.id_key(id) in self._early
 
     def abandon(self, id: object) -> None:
         """The request was given up; its answer, should it come, is late."""
-        id = self.newest_id(id)
-        key = jsonrpc.id_key(id)
-        if self._open.pop(key, ABSENT) is not ABSENT:
+        key = jsonrpc.id_key(self.wire_id(id))
+        if self._open.pop(key, None):
             self._settle(key, "late_response")
 
-    def spoiled(self, id: object) -> None:
+    def spoiled(self, wire_id: object) -> None:
         """The answer came and could not be read; another one would be the second."""
-        self._settle_open(jsonrpc.id_key(id))
+        self._settle_open(jsonrpc.id_key(wire_id))
 
-    def first_id(self, id: object) -> object:
-        """The id under which somebody waits; a request may have been sent again since."""
-        return self.rounds.first_id(id) if self.rounds else id
+    def written_id(self, wire_id: object) -> object:
+        """The id that was written for the request that was sent under this one."""
+        return self._used.get(jsonrpc.id_key(wire_id), wire_id)
 
-    def newest_id(self, first: object) -> object:
-        """The id of the request that is open for whoever waits under this one."""
+    def awaited_id(self, wire_id: object) -> object:
+        """The id under which the caller waits for the answer to what was sent under this one."""
+        return self.written_id(self.rounds.first_id(wire_id) if self.rounds else wire_id)
+
+    def wire_id(self, id: object) -> object:
+        """The id under which the newest request with this written id was last sent."""
+        first = self._wire_ids.get(jsonrpc.id_key(id), id) if self._wire_ids else id
         return self.rounds.newest_id(first) if self.rounds else first
+
+    def as_written(self, message: Any) -> Any:
+        """A message of the server; a response with the written id in place of the wire id."""
+        if not self._wire_ids or not isinstance(message, dict) or "method" in message:
+            return message
+        if "id" not in message:
+            return message
+        written = self.written_id(message["id"])
+        return message if written is message["id"] else {**message, "id": written}
+
+    def line_as_written(self, line: bytes) -> bytes:
+        """A line that was sent, with written ids in place of wire ids."""
+        if not self._wire_ids:
+            return line
+        message: Any = parse_json(line.decode("utf-8"))
+        if not isinstance(message, dict) or "method" not in message:
+            return line
+        params = message.get("params")
+        if message["method"] == "notifications/cancelled" and isinstance(params, dict):
+            written = self.written_id(params.get("requestId"))
+            return encode_line({**message, "params": {**params, "requestId": written}})
+        if "id" not in message:
+            return line
+        return encode_line({**message, "id": self.written_id(message["id"])})
 
     def unfinished(self, id: object) -> str:
         """Why the answer to this request is not the end of it; "" when it is."""
-        return self.rounds.unfinished(id) if self.rounds else ""
+        if not self.rounds:
+            return ""
+        return self.rounds.unfinished(self._wire_ids.get(jsonrpc.id_key(id), id))
 
     def is_owed(self, id: object) -> bool:
-        """Was a request with this id given up, and has its answer still not come?"""
+        """Was a request with this wire id given up, and has its answer still not come?"""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"
 
     def _settle_open(self, key: jsonrpc.IdKey) -> object:
-        """The id of the open request with this key, which has its answer now; else ABSENT."""
-        id = self._open.pop(key, ABSENT)
-        if id is not ABSENT:
-            self._settle(key, "duplicate_response")
-        return id
+        """The written id of the open request with this wire id, now answered; or ABSENT."""
+        found = self._open.pop(key, None)
+        if found is None:
+            return ABSENT
+        self._settle(key, "duplicate_response")
+        return found[0]
 
     def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
         self._settled[key] = later
@@ -246,13 +386,20 @@ class ClientSession:
 
     # Receiving
 
-    def receive(self, value: object) -> Iterable[SessionEvent]:
-        """What a value from the server means; a batch means several things."""
-        return (
-            self._receive_batch(value) if isinstance(value, list) else (self._receive_one(value),)
-        )
+    def receive(
+        self, value: object, answers: Container[jsonrpc.IdKey] | None = None
+    ) -> Iterable[SessionEvent]:
+        """What a value from the server means; a batch means several things.
 
-    def _receive_batch(self, values: list[object]) -> Iterator[SessionEvent]:
+        `answers` are the wire ids that a response may have where the value came, None for any.
+        """
+        if isinstance(value, list):
+            return self._receive_batch(value, answers)
+        return (self._receive_one(value, answers),)
+
+    def _receive_batch(
+        self, values: list[object], answers: Container[jsonrpc.IdKey] | None
+    ) -> Iterator[SessionEvent]:
         if not values:
             yield Violated(message=values, path="", reason="an empty batch is never legal")
         elif not self.revision.has_batches:
@@ -261,70 +408,109 @@ class ClientSession:
                 yield self._violated(value, "", f"revision {version} has no batches")
         else:
             for value in values:
-                yield self._receive_one(value)
+                yield self._receive_one(value, answers)
 
     def take_answer(self, value: object) -> object:
-        """The id of the open request that a value answers, and nothing else can be said of it.
+        """The written id of the open request that a value answers, if that is all it means.
 
-        So it is with nearly all values. ABSENT only means that `receive` has to look closer.
+        Nearly all values are such. ABSENT only means that `receive` has to look closer.
         """
-        if self.rounds or not jsonrpc.is_plain_result(value):
+        if self.rounds or not self._is_plain or not jsonrpc.is_plain_result(value):
             return ABSENT
-        return self._settle_open(jsonrpc.id_key(value["id"]))
+        key = jsonrpc.id_key(value["id"])
+        return ABSENT if key in self._replies else self._settle_open(key)
 
-    def _receive_one(self, value: object) -> SessionEvent:
-        id = self.take_answer(value)
-        if id is not ABSENT:
-            return Answered(message=value, id=id)
+    def _receive_one(self, value: object, answers: Container[jsonrpc.IdKey] | None) -> SessionEvent:
         kind = jsonrpc.message_kind(value)
         if kind == "malformed" or not isinstance(value, dict):
             reason = "it is neither a request, a notification nor a response"
             return Violated(message=value, path="", reason=reason)
+        if kind != "notification" and self._is_echo(value):
+            self._settle_open(jsonrpc.id_key(value["id"]))
+            return Echoed(message=value)
         for path, reason in jsonrpc.breaches(value):
             # An odd id that was sent by us comes back as it must.
             if path != "id" or jsonrpc.id_key(value.get("id")) not in self._open:
                 return self._violated(value, path, reason)
         if kind == "response":
-            return self._receive_response(value)
+            return self._receive_response(value, answers)
         if kind == "notification":
             return Notified(message=value)
         if not self.revision.server_may_ask:
             version = self.revision.version
             return self._violated(value, "method", f"revision {version} has no server requests")
-        return Asked(message=value, reply=self.script.reply_to(value))
+        reply = self.script.reply_to(value)
+        self.replied(reply)
+        return Asked(message=value, reply=reply)
 
-    def _receive_response(self, message: Message) -> SessionEvent:
-        key = self._key_of(message)
+    def _is_echo(self, message: Message) -> bool:
+        """Is this what we sent, under an id for which we wait?"""
+        key = jsonrpc.id_key(message.get("id"))
+        if key not in self._open:
+            return False
+        # An empty result may answer both: our request, and a ping of the server with the same id.
+        if "method" not in message and self._replies.get(key) == message:
+            return message.get("result") != {}
+        line = self._open[key][1]
+        return bool(line) and parse_json(line.decode("utf-8")) == message
+
+    def _receive_response(
+        self, message: Message, answers: Container[jsonrpc.IdKey] | None
+    ) -> SessionEvent:
+        key = jsonrpc.id_key(message.get("id"))
+        if answers is not None and key not in answers and key in self._used:
+            return Strayed(message=message, kind="misplaced_response")
+        if message.get("id") is None and key not in self._open:
+            return self._receive_nameless(message)
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.is_stateless:
-                return self._last(message, id, self.rounds)
-            return Answered(message=message, id=id)
+                return self._last(message, self.rounds)
+            return Answered(message=self.as_written(message), id=id)
+        if key not in self._used and len(self._early) < REMEMBERED_IDS:
+            self._early.add(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
         return Strayed(message=message, kind=kind)
 
-    def _last(self, message: Message, id: object, rounds: InputRounds) -> SessionEvent:
+    def _receive_nameless(self, message: Message) -> SessionEvent:
+        """An error with the id null: who provoked it?"""
+        for key, (_, line) in self._open.items():
+            if _is_illegal(line):
+                return Answered(message=message, id=self._settle_open(key))
+        if self._refusable:
+            self._refusable -= 1
+            return Refused(message=message)
+        return Strayed(message=message, kind="unattributed_error")
+
+    def _last(self, message: Message, rounds: InputRounds) -> SessionEvent:
         """The answer, unless the server wants to know more first."""
+        id = message["id"]
         again = rounds.next_round(id, message)
         if again:
-            self.opened(again["id"])
+            self.opened(again["id"], keeps_id=True)
             return Continued(message=message, request=again)
-        first = rounds.first_id(id)
+        first = self.awaited_id(id)
         rounds.over(id)
         return Answered(message=message if first == id else message | {"id": first}, id=first)
 
     def _violated(self, value: object, path: str, reason: str) -> Violated:
         id: object = ABSENT
         if isinstance(value, dict) and "method" not in value:
-            id = self._settle_open(self._key_of(value))
+            id = self._settle_open(jsonrpc.id_key(value.get("id")))
         return Violated(message=value, path=path, reason=reason, id=id)
 
-    def _key_of(self, message: Message) -> jsonrpc.IdKey:
-        """The id an answer is for; an error with none is for the one open request."""
-        key = jsonrpc.id_key(message.get("id"))
-        has_no_id = message.get("id") is None and key not in self._open
-        if has_no_id and "error" in message and len(self._open) == 1:
-            return next(iter(self._open))
-        return key
+
+_METHOD = b'"method":'
+_CANCELLED = b'"notifications/cancelled"'
+
+
+def _is_illegal(line: bytes) -> bool:
+    """Whether a line of ours is not a legal JSON-RPC request or notification."""
+    if not line:
+        return False
+    message = parse_json(line.decode("utf-8"))
+    return (
+        not isinstance(message, dict) or "method" not in message or any(jsonrpc.breaches(message))
+    )

@@ -46,6 +46,7 @@ EXTENSIONS = (
     "_only",
     "_timeout",
     "_description",
+    "_wire_id",
 )
 
 
@@ -143,6 +144,7 @@ class _Loader:
             turns=turns,
             is_exact=fields.mapping.get("_match") == "exact",
             is_strict=fields.flag("_strict", False),
+            keeps_ids=fields.flag("_wire_id", False),
             before=self._hook(fields, "_before"),
             after=self._hook(fields, "_after"),
             comment=document.comments.get("case", ""),

@@ -37,6 +37,7 @@ _TEST_KEYS = (
     "tags",
     "capture",
     "retries",
+    "wire_id",
 )
 _ALL_TEST_KEYS = frozenset(_TEST_KEYS)
 _REQUIRED_TEST_KEYS = frozenset(["it", "request", "expect"])
@@ -151,6 +152,8 @@ class _Loader:
         # As above.
         from mcptest.formats.marks import read_only, read_skip, read_tags  # noqa: PLC0415
 
+        if "wire_id" in test and step:
+            step = step.but(keeps_id=self._keeps_id(fields))
         return Case(
             name=fields.text("it"),
             line=line,
@@ -163,6 +166,14 @@ class _Loader:
             if "retries" in test
             else None,
         )
+
+    def _keeps_id(self, fields: Fields) -> bool:
+        keeps_id = fields.flag("wire_id", False)
+        request = fields.mapping.get("request")
+        if keeps_id and not (isinstance(request, dict) and "id" in request):
+            message = '"wire_id" keeps the "id" that a "request" has, and this test writes none'
+            fields.complain("wire_id", "F006", message)
+        return keeps_id
 
     def _require(self, fields: Fields) -> None:
         test = fields.mapping

@@ -38,6 +38,7 @@ _MARKS = {"_tags": "tags", "_skip": "skip", "_only": "only", "_timeout": "timeou
 _REFUSED = {
     "_before": "it runs a command before",
     "_after": "it runs a command after",
+    "_wire_id": "with _wire_id its ids are used again, and a suite chooses its own",
     "_strict": "with _strict nothing else may come, and a suite does not look for that",
 }
 _PLAIN_KEYS = ("_server", "_match", "_patterns", *_MARKS, *_REFUSED)

@@ -91,6 +91,8 @@ class _TestReader:
     def _call(self) -> tuple[Mapping, object, bool]:
         """What is called, the id of the request, and whether the envelope is ours."""
         test = self._test
+        if test.get("wire_id") is True:
+            raise LeftBehindError("it uses an id again, and a suite chooses its own")
         if "list" in test:
             raise LeftBehindError(f"it lists {test['list']}, and a suite only makes calls")
         for form, key in _FORMS.items():

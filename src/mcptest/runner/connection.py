@@ -101,6 +101,11 @@ class Connection:
         """Whether something is left to be judged until nobody waits."""
         return self._watch is not None and self._watch.is_behind
 
+    def put_off_rules(self) -> None:
+        """Have nothing judged before nobody waits."""
+        if self._watch:
+            self._watch.is_behind = True
+
     def catch_up(self) -> None:
         """Judge what is left, while nobody waits."""
         if self._watch:
@@ -125,6 +130,16 @@ class Connection:
         self._log_mark = self.wire.stderr.total
         self._bytes_before = self.wire.mark_stdout()
         self._replied_bytes = 0
+
+    def open_request(self, line: bytes, id: object, *, keeps_id: bool = False) -> bytes:
+        """Prepare to send a request; the line to send. ServerError if it has been answered."""
+        # What has arrived by now cannot be the answer to what is only sent now.
+        self.look_around()
+        if self.session.is_answered_early(id):
+            self.findings.add("early_response", faults.STRAYS["early_response"])
+        if self.wire.decoder.has_begun_line:
+            self.inbox.sent_during_line(id)
+        return self.session.opened(id, line, keeps_id=keeps_id)
 
     def send(self, line: bytes) -> None:
         """Send a line; it is in the log of the step and in the capture, when they are kept."""
@@ -160,9 +175,12 @@ class Connection:
 
     # Receiving
 
-    def receive(self, deadline: float) -> Sequence[Item]:
-        """What comes by the deadline; whoever shows progress hears from us meanwhile."""
-        if self._watch:
+    def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
+        """What comes by the deadline; whoever shows progress hears from us meanwhile.
+
+        Rules are asked while we wait, unless that could be taken for time of the server.
+        """
+        if self._watch and works:
             self._watch.work()
         tick = self.launcher.while_waiting
         if tick is None:
@@ -246,7 +264,8 @@ class Connection:
         stderr = self.stderr_since(self._log_mark)
         # Before it is cut into lines, over which a secret may be spread.
         redact = self.wire.redact
-        return self._log.lines(redact(stderr) if redact else stderr, self.size)
+        stderr = redact(stderr) if redact else stderr
+        return self._log.lines(stderr, self.size, self.session)
 
     def _is_stderr_utf8(self) -> bool | None:
         """Whether what is kept of stderr can be read; None when there is nothing."""
@@ -273,7 +292,11 @@ class Connection:
             return None
         # Which of the two transports over HTTP it is, is known only by now.
         return self._tape.capture(
-            self._label, self._transport, exit_status, is_stderr_utf8=self._is_stderr_utf8()
+            self._label,
+            self._transport,
+            exit_status,
+            is_stderr_utf8=self._is_stderr_utf8(),
+            written_id=self.session.written_id,
         )
 
 

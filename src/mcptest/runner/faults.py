@@ -34,6 +34,7 @@ __all__ = [
     "call",
     "channel_failed",
     "deaf",
+    "early_clue",
     "echoed",
     "gone",
     "lost_worker",
@@ -50,6 +51,7 @@ __all__ = [
     "timed_out",
     "too_long",
     "unflushed",
+    "unread",
     "unusable_capture",
     "violation",
     "violation_sentence",
@@ -59,7 +61,11 @@ __all__ = [
 STRAYS = {
     "unknown_id": "the server sent an answer whose id belongs to no open request",
     "duplicate_response": "the server answered one request twice; the first answer counts",
+    "early_response": "the server answered before it was asked; that answer does not count",
     "late_response": "the server answered after its time was up",
+    "misplaced_response": "the server sent an answer elsewhere than in the response to the POST "
+    "of its request; it does not count",
+    "unattributed_error": "the server sent an error without an id, which answers no request",
 }
 
 NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
@@ -161,11 +167,27 @@ def timed_out(wire: Wire, method: str, id: object, limit_s: float, clues: list[s
     return with_evidence(fault, wire)
 
 
-def premature(method: str, id: object, wire: Wire) -> Fault:
+def premature(method: str, id: object, wire: Wire, unsent_bytes: int) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server answered {call(method, id)} before it had read it: "
-        f"{wire.unsent_bytes:,} bytes are still unread",
+        f"{unsent_bytes:,} bytes are still unread",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def early_clue(id: object) -> str:
+    """What an answer that came too soon says about the one we wait for."""
+    return f"an answer with {visible(describe_id(id))} came before the request was sent"
+
+
+def unread(method: str, id: object, wire: Wire) -> Fault:
+    """An answer came, and nothing of its request has been read."""
+    fault = Fault(
+        kind="early_response",
+        message=f"the server answered {call(method, id)} and has read nothing of it",
+        hint="it does not read its stdin: is it an MCP server?",
         effect="indefinite",
     )
     return with_evidence(fault, wire)

@@ -13,10 +13,10 @@ from mcptest.core.framing import Frame, Noise
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redact_all
 from mcptest.core.session import (
-    INITIALIZE_ID,
     Answered,
     Asked,
     Continued,
+    Echoed,
     Notified,
     Strayed,
     Violated,
@@ -61,6 +61,8 @@ class Inbox:
         self._awaited: object = ABSENT
         self._broken: Fault | None = None
         self._forgiven: set[jsonrpc.IdKey] = set()
+        # A call that was sent when the line that comes next had begun to arrive.
+        self._sent_meanwhile: object = ABSENT
         self.answer: Any = ABSENT
         self.clues: list[str] = []
         self.noise: list[str] = []
@@ -87,15 +89,19 @@ class Inbox:
         self._keeps_notifications = True
 
     def expect(self, id: object) -> None:
-        """A call with this id has been sent, and its answer is waited for."""
+        """A call with this id is sent, and its answer is waited for."""
         self._awaited, self.answer = id, ABSENT
+
+    def sent_during_line(self, id: object) -> None:
+        """A call with this id is sent, and the line that comes next began before that."""
+        self._sent_meanwhile = id
 
     def stop_expecting(self) -> None:
         self._awaited = ABSENT
 
     def forgive(self, id: object) -> None:
         """It was us who gave this call up before its time: a late answer is no fault."""
-        self._forgiven.add(jsonrpc.id_key(id))
+        self._forgiven.add(jsonrpc.id_key(self._session.wire_id(id)))
 
     @property
     def is_waiting(self) -> bool:
@@ -130,23 +136,35 @@ class Inbox:
         self._broken = self._broken or fault
 
     def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
-        id = ABSENT if self.listener else self._session.take_answer(frame.value)
+        if self._sent_meanwhile is not ABSENT and self._is_early(frame.value):
+            self._findings.add("early_response", faults.STRAYS["early_response"])
+            return
+        # Over HTTP it matters on which stream an answer comes.
+        is_special = self.listener or frame.answers is not None
+        id = ABSENT if is_special else self._session.take_answer(frame.value)
         if id is ABSENT:
             self._take_events(frame, owed)
         else:
-            self._take_answer(frame.value, id)
+            self._take_answer(self._session.as_written(frame.value), id)
+
+    def _is_early(self, value: Any) -> bool:
+        """Whether a line answers the call that was sent only when the line had begun."""
+        id, self._sent_meanwhile = self._sent_meanwhile, ABSENT
+        key = jsonrpc.id_key(self._session.wire_id(id))
+        is_response = isinstance(value, dict) and "method" not in value and "id" in value
+        return is_response and jsonrpc.id_key(value["id"]) == key
 
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
-        for event in self._session.receive(frame.value):
+        for event in self._session.receive(frame.value, frame.answers):
+            if isinstance(event, Echoed):
+                self._break(faults.echoed())
+                continue
             if self.listener and self.listener(event):
                 continue
             if isinstance(event, Answered):
                 self._take_answer(event.message, event.id)
             elif isinstance(event, Asked):
-                if event.message["id"] == INITIALIZE_ID:
-                    self._break(faults.echoed())
-                else:
-                    owed.append(event.reply)
+                owed.append(event.reply)
             elif isinstance(event, Continued):
                 owed.append(event.request)
             elif isinstance(event, Notified):
@@ -160,9 +178,10 @@ class Inbox:
         is_late = event.kind == "late_response"
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
-        event = self._without_secrets(event)
-        self._suspect(faults.stray_clue(event, self._awaited))
-        self._findings.add_stray(event)
+        as_written = event.but(message=self._session.as_written(event.message))
+        wire_id = self._session.wire_id(self._awaited)
+        self._suspect(faults.stray_clue(self._without_secrets(event), wire_id))
+        self._findings.add_stray(self._without_secrets(as_written))
 
     def _take_notification(self, event: Notified) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
@@ -188,7 +207,7 @@ class Inbox:
         self._findings.add_violation(event)
 
     def _take_trouble(self, trouble: Trouble) -> None:
-        key = jsonrpc.id_key(self._session.first_id(trouble.id))
+        key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
         if trouble.id is not ABSENT:
             self._session.spoiled(trouble.id)
         is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
@@ -200,8 +219,9 @@ class Inbox:
 
     def _take_noise(self, noise: Noise) -> None:
         self._findings.add_noise(noise)
-        if self._awaited is not ABSENT and _is_meant_for(noise.raw, self._awaited):
-            self._session.spoiled(self._awaited)
+        wire_id = self._session.wire_id(self._awaited)
+        if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
+            self._session.spoiled(wire_id)
             self._break(faults.malformed(noise))
             return
         quote = faults.quoted_line(noise.raw, noise.size)

@@ -63,6 +63,8 @@ class Keeper:
             self._turn_to(spec)
         elif self._server and self._server.has_begun:
             return self._server, ""
+        if step and self._server and self._server.has_ended:
+            raise ServerError(self._server.gone_unasked(step.method, step.id))
         return self._ready(spec, self._reason_to_replace(step), with_handshake=True)
 
     def server_for_dialogue(
@@ -74,6 +76,8 @@ class Keeper:
         """
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
+        if self._server and self._server.has_ended:
+            raise ServerError(self._server.gone("the case was about to begin", effect="definite"))
         if self._server and dialogue.opens_session and self._server.is_initialised:
             self.retire()
         note = _ENDED if self._server and not self._server.is_usable else ""
@@ -199,7 +203,8 @@ class Keeper:
         """A test ended in this fault: a server that cannot be trusted is not used again."""
         if self._given_up:
             return
-        if fault.kind in _SPENT:
+        has_ended = fault.kind == "server_raised" and not self.is_ready
+        if fault.kind in _SPENT or has_ended:
             self.retire(at_once=fault.kind in _DEAF)
             self._replaced = f"a fresh server was started: the test before ended in {fault.kind}"
         if self._is_stuck(fault):
@@ -251,4 +256,6 @@ def _spoken_to(server: Server) -> Spoken:
 
 # What a server is not used after: its stdout or stdin cannot be trusted any more.
 _DEAF = frozenset(["line_too_long", "output_budget", "stdin_blocked"])
-_SPENT = _DEAF | {"exited_during_call", "exited_early", "connect_failed", "session_lost"}
+_SPENT = _DEAF | {
+    *("exited_during_call", "exited_early", "connect_failed", "session_lost", "early_response")
+}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcptest.core.framing import Overlong
+    from mcptest.core.session import ClientSession
 
     Item = Frame | Noise | Overlong | Trouble
 
@@ -51,27 +52,31 @@ class MessageLog:
         else:
             self._left_out += 1
 
-    def lines(self, stderr: str, size: int) -> tuple[LogLine, ...]:
-        """The log of a step whose stdout had so many bytes.
+    def lines(self, stderr: str, size: int, session: ClientSession) -> tuple[LogLine, ...]:
+        """The log of a step whose stdout had so many bytes, with ids as they were written.
 
         When each line of stderr was written is not known: they come last.
         """
-        return tuple(self._rendered(stderr, is_large=size > _LARGE_BYTES))
+        return tuple(self._rendered(stderr, session, is_large=size > _LARGE_BYTES))
 
-    def _rendered(self, stderr: str, *, is_large: bool) -> Iterator[LogLine]:
+    def _rendered(
+        self, stderr: str, session: ClientSession, *, is_large: bool
+    ) -> Iterator[LogLine]:
         for at_s, what in self._kept:
             if isinstance(what, bytes):
-                text = what.decode("utf-8", "replace").rstrip("\n")
+                line = session.line_as_written(what)
+                text = line.decode("utf-8", "replace").rstrip("\n")
                 yield LogLine(at_s=at_s, direction="sent", text=_cut(text))
             elif isinstance(what, Frame):
-                text = shown(what.value, _MAX_CHARS) if is_large else dump_json(what.value)
+                value = session.as_written(what.value)
+                text = shown(value, _MAX_CHARS) if is_large else dump_json(value)
                 yield LogLine(at_s=at_s, direction="received", text=_cut(text))
             else:
                 yield LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what)))
         at_s = time.monotonic() - self._began
         lines = stderr.splitlines()
-        for line in lines[:_MAX_LINES]:
-            yield LogLine(at_s=at_s, direction="stderr", text=_cut(line))
+        for each in lines[:_MAX_LINES]:
+            yield LogLine(at_s=at_s, direction="stderr", text=_cut(each))
         left_out = self._left_out + max(0, len(lines) - _MAX_LINES)
         if left_out:
             note = f"[{left_out:,} more lines are not kept]"

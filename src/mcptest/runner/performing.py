@@ -19,7 +19,7 @@ from mcptest.core.outcome import ABSENT, CaseResult, Fault, Finding, Mismatch
 from mcptest.core.visible import visible
 from mcptest.matching.compare import pull
 from mcptest.runner import faults
-from mcptest.runner.retrying import answered_as, as_try, reason_to_start_afresh
+from mcptest.runner.retrying import reason_to_start_afresh
 from mcptest.runner.unsent import UnsentError
 from mcptest.runner.verdicts import at_step, errored, failed, reason, remarks
 from mcptest.runner.weighing import weighed
@@ -57,7 +57,6 @@ class Performer:
         self._keeps_times = False
         self._is_suite = False
         self._times: list[float] = []
-        self._try = 1
         # The step whose answer is awaited, as it is written and as it was sent.
         self._at_hand: tuple[ServerFace, Step, Step] | None = None
         self.start_fault: Fault | None = None
@@ -90,12 +89,10 @@ class Performer:
         """
         if case.teardown:
             following = None
-        self._try = 1
         result = self._whole(case, spec, following)
         earlier: list[str] = []
         while result.status in ("failed", "error") and len(earlier) < retries:
             earlier.append(f"attempt {len(earlier) + 1}: {reason(result)}")
-            self._try += 1
             if self._snapshots:
                 self._snapshots.try_again()
             why = reason_to_start_afresh(case, result.fault.kind if result.fault else "")
@@ -183,16 +180,14 @@ class Performer:
             for written_step in case.steps:
                 here = at_step(case, written_step)
                 step = self._filled(written_step)
-                sent = as_try(step, self._try)
-                server, note = self._keeper.server_for(spec, sent)
+                server, note = self._keeper.server_for(spec, step)
                 notes += (note,) if note else ()
                 if self._is_suite and not server.has_begun:
                     self._known_outputs().learn(server)
                 began = time.monotonic() if written_step is case.steps[0] else began
-                self._at_hand = (server, written_step, sent)
-                reply = self._sent(server, sent, case.timeout_s or spec.timeout_s)
+                self._at_hand = (server, written_step, step)
+                reply = self._sent(server, step, case.timeout_s or spec.timeout_s)
                 self._at_hand = None
-                reply = answered_as(reply, sent, step)
                 reply, mismatches = weighed(server, step.expectation, reply)
                 if step.label or step.tool or written_step.captures or self._keeps_times:
                     mismatches += self._further(server, written_step, step, reply, mismatches)
@@ -298,7 +293,8 @@ class Performer:
         try:
             # What was captured is the server's, and may be made to take for ever.
             with _FILL_LIMIT:
-                return template.fill(self._values)
+                filled = template.fill(self._values)
+                return filled.but(keeps_id=True) if step.keeps_id else filled
         except (ValueError, PatternTimeoutError) as error:
             values = {name: self._values[name] for name in template.needs}
             raise UnsentError(faults.unusable_capture(values, str(error))) from None

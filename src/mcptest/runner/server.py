@@ -23,13 +23,16 @@ from mcptest.wire.stopping import Stopped, describe_exit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import SessionScore
+    from mcptest.core.outcome import Effect
     from mcptest.core.plan import ServerSpec
     from mcptest.core.session import Message
     from mcptest.invariants.composition import Member
+    from mcptest.runner.connection import Item
 
     # How much stderr had brought, and when it was, as a step's message was sent.
     _Begun = tuple[int, float]
@@ -38,6 +41,9 @@ __all__ = ["Launcher", "Reply", "Server"]
 
 # A server whose stdout has ended is given this long to end as well.
 _EXIT_AFTER_EOF_S = 0.5
+
+# What a pipe may hold when the time for an answer is up, and is still looked at.
+_LATE_BYTES = 2 * 1024 * 1024
 
 
 class Server:
@@ -55,6 +61,10 @@ class Server:
         self.handshake: dict[str, Any] = {}
         self._asked = 0
         self._is_asking = False
+        # Where in all that was sent the request begins and ends whose answer is awaited.
+        self._request_place = (0, 0)
+        # While the time of an answer matters: up to when nothing had come.
+        self._waited_until = 0.0
         # Why the last answer to a question of ours was not the end of it.
         self.unfinished = ""
 
@@ -97,24 +107,33 @@ class Server:
     # Steps
 
     def needs_fresh_process_for(self, step: Step) -> bool:
-        """Would the answer to this step be taken for that of a call that was given up?"""
-        return step.id is not ABSENT and self._session.is_owed(step.id)
+        """Could the late answer to a call that was given up be taken for that to this step?"""
+        keeps_id = step.keeps_id or not jsonrpc.can_replace_id(step.id)
+        return step.id is not ABSENT and keeps_id and self._session.is_owed(step.id)
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for all that it is expected to bring."""
         is_call = _awaits_answer(step)
-        begun, self._begun = self._begun or self._begin(step, is_call=is_call), None
-        mark, began = begun
-        deadline = began + timeout_s
+        begun, self._begun = self._begun, None
+        # What was sent ahead has waited for us since then.
+        deadline = time.monotonic() + timeout_s
+        mark, began = begun or self._begin(step, is_call=is_call)
+        stopped_s = self.launcher.interrupts.stopped_s
         wants_exit = step.expectation.exit_code is not None
         answer: Any = ABSENT
         if is_call:
+            self._waited_until = began if step.expectation.is_timed else 0.0
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
             self.refuse_refusal()
-        elapsed_s = time.monotonic() - began
+        ended = (
+            max(self._waited_until, began) if is_call and self._waited_until else time.monotonic()
+        )
+        elapsed_s = ended - began - (self.launcher.interrupts.stopped_s - stopped_s)
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
+        if step.expectation.is_timed:
+            self.connection.put_off_rules()
         # One more look takes what stderr holds by now, and notices an end at once.
         self.connection.look_around()
         if wants_exit:
@@ -134,8 +153,10 @@ class Server:
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
         """A request of our own; the whole answer, which may be an error. No capture has it."""
-        self._asked += 1
         id = f"mcptest-{self._asked}"
+        while id == "mcptest-0" or self._session.has_seen(id):
+            self._asked += 1
+            id = f"mcptest-{self._asked}"
         line = encode_line(jsonrpc.request(id, method, params))
         step = Step(line=line, method=method, expectation=Expectation(), id=id)
         self._is_asking = True
@@ -165,11 +186,13 @@ class Server:
         begun = self._wire.stderr.total, time.monotonic()
         self.connection.start_step()
         if is_call:
-            self._ask(step.line, step.id)
+            self._ask(step.line, step.id, keeps_id=step.keeps_id)
+        elif step.id is not ABSENT:
+            # Its answer is not awaited, but it may come.
+            line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
+            self.connection.send(line)
         else:
-            if step.id is not ABSENT:
-                self._session.opened(step.id)  # nobody waits for its answer, but it may come
-            self.connection.send(step.line)
+            self.connection.send(self._session.notified(step.line))
         # Soon enough: what comes meanwhile is not looked at before it is waited for.
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
@@ -234,6 +257,11 @@ class Server:
     def is_usable(self) -> bool:
         return self.is_open and not self.connection.is_lost
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended of itself, and no test has reported that."""
+        return self.stopped is None and self.connection.is_lost
+
     def _wait_for_exit(self, deadline: float) -> int | None:
         while not self._wire.has_exited and time.monotonic() < deadline:
             if self._wire.is_closed:
@@ -247,49 +275,95 @@ class Server:
 
     # One call
 
-    def _ask(self, line: bytes, id: object) -> None:
+    def _ask(self, line: bytes, id: object, *, keeps_id: bool = False) -> None:
+        line = self.connection.open_request(line, id, keeps_id=keeps_id)
         self.connection.raise_broken()
-        self._session.opened(id)
         self._inbox.expect(id)
+        begin = self._wire.sent_bytes
         self.connection.send(line)
+        self._request_place = begin, self._wire.sent_bytes
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
+        interrupts, own_s, late_from = self.launcher.interrupts, 0.0, -1
+        stopped_s = interrupts.stopped_s
         try:
-            while self._inbox.answer is ABSENT:
-                self._wait_on(method, id, deadline, limit_s)
+            while True:
+                # Our own work, and being stopped, is not the server's time.
+                extra_s = min(own_s, limit_s) + interrupts.stopped_s - stopped_s
+                items = self._receive(deadline + extra_s)
+                came = time.monotonic()
+                self.connection.take(items)
+                if self._inbox.answer is not ABSENT:
+                    break
+                if self._wire.is_closed:
+                    raise ServerError(self._gone_before(method, id))
+                now = time.monotonic()
+                own_s += now - came
+                if items and now >= deadline + extra_s and late_from < 0:
+                    # What the server has sent by now is still looked at, and no more.
+                    late_from = self._wire.stdout_tail.total
+                if not items or (
+                    late_from >= 0 and self._wire.stdout_tail.total > late_from + _LATE_BYTES
+                ):
+                    raise ServerError(self.overdue(method, id, limit_s))
         finally:
             self._inbox.stop_expecting()
-        if self._wire.is_pipe and self._wire.unsent_bytes:
-            raise ServerError(faults.premature(method, id, self._wire))
+        if self._wire.is_pipe:
+            self._refuse_unread(method, id)
         self._silent_since = ""
         return self._inbox.answer
 
-    def _wait_on(self, method: str, id: object, deadline: float, limit_s: float) -> None:
-        items = self.connection.receive(deadline)
-        self.connection.take(items)
-        if self._inbox.answer is not ABSENT:
-            return
-        if self._wire.is_closed:
-            raise ServerError(self.gone(f"{faults.call(method, id)} was waiting for its answer"))
-        if not items or time.monotonic() >= deadline:
-            raise ServerError(self.overdue(method, id, limit_s))
+    def _receive(self, deadline: float) -> Sequence[Item]:
+        if not self._waited_until:
+            return self.connection.receive(deadline)
+        # The answer is timed. It came when there was something to wait for; what is there
+        # already came before, while we were busy.
+        items: Sequence[Item] = self._wire.receive(0.0)
+        if not items and not self._wire.is_closed:
+            items = self.connection.receive(deadline, works=False)
+            self._waited_until = time.monotonic()
+        return items
+
+    def _refuse_unread(self, method: str, id: object) -> None:
+        """Nobody can answer what has not been read. Our replies to the server may wait longer."""
+        begin, end = self._request_place
+        sent, unsent = self._wire.sent_bytes, self._wire.unsent_bytes
+        if unsent > sent - end:
+            raise ServerError(faults.premature(method, id, self._wire, unsent - (sent - end)))
+        if self._wire.unread_bytes >= sent - begin:
+            raise ServerError(faults.unread(method, id, self._wire))
+
+    def _gone_before(self, method: str, id: object) -> Fault:
+        """That the server has ended, and this call has no answer."""
+        begin, _ = self._request_place
+        wire = self._wire
+        if self.is_open and wire.is_pipe and wire.unread_bytes >= wire.sent_bytes - begin:
+            return self.gone_unasked(method, id)
+        return self.gone(f"{faults.call(method, id)} was waiting for its answer")
+
+    def gone_unasked(self, method: str, id: object) -> Fault:
+        """That the server has ended of itself before it read a call."""
+        return self.gone(f"{faults.call(method, id)} was to be sent to it", effect="definite")
 
     # Faults
 
-    def gone(self, moment: str) -> Fault:
+    def gone(self, moment: str, *, effect: Effect | None = None) -> Fault:
         """That the server has ended, or its stdout has, at a moment that must not be one."""
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
         # Whoever runs tests is told by the test; a question of ours is nobody's test.
         self._is_end_told = not self._is_asking
         stopped = self.close()
-        return faults.gone(
+        fault = faults.gone(
             self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open
         )
+        return fault.but(effect=effect) if effect else fault
 
     def overdue(self, method: str, id: object, limit_s: float) -> Fault:
         """That a call was not answered in time; it is given up."""
         clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
+        if self._session.is_answered_early(id):
+            clues = [faults.early_clue(id), *clues]
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         if self.late_answers > self._late:
             self._late, self._silent_since = self.late_answers, ""
@@ -303,12 +377,12 @@ class Server:
     def give_up(self, step: Step) -> None:
         """Nobody waits for the answer to this step any more, and the server is told so."""
         if self.is_usable and step.id is not ABSENT:
-            self._inbox.forgive(self._session.newest_id(step.id))
+            self._inbox.forgive(step.id)
             self._session.abandon(step.id)
             self._cancel(step.id, "interrupted")
 
     def _cancel(self, id: object, reason: str) -> None:
-        id = self._session.newest_id(id)
+        id = self._session.wire_id(id)
         if self._session.is_stateless and self._wire.give_up(id):
             # Over HTTP the end of the stream is what tells the server.
             return

@@ -158,11 +158,11 @@ class Talk:
         if isinstance(value, list):
             self._refuse_batch(turn)
         messages: list[Any] = value if isinstance(value, list) else [value]
-        owed = [self._note_request(index, message) for message in messages]
-        line = encode_line(value)
-        self.sent.append(line.decode("utf-8").rstrip("\n"))
-        self._connection.send(line)
-        if not any(owed):
+        lines = [self._open_request(index, message) for message in messages]
+        self.sent.append(encode_line(value).decode("utf-8").rstrip("\n"))
+        line = b",".join(lines)
+        self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
+        if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
 
     def _refuse_batch(self, turn: Turn) -> None:
@@ -173,27 +173,29 @@ class Talk:
             fault = Fault(kind="no_batches", message=message, hint=hint)
             raise UnsentError(fault, has_begun=bool(self.sent))
 
-    def _note_request(self, index: int, message: Message) -> bool:
-        """Remember what is owed for a message of ours; whether anything is."""
+    def _open_request(self, index: int, message: Message) -> bytes:
+        """Remember what is owed for a message of ours; the message as it is sent."""
+        line = encode_line(message).rstrip(b"\n")
+        session = self._connection.session
         if "method" not in message:
-            return False
+            session.replied(message)
+            return line
         use = use_of(message)
         if use:
             self.uses.append(use)
         if "id" not in message:
-            return False
+            return session.notified(line).rstrip(b"\n")
         id, method = message["id"], message["method"]
         key = jsonrpc.id_key(id)
-        # What has come by now cannot be the answer to what is only asked now.
-        self._connection.look_around()
         if key in self._open:
             said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
             fault = Fault(kind="unusable_capture", message=said)
             raise UnsentError(fault, has_begun=True)
-        self._connection.session.opened(id)
+        keeps_id = self._dialogue.keeps_ids
+        line = self._connection.open_request(line, id, keeps_id=keeps_id)
         self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
         self._ids.setdefault(index, []).append(id)
-        return True
+        return line
 
     # The server's
 
@@ -332,14 +334,14 @@ class Talk:
             self._answer_to(id)
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # Nothing that came shows that the server took what it was sent, or that it is done.
-            self._connection.session.opened(_PING_ID)
+            line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
-            self._connection.send(encode_line(jsonrpc.request(_PING_ID, "ping")))
+            self._connection.send(self._connection.open_request(line, _PING_ID))
             self._answer_to(_PING_ID)
         self._connection.look_around()
 
     def _judge_surplus(self) -> None:
-        ids = [id for _, id in self._open.values()]
+        ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
         self.mismatches += stray_mismatches(self._ear, ids)
         if self._dialogue.is_strict:
             self.mismatches += strict_mismatches(self._ear, self._connection.inbox.noise)

@@ -6,6 +6,7 @@ import time
 
 from mcptest.core.capture import Exchange, SessionCapture
 from mcptest.core.framing import Frame
+from mcptest.core.jsonrpc import id_key
 from mcptest.core.outcome import ABSENT
 from mcptest.core.recorder import SessionRecorder
 from mcptest.core.strict_json import parse_json
@@ -14,7 +15,8 @@ from mcptest.runner.log import line_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from typing import Any
 
     from mcptest.core.framing import Noise, Overlong
 
@@ -45,17 +47,24 @@ class Tape:
         ms = self._ms()
         for item in items:
             if isinstance(item, Frame):
-                self._recorder.server(item.value, ms, item.http)
+                self._recorder.server(item.value, ms, item.http, item.answers)
             elif not isinstance(item, Trouble):
                 self._recorder.noise(line_text(item), ms)
         self._exchanges += self._recorder.take_ready()
 
     def capture(
-        self, label: str, transport: str, exit_status: str, *, is_stderr_utf8: bool | None
+        self,
+        label: str,
+        transport: str,
+        exit_status: str,
+        *,
+        is_stderr_utf8: bool | None,
+        written_id: Callable[[object], object],
     ) -> SessionCapture:
-        """All of it, once the session is over."""
+        """All of it, once the session is over; requests have the ids that were written."""
         self._exchanges += self._recorder.finish()
-        prologue, *exchanges = self._exchanges or [_SILENCE]
+        prologue, *rest = self._exchanges or [_SILENCE]
+        exchanges = [_as_written(each, written_id) for each in rest]
         return SessionCapture(
             server_label=label,
             server_capabilities=self._recorder.capabilities,
@@ -67,3 +76,21 @@ class Tape:
             stderr_utf8=is_stderr_utf8,
             prologue=prologue if prologue != _SILENCE else None,
         )
+
+
+def _as_written(exchange: Exchange, written_id: Callable[[object], object]) -> Exchange:
+    request: Any = exchange.request
+    if not isinstance(request, dict) or "method" not in request or "id" not in request:
+        return exchange
+    wire_id = request["id"]
+    id = written_id(wire_id)
+    if id_key(id) == id_key(wire_id):
+        return exchange
+    response: Any = exchange.response
+    if (
+        isinstance(response, dict)
+        and "id" in response
+        and id_key(response["id"]) == id_key(wire_id)
+    ):
+        response = {**response, "id": id}
+    return exchange.but(request={**request, "id": id}, response=response, wire_id=wire_id)

@@ -326,6 +326,7 @@ class _Silence:
     """Signals are the program's own business; whoever watches this is never woken."""
 
     count = 0
+    stopped_s = 0.0
 
     def __init__(self) -> None:
         self.fd, self._writer = os.pipe()

@@ -80,6 +80,8 @@ def connect_memory(
 class Bell:
     """What ends a wait from another thread; signals are the program's own business."""
 
+    stopped_s = 0.0
+
     def __init__(self) -> None:
         self.count = 0
         self.fd, self._writer = os.pipe()

@@ -20,6 +20,7 @@ class NoInterrupts:
 
     fd = -1
     count = 0
+    stopped_s = 0.0
 
 
 class NoGuardian:

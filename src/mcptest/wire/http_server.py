@@ -77,7 +77,7 @@ class HttpServer:
     is_pipe = False
     has_closed_stdin = False
     is_unheard = False
-    unsent_bytes = 0
+    unsent_bytes = unread_bytes = sent_bytes = 0
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         self._is_port_untold = _keeps_port(spec)

@@ -19,7 +19,7 @@ from mcptest.core.http_status import (
     of_refused_credentials,
     without_older_transport,
 )
-from mcptest.core.jsonrpc import id_key
+from mcptest.core.jsonrpc import breaches, id_key
 from mcptest.core.outcome import ABSENT
 from mcptest.core.revisions import REVISIONS, STATELESS
 from mcptest.core.strict_json import parse_json
@@ -124,6 +124,8 @@ class HttpTalk:
             stream="post",
             limit=self.limit,
             is_old=self.is_old,
+            ids=_ids_of(message),
+            is_illegal=isinstance(first, dict) and any(breaches(first)),
         )
         reader.seen = self._seen
         if not self.version and own_version(message) == STATELESS:
@@ -386,3 +388,13 @@ def _leading(message: Any) -> Any:
         each for each in message if isinstance(each, dict) and {"id", "method"} <= set(each)
     ]
     return (requests or message)[0]
+
+
+def _ids_of(message: Any) -> frozenset[IdKey]:
+    """What is asked for in a message, or in all the messages of a batch."""
+    each_message = message if isinstance(message, list) else [message]
+    return frozenset(
+        id_key(each["id"])
+        for each in each_message
+        if isinstance(each, dict) and {"id", "method"} <= set(each)
+    )

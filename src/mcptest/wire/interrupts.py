@@ -49,6 +49,8 @@ class Interrupts:
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
+        # For how long we have been stopped with Ctrl-Z.
+        self.stopped_s = 0.0
         self._previous: dict[int, object] = {}
         # When each signal was counted last.
         self._counted_at: dict[int, float] = {}
@@ -58,6 +60,8 @@ class Interrupts:
             # A signal the parent had us ignore (nohup) stays ignored.
             if signal.getsignal(number) != signal.SIG_IGN:
                 self._previous[number] = signal.signal(number, self._handle)
+        if signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL:
+            self._previous[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
         self._previous[signal.SIGALRM] = signal.signal(signal.SIGALRM, _leave)
         return self
 
@@ -97,6 +101,14 @@ class Interrupts:
             else:
                 os.write(self._writer, b"!")
             signal.setitimer(signal.ITIMER_REAL, self._patience_s)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        """Stop as SIGTSTP does by default, and measure for how long."""
+        began = time.monotonic()
+        signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGTSTP)
+        signal.signal(signal.SIGTSTP, self._stop)
+        self.stopped_s += time.monotonic() - began
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()

@@ -93,6 +93,7 @@ class MemoryServer:
     is_unheard = False
     has_exited = False
     stranger = ""
+    unread_bytes = sent_bytes = 0
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
         self.spec = spec

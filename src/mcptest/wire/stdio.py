@@ -15,6 +15,7 @@ import fcntl
 import os
 import select
 import signal
+import sys
 import termios
 import time
 
@@ -83,6 +84,10 @@ class StdioServer:
         self.has_closed_stdin = False
         self.last_words: list[Item] = []
         self._silence_from = 0
+        # How many bytes it was sent in all, including those that wait to be written.
+        self.sent_bytes = 0
+        # How many of them were left when it stopped reading.
+        self._lost_bytes = 0
         self._backlog = bytearray()
         self._read_bytes = _READ_BYTES
         self.mark = guardian.next_mark()
@@ -153,8 +158,17 @@ class StdioServer:
     def unsent_bytes(self) -> int:
         return len(self._backlog)
 
+    @property
+    def unread_bytes(self) -> int:
+        """How much of what it was sent the server has not read, as far as can be seen."""
+        if self._stdin < 0:
+            return self._lost_bytes
+        waiting = fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0\0\0\0")
+        return len(self._backlog) + int.from_bytes(waiting, sys.byteorder)
+
     def send(self, line: bytes) -> None:
         """Write a line without ever blocking; what does not fit goes out while waiting."""
+        self.sent_bytes += len(line)
         if not self._backlog:
             line = line[self._write(line) :]
             if not line:
@@ -179,8 +193,7 @@ class StdioServer:
         """
         deadline = time.monotonic() + _UNREAD_PATIENCE_S
         while self._stdin >= 0 and time.monotonic() < deadline:
-            unread = fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0\0\0\0")
-            if not any(unread):
+            if not self.unread_bytes:
                 return
             time.sleep(0.0001)
 
@@ -320,6 +333,7 @@ class StdioServer:
         except BrokenPipeError:
             # The server stopped reading. What it says, or its end, tells the rest.
             self.has_closed_stdin = True
+            self._lost_bytes = self.unread_bytes + (0 if self._backlog else len(data))
             self.close_stdin()
             return len(data)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from mcptest.core.capture import Exchange, Moment, Noted
 from mcptest.core.outcome import ABSENT
 from mcptest.core.recorder import SessionRecorder
@@ -114,9 +116,29 @@ def test_a_batch_counts_as_its_messages() -> None:
     assert second.server_messages == (Noted(value=NOTE, at=at(2)),)
 
 
-def test_an_error_without_an_id_is_for_the_one_open_request() -> None:
+@pytest.mark.parametrize(("version", "is_answer"), [("1.0", True), ("2.0", False)])
+def test_an_error_without_an_id_answers_only_what_is_not_legal(
+    version: str, is_answer: bool
+) -> None:
     error = {"jsonrpc": "2.0", "id": None, "error": {"code": -32700, "message": ""}}
     recorder = SessionRecorder()
-    recorder.client(request(1), 0)
+    recorder.client({**request(1), "jsonrpc": version}, 0)
     recorder.server(error, 0)
-    assert recorder.finish()[1].response == error
+    found = recorder.finish()[1]
+    assert found.response == (error if is_answer else ABSENT)
+    assert len(found.server_messages) == (not is_answer)
+
+
+def test_a_line_of_json_that_is_no_message_answers_nothing() -> None:
+    recorder = SessionRecorder()
+    recorder.client(request(1), 0)
+    recorder.server({"level": "info"}, 0)
+    assert recorder.finish()[1].response is ABSENT
+
+
+def test_an_answer_on_another_stream_is_beside_the_exchange() -> None:
+    answer = {"jsonrpc": "2.0", "id": 1, "result": {}}
+    recorder = SessionRecorder()
+    recorder.client(request(1), 0)
+    recorder.server(answer, 0, {"stream": "get"}, frozenset())
+    assert recorder.finish()[1].response is ABSENT

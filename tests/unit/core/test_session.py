@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT
 from mcptest.core.session import (
     INITIALIZE_ID,
@@ -15,7 +17,9 @@ from mcptest.core.session import (
     Answered,
     Asked,
     ClientSession,
+    Echoed,
     Notified,
+    Refused,
     SessionEvent,
     Strayed,
     Violated,
@@ -27,6 +31,10 @@ NO_BATCHES = "revision 2025-11-25 has no batches"
 
 def result(id: object, value: object = "yes") -> dict[str, object]:
     return {"jsonrpc": "2.0", "id": id, "result": value}
+
+
+def call(id: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "method": "ping"}
 
 
 def error(id: object = ABSENT) -> dict[str, object]:
@@ -117,7 +125,7 @@ def test_after_the_end_no_answer_is_anybodys() -> None:
 
 def test_the_handshake_is_paired_like_every_request() -> None:
     session = ClientSession()
-    session.initialize()
+    session.opened(session.initialize()["id"])
     answer = result(INITIALIZE_ID, WELCOME)
     assert received(session, answer) == [Answered(message=answer, id=INITIALIZE_ID)]
 
@@ -192,11 +200,109 @@ def test_giving_up_what_was_never_opened_changes_nothing() -> None:
     assert received(session, result(1)) == [Strayed(message=result(1), kind="unknown_id")]
 
 
-def test_an_id_that_is_used_again_is_open_again() -> None:
+@pytest.mark.parametrize(
+    ("id", "fresh"),
+    [
+        (1, 1_000_001),
+        (-1, -1_000_002),
+        (2**60, 2**60 + 1_000_001),
+        ("a", "a~2"),
+    ],
+)
+def test_an_id_that_is_used_again_goes_out_as_a_fresh_one(id: object, fresh: object) -> None:
+    session = opened(id)
+    received(session, result(id))
+    line = session.opened(id, encode_line(call(id)))
+    assert json.loads(line) == call(fresh)
+    assert received(session, result(id)) == [Strayed(message=result(id), kind="duplicate_response")]
+    assert received(session, result(fresh, "new")) == [Answered(message=result(id, "new"), id=id)]
+
+
+def test_a_fraction_is_replaced_by_a_fraction() -> None:
+    session = opened(1.5)
+    assert json.loads(session.opened(1.5, encode_line(call(1.5))))["id"] == 1_000_001.5
+
+
+def test_a_request_keeps_everything_but_its_id() -> None:
+    session = opened(1)
+    written = {"method": "ping", "id": 1, "params": {"id": 1, "a": "é"}, "jsonrpc": "2.0"}
+    line = session.opened(1, encode_line(written))
+    assert list(json.loads(line).items()) == list({**written, "id": 1_000_001}.items())
+
+
+def test_a_fresh_id_is_one_that_no_file_has_used() -> None:
+    session = opened(1, 1_000_001, "a", "a~2")
+    assert json.loads(session.opened(1, encode_line(call(1))))["id"] == 1_000_002
+    assert json.loads(session.opened("a", encode_line(call("a"))))["id"] == "a~4"
+    assert json.loads(session.opened(1_000_002, encode_line(call(1_000_002))))["id"] == 1_000_004
+
+
+def test_an_id_that_is_to_be_used_again_is_open_again() -> None:
     session = opened(1)
     received(session, result(1))
-    session.opened(1)
+    assert json.loads(session.opened(1, encode_line(call(1)), keeps_id=True))["id"] == 1
     assert received(session, result(1, "new")) == [Answered(message=result(1, "new"), id=1)]
+
+
+@pytest.mark.parametrize("id", [None, True, {"a": 1}, [1]])
+def test_an_id_of_which_there_is_no_other_goes_out_as_written(id: object) -> None:
+    session = opened(id)
+    assert json.loads(session.opened(id, encode_line(call(id))))["id"] == id
+
+
+def test_an_id_that_the_server_has_used_goes_out_as_a_fresh_one() -> None:
+    session = opened()
+    received(session, call(1))
+    assert json.loads(session.opened(1, encode_line(call(1))))["id"] == 1_000_001
+
+
+def test_a_cancellation_names_the_id_that_was_sent() -> None:
+    session = opened(1)
+    session.opened(1, encode_line(call(1)))
+    note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
+    assert json.loads(session.notified(encode_line(note)))["params"] == {"requestId": 1_000_001}
+
+
+def test_an_answer_before_its_request_does_not_count() -> None:
+    session = opened()
+    received(session, result(5))
+    assert session.is_answered_early(5)
+    assert not session.is_answered_early("5")
+    assert json.loads(session.opened(5, encode_line(call(5))))["id"] == 1_000_001
+    assert received(session, result(1_000_001)) == [Answered(message=result(5), id=5)]
+
+
+# Echoes
+
+
+def test_a_request_that_comes_back_is_an_echo_and_not_a_question() -> None:
+    session = ClientSession()
+    session.opened(1, encode_line(call(1)))
+    assert received(session, call(1)) == [Echoed(message=call(1))]
+
+
+def test_a_question_with_the_id_of_an_open_request_is_no_echo() -> None:
+    session = ClientSession()
+    session.opened(1, encode_line(call(1)))
+    asked = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
+    (event,) = session.receive(asked)
+    assert isinstance(event, Asked)
+    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+
+
+def test_our_refusal_that_comes_back_is_an_echo_and_not_the_answer() -> None:
+    session = ClientSession()
+    session.opened(1, encode_line({**call(1), "method": "tools/call"}))
+    (asked,) = session.receive({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
+    assert isinstance(asked, Asked)
+    assert received(session, asked.reply) == [Echoed(message=asked.reply)]
+
+
+def test_what_has_no_method_and_comes_back_is_an_echo() -> None:
+    session = ClientSession()
+    session.opened(1, encode_line(result(1)))
+    assert session.take_answer(result(1)) is ABSENT
+    assert received(session, result(1)) == [Echoed(message=result(1))]
 
 
 def test_only_so_many_settled_ids_are_remembered() -> None:
@@ -227,15 +333,37 @@ def test_concurrent_requests_answered_in_any_order_are_paired_right(
 
 
 @pytest.mark.parametrize("answer", [error(), error(None)])
-def test_an_error_without_an_id_is_for_the_only_open_request(answer: dict[str, object]) -> None:
+@pytest.mark.parametrize(
+    "sent", [{"jsonrpc": "1.0", "id": 7, "method": "x"}, {"jsonrpc": "2.0", "id": 7, "method": 5}]
+)
+def test_an_error_without_an_id_answers_a_request_that_is_not_legal(
+    sent: dict[str, object], answer: dict[str, object]
+) -> None:
     """JSON-RPC: a server that could not read the id answers with null."""
-    assert received(opened(7), answer) == [Answered(message=answer, id=7)]
+    session = opened(6)
+    session.opened(7, encode_line(sent))
+    assert received(session, answer) == [Answered(message=answer, id=7)]
 
 
-@pytest.mark.parametrize("ids", [(), (1, 2)])
-def test_an_error_without_an_id_is_nobodys_when_it_is_not_clear_whose(ids: tuple[int]) -> None:
-    answer = error(None)
-    assert received(opened(*ids), answer) == [Strayed(message=answer, kind="unknown_id")]
+@pytest.mark.parametrize("answer", [error(), error(None)])
+@pytest.mark.parametrize("ids", [(), (7,), (1, 2)])
+def test_an_error_without_an_id_answers_no_legal_request(
+    ids: tuple[int], answer: dict[str, object]
+) -> None:
+    session = ClientSession()
+    for id in ids:
+        session.opened(id, encode_line(call(id)))
+    assert received(session, answer) == [Strayed(message=answer, kind="unattributed_error")]
+
+
+def test_an_error_without_an_id_refuses_a_notification_that_is_not_legal_once() -> None:
+    session = opened()
+    session.notified(encode_line({"jsonrpc": "1.0", "method": "x"}))
+    session.notified(encode_line({"jsonrpc": "2.0", "method": "x"}))
+    assert received(session, error(None)) == [Refused(message=error(None))]
+    assert received(session, error(None)) == [
+        Strayed(message=error(None), kind="unattributed_error")
+    ]
 
 
 def test_a_result_without_an_id_is_a_breach_and_not_the_answer() -> None:

@@ -162,7 +162,7 @@ def test_a_request_that_is_given_up_in_a_later_round_has_a_late_answer() -> None
     session = stateless()
     sent(session, call())
     received(session, 1, ASK)
-    assert (session.newest_id(1), session.first_id("mcptest-round-1")) == ("mcptest-round-1", 1)
+    assert (session.wire_id(1), session.awaited_id("mcptest-round-1")) == ("mcptest-round-1", 1)
     session.abandon(1)
     late = received(session, "mcptest-round-1", {})
     assert isinstance(late, Strayed)

@@ -90,6 +90,9 @@ def _members() -> dict[str, Schema]:
         "_only": only(),
         "_timeout": duration("Longest wait for each message of the server."),
         "_description": said("What documentation says about the case.", TEXT),
+        "_wire_id": said(
+            "true: ids go out as written, even if the session has used them before.", FLAG
+        ),
     }
 
 

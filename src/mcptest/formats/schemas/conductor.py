@@ -17,6 +17,7 @@ from mcptest.formats.schemas.servers import config_server
 from mcptest.formats.schemas.shape import closed, document, ref, said, words
 from mcptest.formats.schemas.values import (
     ARGUMENTS,
+    FLAG,
     NAME_PATTERN,
     NON_EMPTY,
     TEXT,
@@ -94,6 +95,9 @@ def _test(registry: Registry) -> Schema:
         "capture": _capture(),
         "retries": said(
             "How often it is tried again when it does not pass.", whole_number(0, _MAX_RETRIES)
+        ),
+        "wire_id": said(
+            "true: the id goes out as written, even if the session has used it before.", FLAG
         ),
     }
     found = closed(_TEST_KEYS, members, ("it",))
