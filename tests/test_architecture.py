@@ -1,4 +1,4 @@
-"""The import rules and size limits of ARCHITECTURE.md, as tests."""
+"""The import rules of ARCHITECTURE.md, as tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ ROOT = Path(__file__).parent.parent
 SRC = ROOT / "src" / "mcptest"
 MODULES = sorted(SRC.rglob("*.py"))
 LAYERED = [module for module in MODULES if module.parent != SRC]
-
-MAX_LINES = 400
-MAX_TEST_LINES = 600
-MAX_FUNCTION_LINES = 50
 
 # Which package may know which others. Down, never up.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -283,27 +279,8 @@ def test_only_the_listed_modules_import_inside_functions(module: Path) -> None:
 
 
 @pytest.mark.parametrize("module", MODULES, ids=relative)
-def test_a_module_fits_in_one_sitting(module: Path) -> None:
-    text = module.read_text(encoding="utf-8")
-    assert len(text.splitlines()) <= MAX_LINES
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            assert node.end_lineno is not None
-            assert node.end_lineno - node.lineno < MAX_FUNCTION_LINES, node.name
-
-
-@pytest.mark.parametrize("module", MODULES, ids=relative)
 def test_a_module_says_what_it_is_for(module: Path) -> None:
     assert ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
-
-
-def test_a_test_file_fits_in_one_sitting() -> None:
-    long = {
-        str(path.relative_to(ROOT)): count
-        for path in (ROOT / "tests").rglob("*.py")
-        if (count := len(path.read_text(encoding="utf-8").splitlines())) > MAX_TEST_LINES
-    }
-    assert long == {}
 
 
 def test_no_module_has_a_name_that_says_nothing() -> None:
