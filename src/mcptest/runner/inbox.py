@@ -123,7 +123,7 @@ class Inbox:
             elif isinstance(item, Trouble):
                 self._take_trouble(item)
             else:
-                self._break(faults.too_long(item))
+                self.break_off(faults.too_long(item))
         return owed
 
     def take_fault(self) -> Fault | None:
@@ -131,7 +131,8 @@ class Inbox:
         broken, self._broken = self._broken, None
         return broken
 
-    def _break(self, fault: Fault) -> None:
+    def break_off(self, fault: Fault) -> None:
+        """Nothing more can be expected of the server; the next step that waits raises it."""
         # The first one is the cause; what came after it is looked at all the same.
         self._broken = self._broken or fault
 
@@ -157,7 +158,7 @@ class Inbox:
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value, frame.answers):
             if isinstance(event, Echoed):
-                self._break(faults.echoed())
+                self.break_off(faults.echoed())
                 continue
             if self.listener and self.listener(event):
                 continue
@@ -201,7 +202,7 @@ class Inbox:
 
     def _take_violation(self, event: Violated) -> None:
         if event.id is not ABSENT:
-            self._break(faults.violation(event))
+            self.break_off(faults.violation(event))
             return
         self._suspect(faults.violation_sentence(event, with_quote=True))
         self._findings.add_violation(event)
@@ -212,7 +213,7 @@ class Inbox:
             self._session.spoiled(trouble.id)
         is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
         if is_awaited or trouble.is_refusal:
-            self._break(faults.channel_failed(trouble))
+            self.break_off(faults.channel_failed(trouble))
             return
         self._suspect(trouble.message)
         self._findings.add(trouble.kind, trouble.message)
@@ -222,7 +223,7 @@ class Inbox:
         wire_id = self._session.wire_id(self._awaited)
         if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
             self._session.spoiled(wire_id)
-            self._break(faults.malformed(noise))
+            self.break_off(faults.malformed(noise))
             return
         quote = faults.quoted_line(noise.raw, noise.size)
         clue = f"it wrote a line that is not JSON ({noise.reason}): {quote}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 from mcptest.core import jsonrpc
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
@@ -174,8 +174,16 @@ class Server:
         A server needs some time to wake up and answer: it is spent on telling what the step
         before brought. Nothing is sent that could turn out differently for it.
         """
-        if _awaits_answer(step) and not (self._inbox.is_broken or self.connection.is_behind):
+        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
+            return
+        try:
             self._begun = self._begin(step, is_call=True)
+        except ServerError as error:
+            # It concerns the next step, which raises it.
+            self._inbox.break_off(error.fault)
+        except InterruptedRunError:
+            # The next wait raises it again; what has passed is reported first.
+            return
 
     @property
     def has_begun(self) -> bool:
@@ -277,7 +285,6 @@ class Server:
 
     def _ask(self, line: bytes, id: object, *, keeps_id: bool = False) -> None:
         line = self.connection.open_request(line, id, keeps_id=keeps_id)
-        self.connection.raise_broken()
         self._inbox.expect(id)
         begin = self._wire.sent_bytes
         self.connection.send(line)
