@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
 
 __all__ = ["failure_kind", "report_failure", "report_our_fault", "status_of_kind"]
 
@@ -39,7 +40,7 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
     explain(in_words(error))
     if as_json:
-        _write_json(kind, str(error), diagnostics, started_at)
+        _write_json(kind, str(error), diagnostics, started_at, error.shard)
     return status
 
 
@@ -69,12 +70,16 @@ def report_our_fault(as_json: bool, started_at: str) -> int:
 
 
 def _write_json(
-    kind: str, message: str, diagnostics: Sequence[Diagnostic], started_at: str
+    kind: str,
+    message: str,
+    diagnostics: Sequence[Diagnostic],
+    started_at: str,
+    shard: ReportedShard | None = None,
 ) -> None:
     # Loaded only for a report that is going to be written.
     from mcptest.reporters.json_report import render_failure  # noqa: PLC0415
 
-    report = render_failure(kind, message, diagnostics, __version__, started_at)
+    report = render_failure(kind, message, diagnostics, __version__, started_at, shard)
     StandardOutput().write_utf8(report)
 
 
