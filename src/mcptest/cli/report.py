@@ -70,8 +70,8 @@ def report(arguments: Arguments) -> int:
     reports.open(())
     for event in run.replay():
         reports.tell(event)
-    reports.close({}, json_on_stdout=True)
-    return _status(run.finished)
+    reports.close({})
+    return reports.exit_status(_status(run.finished))
 
 
 def _found(paths: Sequence[str]) -> list[str]:

@@ -87,24 +87,32 @@ def run(arguments: Arguments) -> int:
     except McptestError:
         raise
     except Exception as error:
-        # What lies there from an earlier run must not be taken for the result of this one.
-        fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
-        told = exhaustion(error) or fault
-        told.shard = plan.shard
-        reports.write_failure(told, _now())
+        _write_fault(error, plan, reports)
         raise
     if collectors:
         complain(collectors.outcome() + "\n")
     for finding in finished.findings:
         if finding.kind in NOT_KEPT:
             complain(f"error: {finding.message}\n")
-    return exit_code_of(finished)
+    return reports.exit_status(exit_code_of(finished))
 
 
 def _failed_shard(asked: Wanted) -> ReportedShard | None:
     """The shard of a run that failed before its selection was known."""
     shard = asked.selection.shard
     return ReportedShard(indexes=(shard.number,), count=shard.count) if shard else None
+
+
+def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
+    """What lies there from an earlier run must not be taken for the result of this one."""
+    if isinstance(error, BrokenPipeError) and not reports.has_files:
+        # Whoever read standard output has left, and there is no other report.
+        return
+    fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
+    told = exhaustion(error) or fault
+    told.shard = plan.shard
+    reports.write_failure(told, _now())
+    complain("".join(f"error: {each}\n" for each in told.unwritten))
 
 
 def _load_runner() -> None:

@@ -45,10 +45,12 @@ __all__ = [
 class McptestError(Exception):
     """The root of the tree: a broken world, never a failed expectation.
 
-    `shard` is the part of the run that could not be run, for its report.
+    `shard` is the part of the run that could not be run, for its report; `unwritten` are the
+    reports that could not say so.
     """
 
     shard: ReportedShard | None = None
+    unwritten: tuple[UsageError, ...] = ()
 
 
 class UsageError(McptestError):
