@@ -147,6 +147,7 @@ MAY_DEFER = {
     "runner/judging.py",
     "runner/loading.py",
     "runner/performing.py",
+    "runner/selection.py",
     "runner/shelf.py",
     "runner/verdicts.py",
     "runner/watching_rules.py",

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mcptest.core.ci import CI_VARIABLES
 from mcptest.core.diagnostics import CODES, render_diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.exit_codes import ExitCode
@@ -48,6 +49,12 @@ def test_every_tag_and_extension_of_case_files_is_in_its_table() -> None:
     rows = "".join(re.findall(r"(?m)^\| ([^|]*) \|", page))
     assert [tag for tag in TAG_NAMES if f"`!!{tag}" not in rows] == []
     assert [key for key in EXTENSIONS if f"`{key}`" not in rows] == []
+
+
+def test_every_variable_that_means_ci_is_in_the_page_on_snapshots() -> None:
+    section = page("snapshots.md").partition("## In CI")[2].partition("\n## ")[0]
+    listed = section.split("\n\n")[2]
+    assert re.findall(r"`(\w+)`", listed) == list(CI_VARIABLES)
 
 
 def test_every_exit_code_is_in_the_readme() -> None:

@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mcptest.core.ci import CI_VARIABLES
+
 TINY_SERVER = Path(__file__).parent / "tiny_server.py"
 
 # Nothing here takes this long; it is where a hang is called a hang.
@@ -19,7 +21,7 @@ PATIENCE_S = 60.0
 ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
-    if name not in ("CI", "NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNDEFAULTENCODING")
+    if name not in (*CI_VARIABLES, "NO_COLOR", "COLUMNS", "TERM", "PYTHONWARNDEFAULTENCODING")
 }
 CONDUCTOR = "import sys; from mcptest.cli.main import conductor; sys.exit(conductor())"
 

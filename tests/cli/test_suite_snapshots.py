@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from console import Ended, mcptest
 
+from mcptest.core.ci import CI_VARIABLES
+
 SCRIPTED = str(Path(__file__).parent.parent / "servers" / "scripted_server.py")
 STORED = Path("__snapshots__") / "mcptest.yaml.snap.yaml"
 SNAPSHOT = {"target": "result", "matcher": {"snapshot": True}}
@@ -46,6 +48,33 @@ def test_what_is_new_is_written_once_and_held_against_from_then_on(tmp_path: Pat
     second = run(tmp_path)
     assert (second.code, snapshots(second)["written"]) == (0, NONE)
     assert (tmp_path / STORED).read_text(encoding="utf-8") == text
+
+
+@pytest.mark.parametrize("name", CI_VARIABLES)
+def test_in_ci_a_missing_snapshot_fails_and_nothing_is_written(tmp_path: Path, name: str) -> None:
+    write(tmp_path, "greets")
+    environment = {"CI": ""} | {name: "1"}
+    ended = mcptest(tmp_path, "run", "--json", **environment)
+    (mismatch,) = ended.report()["suites"][0]["tests"][0]["mismatches"]
+    assert (ended.code, mismatch["hint"]) == (1, "run it outside CI, and commit what is written")
+    assert not (tmp_path / STORED).exists()
+    refused = mcptest(tmp_path, "run", "--update-snapshots", **environment)
+    assert refused.code == 5
+    assert f"is refused in CI ({name} is set)" in refused.err
+    assert not (tmp_path / STORED).exists()
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "False", "no", "off"])
+def test_a_variable_that_says_no_is_not_ci(tmp_path: Path, value: str) -> None:
+    write(tmp_path, "greets")
+    ended = mcptest(tmp_path, "run", "--json", CI=value, GITHUB_ACTIONS=value, TF_BUILD=value)
+    assert (ended.code, snapshots(ended)["written"]) == (0, {"mcptest.yaml": ["greets > result"]})
+
+
+def test_what_says_no_for_itself_does_not_say_it_for_another_variable(tmp_path: Path) -> None:
+    write(tmp_path, "greets")
+    assert mcptest(tmp_path, "run", CI="false", GITHUB_ACTIONS="true").code == 1
+    assert not (tmp_path / STORED).exists()
 
 
 def test_another_answer_fails_where_it_differs_and_changes_no_file(tmp_path: Path) -> None:

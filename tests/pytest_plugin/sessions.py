@@ -12,6 +12,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mcptest.core.ci import CI_VARIABLES
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,7 +48,7 @@ ENVIRONMENT = {
     name: value
     for name, value in os.environ.items()
     if not name.startswith(("PYTEST_", "MCPTEST_", "COV_"))
-    and name not in ("CI", "COLUMNS", "PYTHONWARNDEFAULTENCODING")
+    and name not in (*CI_VARIABLES, "COLUMNS", "PYTHONWARNDEFAULTENCODING")
 }
 
 

@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
 
-__all__ = ["failure_kind", "report_failure", "report_our_fault", "status_of_kind"]
+__all__ = ["failure_kind", "in_words", "report_failure", "report_our_fault", "status_of_kind"]
 
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
@@ -37,10 +38,10 @@ def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
     """Say what is wrong; the exit status that means it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    explain(in_words(error))
+    explain("".join(map(in_words, (error, *error.unwritten))))
     if as_json:
-        _write_json(kind, str(error), diagnostics, started_at)
-    return status
+        _write_json(kind, str(error), diagnostics, started_at, error.shard)
+    return ExitCode.BAD_INPUT if error.unwritten else status
 
 
 def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
@@ -69,16 +70,21 @@ def report_our_fault(as_json: bool, started_at: str) -> int:
 
 
 def _write_json(
-    kind: str, message: str, diagnostics: Sequence[Diagnostic], started_at: str
+    kind: str,
+    message: str,
+    diagnostics: Sequence[Diagnostic],
+    started_at: str,
+    shard: ReportedShard | None = None,
 ) -> None:
     # Loaded only for a report that is going to be written.
     from mcptest.reporters.json_report import render_failure  # noqa: PLC0415
 
-    report = render_failure(kind, message, diagnostics, __version__, started_at)
+    report = render_failure(kind, message, diagnostics, __version__, started_at, shard)
     StandardOutput().write_utf8(report)
 
 
 def in_words(error: McptestError) -> str:
+    """The error as lines for standard error."""
     from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
 
     if isinstance(error, FormatError):

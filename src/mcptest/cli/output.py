@@ -103,7 +103,9 @@ def _usage_of(error: OSError) -> OSError | UsageError:
 
 def silence_stdout() -> None:
     """Nobody can be told any more: what is still buffered must not end in a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def complain(text: str) -> None:

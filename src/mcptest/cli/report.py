@@ -53,10 +53,14 @@ def report(arguments: Arguments) -> int:
             f"mcptest report takes one report, not {len(files)}",
             "mcptest report merge A.json B.json … makes one of several",
         )
+    allow_missing = arguments.has("--allow-missing")
+    if allow_missing and not is_merge:
+        raise UsageError("--allow-missing is an option of mcptest report merge")
     wanted = min_coverage(arguments)
     reports = _reports(arguments, files)
     try:
-        run = _read(files, is_merge=is_merge)
+        runs = _read(files)
+        run = merge_runs(runs, allow_missing=allow_missing) if is_merge else runs[0][1]
         run.last = gated(run.finished, RunOptions(started_at="", min_coverage=wanted))
     except McptestError as error:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -66,8 +70,8 @@ def report(arguments: Arguments) -> int:
     reports.open(())
     for event in run.replay():
         reports.tell(event)
-    reports.close({}, json_on_stdout=True)
-    return _status(run.finished)
+    reports.close({})
+    return reports.exit_status(_status(run.finished))
 
 
 def _found(paths: Sequence[str]) -> list[str]:
@@ -101,7 +105,7 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
     return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
-def _read(files: Sequence[str], *, is_merge: bool) -> Collected:
+def _read(files: Sequence[str]) -> list[tuple[str, Collected]]:
     runs: list[tuple[str, Collected]] = []
     mistakes: list[Diagnostic] = []
     for file in files:
@@ -111,7 +115,7 @@ def _read(files: Sequence[str], *, is_merge: bool) -> Collected:
             mistakes += error.diagnostics
     if mistakes:
         raise FormatError(mistakes)
-    return merge_runs(runs) if is_merge else runs[0][1]
+    return runs
 
 
 def _text_of(file: str) -> str:
@@ -160,7 +164,8 @@ COMMAND = Command(
     usage="mcptest report [merge] RUN.json… [options]",
     details="RUN.json is a JSON report, a quoted glob, or - for standard input. With the word\n"
     "merge in front there may be several, of different test files: the shards of a\n"
-    "build matrix, say. The exit status is that of the run, or of all of them.",
+    "build matrix, say. All parts of a sharded run must be there, each once. The exit\n"
+    "status is that of the run, or of all of them.",
     options=(
         Option(
             names=("--format",),
@@ -169,6 +174,10 @@ COMMAND = Command(
             help="a reporter, as for mcptest run --reporter; default: terminal",
         ),
         Option(names=("-o", "--output"), value="FILE", help="write the run as a JSON report"),
+        Option(
+            names=("--allow-missing",),
+            help="merge although parts of a sharded run are missing; the result names them",
+        ),
         Option(
             names=("--min-coverage",),
             value="PERCENT",

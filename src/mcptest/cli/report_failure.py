@@ -28,7 +28,9 @@ def failure_text(name: str, error: McptestError, started_at: str) -> str:
     if name == "json":
         from mcptest.reporters import json_report  # noqa: PLC0415
 
-        return json_report.render_failure(kind, str(error), diagnostics, __version__, started_at)
+        return json_report.render_failure(
+            kind, str(error), diagnostics, __version__, started_at, error.shard
+        )
     if name == "html":
         from mcptest.reporters import html_report  # noqa: PLC0415
 

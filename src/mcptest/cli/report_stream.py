@@ -23,6 +23,7 @@ class ReportStream:
     def __init__(self, path: str) -> None:
         self._path = path
         self._temporary = ""
+        self._fd = -1
         self._trouble: UsageError | None = None
         try:
             if is_special(path):
@@ -33,7 +34,7 @@ class ReportStream:
                 # A run that ends in a fault of ours leaves no litter either.
                 atexit.register(self._discard)
         except OSError as error:
-            raise self._told(error) from None
+            self._trouble = self._told(error)
 
     def write(self, text: str) -> None:
         if self._trouble is not None:
@@ -48,7 +49,8 @@ class ReportStream:
         try:
             if self._temporary and self._trouble is None:
                 self._replace()
-            os.close(self._fd)
+            if self._fd >= 0:
+                os.close(self._fd)
         except OSError as error:
             self._trouble = self._trouble or self._told(error)
         self._discard()

@@ -6,16 +6,24 @@ import os
 import sys
 
 from mcptest import __version__
-from mcptest.cli.output import StandardOutput, check_writable, is_terminal, wants_colour
+from mcptest.cli.output import (
+    StandardOutput,
+    check_writable,
+    explain,
+    is_terminal,
+    silence_stdout,
+    wants_colour,
+)
 from mcptest.cli.report_names import REPORTERS, VERSIONED, load_reporter, split_target
 from mcptest.cli.report_target import STDOUT, write_line, write_report
 from mcptest.core.errors import UsageError
+from mcptest.core.exit_codes import ExitCode
 from mcptest.core.redaction import redact_all, redactor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any, Protocol
+    from typing import Any, ParamSpec, Protocol
 
     from mcptest.cli.options import Arguments
     from mcptest.cli.report_stream import ReportStream
@@ -23,6 +31,8 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event
     from mcptest.core.outcome import LogWish
     from mcptest.reporters.terminal import TerminalReporter
+
+    P = ParamSpec("P")
 
     class Rendering(Protocol):
         def __call__(self, event: Event) -> None: ...
@@ -55,8 +65,12 @@ class Reports:
         verbose: bool,
         all_logs: bool,
         options: Sequence[str] = (),
+        has_capture: bool = False,
     ) -> None:
         self._targets = targets
+        self.has_files = has_capture or any(
+            file != STDOUT for files in targets.values() for file in files
+        )
         self._no_colour = no_colour
         self._verbose = verbose
         self._all_logs = all_logs
@@ -73,6 +87,8 @@ class Reports:
         self._rendered: list[tuple[Rendering, str, str]] = []
         self._streams: list[ReportStream] = []
         self._redact: Callable[[str], str] | None = None
+        self._unwritten: list[UsageError] = []
+        self._has_stdout = True
 
     @classmethod
     def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
@@ -109,6 +125,7 @@ class Reports:
             verbose=verbose,
             all_logs=all_logs or verbose,
             options=_repeated_options(arguments),
+            has_capture=arguments.has("--capture"),
         )
 
     @property
@@ -125,9 +142,12 @@ class Reports:
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
                 if name == "terminal":
-                    self._listeners.append(self._terminal())
+                    self._listeners.append(self._on_stdout(self._terminal()))
                 elif name == "ndjson":
-                    self._listeners.append(self._ndjson(file))
+                    listener = self._ndjson(file)
+                    self._listeners.append(
+                        self._on_stdout(listener) if file == STDOUT else listener
+                    )
                 else:
                     rendering = self._rendering(name, file)
                     self._listeners.append(rendering)
@@ -145,7 +165,7 @@ class Reports:
             width=_columns(),
             verbose=self._verbose,
         )
-        self.tick = reporter.tick if is_live else None
+        self.tick = self._on_stdout(reporter.tick) if is_live else None
         return reporter
 
     def _ndjson(self, file: str) -> Callable[[Event], None]:
@@ -174,6 +194,31 @@ class Reports:
             rendering = reporter(__version__) if name in VERSIONED else reporter()
         return rendering
 
+    def _on_stdout(self, act: Callable[P, object]) -> Callable[P, None]:
+        """What writes to standard output; once that fails, the other reports go on without it.
+
+        Without other reports no one would learn of the run any more: then what is raised ends it.
+        """
+
+        def guarded(*values: P.args, **named: P.kwargs) -> None:
+            if not self._has_stdout:
+                return
+            try:
+                act(*values, **named)
+            except (BrokenPipeError, UsageError) as error:
+                if not self.has_files:
+                    raise
+                self._lose_stdout(error)
+
+        return guarded
+
+    def _lose_stdout(self, error: BrokenPipeError | UsageError) -> None:
+        self._has_stdout = False
+        if isinstance(error, BrokenPipeError):
+            silence_stdout()
+            error = UsageError(f"cannot write to standard output: {error.strerror}")
+        self._unwritten.append(error)
+
     def tell(self, event: Event) -> None:
         event = self.redacted(event)
         for listener in self._listeners:
@@ -190,59 +235,72 @@ class Reports:
 
         What lies in a file from an earlier run would be taken for the result of this one. For
         a person standard error has the words; JSON on standard output is written by whoever
-        ends the command, unless asked for.
+        ends the command, unless asked for. Reports that cannot be written are noted in the error.
         """
         from mcptest.cli.report_failure import failure_text  # noqa: PLC0415  # as above
 
-        for name, files in self._targets.items():
-            for file in dict.fromkeys(files):
-                is_told = name == "terminal" or (name == "json" and not json_on_stdout)
-                if file != STDOUT or not is_told:
-                    write_report(name, file, failure_text(name, error, started_at))
+        asked = [(name, file) for name, files in self._targets.items() for file in files]
+        for name, file in sorted(dict.fromkeys(asked), key=lambda target: target[1] == STDOUT):
+            is_told = name == "terminal" or (name == "json" and not json_on_stdout)
+            if file == STDOUT and is_told:
+                continue
+            self._write(name, file, failure_text(name, error, started_at))
+        error.unwritten = tuple(self._unwritten)
 
-    def close(self, files: dict[str, str], *, json_on_stdout: bool = False) -> None:
+    def close(self, files: dict[str, str]) -> None:
         """Write what is written at the end: the reports, and these texts to these files.
 
-        A file that cannot be written does not keep the others from being written, and is
-        told last. Standard output comes after the files, so that it has one story to tell.
-        So it is with a reporter that fails, but for standard output: it holds another report
-        all the same, unless that is JSON, which whoever ends the command writes (as above).
+        A report that cannot be rendered or written does not keep the others from being written;
+        `exit_status` tells of it. Standard output comes last: what fails there may end the run.
         """
-        texts, failure = self._texts()
-        others = [("", file, text) for file, text in files.items()]
-        trouble: UsageError | None = None
+        texts = self._texts()
         for stream in self._streams:
             try:
                 stream.finish()
             except UsageError as error:
-                trouble = trouble or error
-        for name, file, text in (*texts, *others):
-            try:
-                if file != STDOUT:
-                    write_report(name, file, text)
-            except UsageError as error:
-                trouble = trouble or error
-        if trouble:
-            raise trouble
+                self._unwritten.append(error)
+        for name, file, text in (*texts, *(("", file, text) for file, text in files.items())):
+            if file != STDOUT:
+                self._write(name, file, text)
         for name, file, text in texts:
-            if file == STDOUT and not (failure and name == "json" and not json_on_stdout):
-                write_report(name, file, text)
-        if failure:
-            raise failure
+            if file == STDOUT:
+                self._on_stdout(write_report)(name, file, text)
+        self._on_stdout(StandardOutput().flush)()
 
-    def _texts(self) -> tuple[list[tuple[str, str, str]], UsageError | None]:
-        """All reports that are rendered at the end, and the first failure to do so."""
+    def _write(self, name: str, file: str, text: str) -> None:
+        try:
+            write_report(name, file, text)
+            if file == STDOUT:
+                StandardOutput().flush()
+        except UsageError as error:
+            self._unwritten.append(error)
+        except BrokenPipeError as error:
+            self._lose_stdout(error)
+
+    def exit_status(self, status: int) -> int:
+        """The status of a command that comes to its end: that of its run, if all is written.
+
+        Reports that could not be written are told on standard error.
+        """
+        if not self._unwritten:
+            return status
+        from mcptest.cli.failure import in_words  # noqa: PLC0415  # as above
+
+        explain("".join(map(in_words, self._unwritten)))
+        return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT
+
+    def _texts(self) -> list[tuple[str, str, str]]:
+        """All reports that are rendered at the end."""
         texts: list[tuple[str, str, str]] = []
-        failure: UsageError | None = None
         for rendering, name, file in self._rendered:
             try:
                 texts.append((name, file, rendering.render()))
             except UsageError as error:
-                failure = failure or error
+                self._unwritten.append(error)
                 if file != STDOUT:
                     # What lies there from an earlier run must not be taken for this one's.
                     texts.append((name, file, f"{error}\n"))
-        return texts, failure
+        return texts
 
 
 def _repeated_options(arguments: Arguments) -> list[str]:

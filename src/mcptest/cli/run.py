@@ -15,6 +15,7 @@ from mcptest.cli.reports import Reports
 from mcptest.cli.run_options import FOLLOWS, OPTIONS
 from mcptest.cli.wanted import min_coverage, parallel, retries, wanted
 from mcptest.core.errors import McptestError, OwnFaultError
+from mcptest.core.events import ReportedShard
 from mcptest.core.kinds import NOT_KEPT
 from mcptest.core.record import Record
 from mcptest.core.verdict import exit_code_of
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from mcptest.runner.collectors import Collectors
     from mcptest.runner.gates import GateWatch
     from mcptest.runner.launcher import Launcher
-    from mcptest.runner.loading import Plan
+    from mcptest.runner.loading import Plan, Wanted
     from mcptest.runner.snapshot_watch import SnapshotWatch
     from mcptest.wire.interrupts import Interrupts
 
@@ -70,6 +71,7 @@ def run(arguments: Arguments) -> int:
             plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
             collectors = _collectors(arguments)
         except McptestError as error:
+            error.shard = error.shard or _failed_shard(asked)
             reports.write_failure(error, _now())
             raise
         _load_runner()
@@ -85,16 +87,32 @@ def run(arguments: Arguments) -> int:
     except McptestError:
         raise
     except Exception as error:
-        # What lies there from an earlier run must not be taken for the result of this one.
-        fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
-        reports.write_failure(exhaustion(error) or fault, _now())
+        _write_fault(error, plan, reports)
         raise
     if collectors:
         complain(collectors.outcome() + "\n")
     for finding in finished.findings:
         if finding.kind in NOT_KEPT:
             complain(f"error: {finding.message}\n")
-    return exit_code_of(finished)
+    return reports.exit_status(exit_code_of(finished))
+
+
+def _failed_shard(asked: Wanted) -> ReportedShard | None:
+    """The shard of a run that failed before its selection was known."""
+    shard = asked.selection.shard
+    return ReportedShard(indexes=(shard.number,), count=shard.count) if shard else None
+
+
+def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
+    """What lies there from an earlier run must not be taken for the result of this one."""
+    if isinstance(error, BrokenPipeError) and not reports.has_files:
+        # Whoever read standard output has left, and there is no other report.
+        return
+    fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
+    told = exhaustion(error) or fault
+    told.shard = plan.shard
+    reports.write_failure(told, _now())
+    complain("".join(f"error: {each}\n" for each in told.unwritten))
 
 
 def _load_runner() -> None:

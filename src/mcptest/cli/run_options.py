@@ -81,11 +81,11 @@ _RUNNING = (
     ),
     Option(
         names=("--update-snapshots",),
-        help="accept what the tests bring as their snapshots; refused where CI is set",
+        help="accept what the tests bring as their snapshots; refused in CI",
     ),
     Option(
         names=("--force-update-snapshots",),
-        help="accept it where CI is set, too",
+        help="accept them in CI, too",
     ),
     Option(
         names=("--allow-not-run",),

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
 
 __all__ = [
     "CheckError",
@@ -42,7 +43,14 @@ __all__ = [
 
 
 class McptestError(Exception):
-    """The root of the tree: a broken world, never a failed expectation."""
+    """The root of the tree: a broken world, never a failed expectation.
+
+    `shard` is the part of the run that could not be run, for its report; `unwritten` are the
+    reports that could not say so.
+    """
+
+    shard: ReportedShard | None = None
+    unwritten: tuple[UsageError, ...] = ()
 
 
 class UsageError(McptestError):

@@ -22,6 +22,7 @@ __all__ = [
     "CaseFinished",
     "CaseStarted",
     "Event",
+    "ReportedShard",
     "RunFinished",
     "RunStarted",
     "Spoken",
@@ -34,6 +35,17 @@ class Event(Record):
     """The root of all events."""
 
 
+class ReportedShard(Record):
+    """Which of the `count` parts of a sharded selection a run has: one, or several merged ones.
+
+    `selection` is the digest of the whole selection; "" when the run failed before it was known.
+    """
+
+    indexes: tuple[int, ...]
+    count: int
+    selection: str = ""
+
+
 class RunStarted(Event):
     """`total` cases in `suites` suites were selected and are about to run."""
 
@@ -42,6 +54,7 @@ class RunStarted(Event):
     suites: int
     total: int
     warnings: tuple[Diagnostic, ...] = ()
+    shard: ReportedShard | None = None
 
 
 class SuiteStarted(Event):

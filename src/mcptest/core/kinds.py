@@ -70,6 +70,7 @@ FINDINGS = frozenset(
         "snapshots_not_written",
         "snapshot_shared",
         "gates_not_asked",
+        "shard_missing",
         "http_status",
         "content_type",
         "http_body",

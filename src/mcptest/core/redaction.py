@@ -27,9 +27,19 @@ __all__ = [
 # So many texts of one value are looked through together.
 _MAX_JOINED = 500
 
-# Fields of our records that hold a word with a fixed meaning, never one from outside.
+# Fields of our records that hold a word with a fixed meaning or a digest, never text from outside.
 _OUR_WORDS = frozenset(
-    ["code", "direction", "effect", "format", "kind", "severity", "started_at", "status"]
+    [
+        "code",
+        "direction",
+        "effect",
+        "format",
+        "kind",
+        "selection",
+        "severity",
+        "started_at",
+        "status",
+    ]
 )
 
 # Fields that hold a JSON value from a file or a server; other numbers are counts of ours, and

@@ -72,7 +72,7 @@ _MAX_COUNTED = 100
 _MAX_NAME = 60
 
 _ACCEPT = "run with --update-snapshots to accept it"
-_WRITE = "run it where CI is not set, and commit what is written"
+_WRITE = "run it outside CI, and commit what is written"
 _NARROW = "point the target at a part of it, or ignore what is large"
 
 

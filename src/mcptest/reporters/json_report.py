@@ -24,6 +24,7 @@ from mcptest.reporters.members import (
     hazard_members,
     invariant_members,
     milliseconds,
+    shard_members,
     summary_members,
 )
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.events import Event
+    from mcptest.core.events import Event, ReportedShard
     from mcptest.core.outcome import LogWish, Status
 
     Members = dict[str, object]
@@ -102,6 +103,7 @@ class JsonReporter:
             "interrupted_in": finished.interrupted_in or None,
             "bailed": finished.bailed,
             "selected": self._started.total,
+            **shard_members(self._started.shard),
         }
         if finished.spoken:
             report["spoken"] = [dict(each.fields()) for each in finished.spoken]
@@ -129,6 +131,7 @@ def render_failure(
     diagnostics: Sequence[Diagnostic],
     tool_version: str,
     started_at: str,
+    shard: ReportedShard | None = None,
 ) -> str:
     """The report of a run that never began: files, command line or server are at fault."""
     report: Members = {
@@ -155,6 +158,7 @@ def render_failure(
         "interrupted_in": None,
         "bailed": False,
         "selected": 0,
+        **shard_members(shard),
     }
     return _render_report(report)
 

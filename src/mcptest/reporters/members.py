@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from mcptest.core.conformance import CaptureScore, Hazard
     from mcptest.core.coverage import CoveredOffer, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
     from mcptest.core.measured_gates import MeasuredGates
     from mcptest.core.outcome import CaseResult, Fault, Finding, LogLine, Mismatch, Summary
 
@@ -40,6 +41,7 @@ __all__ = [
     "hazard_members",
     "invariant_members",
     "milliseconds",
+    "shard_members",
     "summary_members",
 ]
 
@@ -70,6 +72,14 @@ def summary_members(summary: Summary) -> Members:
         "skipped": summary.skipped,
         "flaky": summary.flaky,
     }
+
+
+def shard_members(shard: ReportedShard | None) -> Members:
+    """The member that says which part of a sharded selection this is; none for a whole run."""
+    if shard is None:
+        return {}
+    parts = {"index": shard.indexes[0]} if len(shard.indexes) == 1 else {"indexes": shard.indexes}
+    return {"shard": {**parts, "count": shard.count, "selection": shard.selection or None}}
 
 
 def case_members(result: CaseResult, *, all_logs: bool) -> Members:

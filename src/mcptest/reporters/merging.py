@@ -11,7 +11,7 @@ from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import UsageError
 from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
 from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
-from mcptest.core.outcome import CaseResult, merge_findings
+from mcptest.core.outcome import CaseResult, Finding, merge_findings
 from mcptest.core.snapshots import merge_snapshots
 from mcptest.core.visible import shorten, visible
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
@@ -20,17 +20,28 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.outcome import Fault, Finding
+    from mcptest.core.events import ReportedShard
+    from mcptest.core.outcome import Fault
 
 __all__ = ["merge_runs"]
 
 # A shard for which no tests were left is no trouble, as long as others had some.
 _NOTHING_SELECTED = "nothing_selected"
+_SHARD_MISSING = "shard_missing"
 _MAX_FILES = 300
+_MAX_PARTS = 20
+
+_SAME = "run every part with the same files, the same filters and the same version of the tests"
 
 
-def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
-    """One run of all; a `UsageError` when two of them ran the same file."""
+def merge_runs(runs: Sequence[tuple[str, Collected]], *, allow_missing: bool = False) -> Collected:
+    """One run of all; a `UsageError` when they are not the parts of one run.
+
+    Parts of a sharded run must be of the same selection, each once, and all of them unless
+    `allow_missing`. Two runs of the same file cannot be merged.
+    """
+    shard = _incomplete_shard(runs, allow_missing=allow_missing)
+    lack = [Finding(kind=_SHARD_MISSING, server="", message=_missing(shard))] if shard else []
     _refuse_twice(runs)
     merged = Collected()
     suites = [pair for _, run in runs for pair in run.suites]
@@ -49,11 +60,12 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
             summary.total, sum(run.started.total for _, run in runs if not _has_trouble(run))
         ),
         warnings=tuple(dict.fromkeys(each for _, run in runs for each in run.started.warnings)),
+        shard=shard,
     )
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=merge_findings(finding for end in ends for finding in _lasting(end)),
+        findings=(*merge_findings(each for end in ends for each in _lasting(end)), *lack),
         spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.spoken)),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
@@ -74,10 +86,80 @@ def merge_runs(runs: Sequence[tuple[str, Collected]]) -> Collected:
 
 
 def _lasting(end: RunFinished) -> Sequence[Finding]:
-    """What is said of a run; that it could not ask its gates alone may be true no longer."""
-    if not end.unasked_gates:
-        return end.findings
-    return [finding for finding in end.findings if finding.kind != GATES_NOT_ASKED]
+    """The findings of a run, except those that a merge with the rest of it makes untrue."""
+    untrue = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
+    return [finding for finding in end.findings if finding.kind not in untrue]
+
+
+def _incomplete_shard(
+    runs: Sequence[tuple[str, Collected]], *, allow_missing: bool
+) -> ReportedShard | None:
+    """The parts of a sharded run that these runs have; None when they have all, or are not parts.
+
+    A `UsageError` when they cannot be parts of the same run, or when parts must not be missing.
+    """
+    first = next((pair for pair in runs if pair[1].started.shard), None)
+    if first is None:
+        return None
+    owners: dict[int, str] = {}
+    digests: dict[str, str] = {}
+    for name, run in runs:
+        part = _part_beside(first, name, run)
+        for index in part.indexes:
+            if index in owners:
+                both = f"{visible(owners[index])} and {visible(name)}"
+                message = f"{both} are both part {index} of {part.count}"
+                raise UsageError(message, "give the report of each part once")
+            owners[index] = name
+        if part.selection:
+            digests.setdefault(part.selection, name)
+    if len(digests) > 1:
+        names = " and ".join(visible(name) for name in list(digests.values())[:2])
+        raise UsageError(f"{names} are parts of different selections of tests", _SAME)
+    if len(owners) == part.count:
+        return None
+    merged = part.but(indexes=tuple(sorted(owners)), selection=next(iter(digests), ""))
+    if not allow_missing:
+        help = "give the reports of all parts, or add --allow-missing to merge without them"
+        raise UsageError(_missing(merged), help)
+    return merged
+
+
+def _part_beside(first: tuple[str, Collected], name: str, run: Collected) -> ReportedShard:
+    """Which part a run is; a `UsageError` when it cannot be one beside the first."""
+    part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
+    assert other, "only a run with a shard is the first"
+    if part is None:
+        why = f"; its run failed: {visible(shorten(fault.message, _MAX_FILES))}" if fault else ""
+        message = (
+            f"{_described(first[0], other)}, but {visible(name)} is not a part of any run{why}"
+        )
+        help = "merge the parts of one run by themselves; the result can be merged with others"
+        raise UsageError(message, help)
+    if part.count != other.count:
+        message = f"{_described(first[0], other)}, but {_described(name, part)}"
+        raise UsageError(message, "merge only parts of the same number, N of --shard I/N")
+    if not part.selection and not _has_trouble(run):
+        raise UsageError(f"{_described(name, part)}, but its run found no test files", _SAME)
+    return part
+
+
+def _described(name: str, shard: ReportedShard) -> str:
+    return f"{visible(name)} is {_listed(shard.indexes)} of {shard.count:,}"
+
+
+def _listed(indexes: Sequence[int]) -> str:
+    if len(indexes) == 1:
+        return f"part {indexes[0]}"
+    more = f" and {len(indexes) - _MAX_PARTS:,} more" if len(indexes) > _MAX_PARTS else ""
+    return f"parts {', '.join(map(str, indexes[:_MAX_PARTS]))}{more}"
+
+
+def _missing(shard: ReportedShard) -> str:
+    """Which parts are not there, in words."""
+    missing = sorted(set(range(1, shard.count + 1)).difference(shard.indexes))
+    is_missing = "is missing" if len(missing) == 1 else "are missing"
+    return f"{_listed(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
 
 
 def _asked(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:

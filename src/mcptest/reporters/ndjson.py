@@ -23,6 +23,7 @@ from mcptest.reporters.members import (
     fault_members,
     finding_members,
     milliseconds,
+    shard_members,
     summary_members,
 )
 
@@ -91,6 +92,7 @@ class NdjsonReporter:
             "suites": event.suites,
             "selected": event.total,
             "warnings": [diagnostic_members(each) for each in event.warnings],
+            **shard_members(event.shard),
         }
 
 

@@ -59,10 +59,11 @@ class SavedPart:
         raise SavedPartError("F009", message)
 
     def count(self, name: str, default: int | None = None) -> int:
-        value = self._value(name, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-            raise _wrong(self._at(name), "a whole number from 0", value)
-        return value
+        return _a_count(self._at(name), self._value(name, default))
+
+    def counts(self, name: str) -> tuple[int, ...]:
+        items = enumerate(self._items(name))
+        return tuple(_a_count(f"{self._at(name)}[{number}]", item) for number, item in items)
 
     def milliseconds(self, name: str) -> float:
         """A duration, in seconds."""
@@ -123,6 +124,12 @@ class SavedPart:
 
     def _at(self, name: str) -> str:
         return f"{self._path}.{name}" if self._path else name
+
+
+def _a_count(where: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise _wrong(where, "a whole number from 0", value)
+    return value
 
 
 def _a_number(where: str, value: object) -> float:

@@ -17,7 +17,7 @@ from mcptest.core.conformance import (
 )
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.events import RunFinished, RunStarted, Spoken, SuiteStarted
+from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -46,6 +46,9 @@ __all__ = ["read_saved_run"]
 
 # A value may be as deep as an answer may be, and stands some levels down in the report.
 MAX_DEPTH = 250
+
+# The most that --shard takes.
+_MAX_SHARDS = 999_999
 
 _HELP = "a report is written by: mcptest run … --reporter json=FILE"
 
@@ -82,6 +85,7 @@ def _run(report: SavedPart) -> Collected:
         suites=len(run.all_suites),
         total=report.count("selected", summary.total),
         warnings=(*mistakes, *map(_diagnostic, report.parts("warnings"))),
+        shard=_shard(report.part("shard")) if report.has("shard") else None,
     )
     run.last = RunFinished(
         summary=summary,
@@ -105,6 +109,17 @@ def _run(report: SavedPart) -> Collected:
         matrix = read_matrix(report.part("matrix"))
         run.last = run.last.but(matrix=matrix)
     return run
+
+
+def _shard(part: SavedPart) -> ReportedShard:
+    count = part.count("count")
+    indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
+    is_sound = 1 <= len(indexes) == len(set(indexes)) and count <= _MAX_SHARDS
+    if not is_sound or not all(1 <= index <= count for index in indexes):
+        seen = shown(indexes[0] if len(indexes) == 1 else list(indexes), 40)
+        raise SavedPartError("F009", f"there is no shard {seen} of {count:,}")
+    selection = part.text("selection") if part.has("selection") else ""
+    return ReportedShard(indexes=indexes, count=count, selection=selection)
 
 
 def _snapshots(part: SavedPart) -> SnapshotReport:

@@ -14,7 +14,7 @@ from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 __all__ = [
     "CONFIG_NAMES",
@@ -36,30 +36,114 @@ _KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} 
 # Folders that never hold a user's own suites.
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
 
+# So many folders behind a symbolic link are searched for test files that would not run.
+_MAX_LINKED_FOLDERS = 1_000
+_MAX_LEFT_OUT = 5
+
 
 def find_suites(arguments: Iterable[str]) -> list[str]:
-    """The suite files that the arguments name, sorted, each once."""
+    """The suite files that the arguments name, sorted, each once.
+
+    A `NothingSelectedError` when one of the arguments names no file, or when a folder or a glob
+    has something like a test file that would not run; whatever the others name.
+    """
     found: set[str] = set()
+    empty: list[str] = []
+    left_out = _LeftOut()
     for argument in arguments or _default():
-        if os.path.isdir(argument):
-            found |= set(_suites_below(argument))
-        elif os.path.lexists(argument):
-            _refuse_other_files(argument)
-            found.add(os.path.normpath(argument))
-        elif re.search(_BRACES, argument):
-            raise _braced(argument)
-        elif _is_glob(argument):
-            found |= set(_expand(argument))
-        else:
-            raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
-    if not found:
-        shown = ", ".join(visible(argument) for argument in arguments)
+        files = set(_files_of(argument, left_out))
+        found |= files
+        empty += () if files else (argument,)
+    mistakes = left_out.describe(found)
+    if empty:
+        shown = ", ".join(map(_described, empty)) if arguments else ""
         advice = "" if shown else "; mcptest init and mcptest discover write a first one"
-        raise NothingSelectedError(
+        mistakes.append(
             f"no test file found in {shown or 'this folder'}; "
             f"test files end in {_KNOWN_ENDINGS}{advice}"
         )
+    if mistakes:
+        raise NothingSelectedError("; ".join(mistakes))
     return sorted(found)
+
+
+def _described(argument: str) -> str:
+    root = glob_root(argument)
+    where = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
+    return visible(argument) + where
+
+
+def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
+    """The suite files that one argument names."""
+    if os.path.isdir(argument):
+        return _suites_below(argument, left_out)
+    if os.path.lexists(argument):
+        if not os.path.exists(argument):
+            raise UsageError(_why_broken(argument))
+        _refuse_other_files(argument)
+        return [os.path.normpath(argument)]
+    if re.search(_BRACES, argument):
+        raise _braced(argument)
+    if not _is_glob(argument):
+        raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
+    return _expand(argument, left_out)
+
+
+class _LeftOut:
+    """What folders and globs have that looks like tests and would not run.
+
+    `broken` are files that cannot be read, with the reason; `linked` are folders behind symbolic
+    links, with the test files in them.
+    """
+
+    def __init__(self) -> None:
+        self._broken: dict[str, str] = {}
+        self._linked: dict[str, list[str]] = {}
+
+    def add_file(self, path: str) -> None:
+        self._broken[path] = _why_broken(path)
+
+    def add_folder(self, link: str, is_wanted: Callable[[str], object]) -> None:
+        """Look for test files behind a link, without following further ones."""
+        real = os.path.realpath(link)
+        parent = os.path.realpath(os.path.dirname(link))
+        if os.path.commonpath([real, parent]) == real:
+            # It leads in a circle: to a folder that it is itself in.
+            return
+        paths = (
+            os.path.normpath(os.path.join(parent, name))
+            for parent, _, files in islice(_walk(link, _SKIPPED_FOLDERS, None), _MAX_LINKED_FOLDERS)
+            for name in files
+        )
+        tests = [path for path in paths if is_wanted(path) and os.path.isfile(path)]
+        if tests:
+            self._linked[link] = tests
+
+    def describe(self, found: Iterable[str]) -> list[str]:
+        """A sentence for each of them; none for folders whose tests are found some other way."""
+        mistakes = list(self._broken.values())
+        known = set(map(os.path.realpath, found)) if self._linked else set()
+        for link, tests in self._linked.items():
+            missed = [path for path in tests if os.path.realpath(path) not in known]
+            if missed:
+                mistakes.append(
+                    f"{visible(link)} is a symbolic link to a folder, which is not followed, and "
+                    f"{visible(missed[0])} is in it: name the folder itself too, or remove the link"
+                )
+        more = len(mistakes) - _MAX_LEFT_OUT
+        return mistakes[:_MAX_LEFT_OUT] + ([f"and {more:,} more of the kind"] if more > 0 else [])
+
+
+def _why_broken(path: str) -> str:
+    """Why this is not a file that can be read, in a sentence."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and os.path.islink(path):
+            target = visible(os.readlink(path))
+            return f"{visible(path)} is a symbolic link to {target}, which does not exist"
+        return f"{visible(path)} cannot be read: {error.strerror}"
+    return f"{visible(path)} is not a regular file"
 
 
 def _default() -> tuple[str, ...]:
@@ -106,25 +190,36 @@ def _refuse_other_files(path: str) -> None:
         )
 
 
-def _suites_below(folder: str) -> Iterable[str]:
-    for parent, _, files in _walk(folder, _SKIPPED_FOLDERS):
+def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
+    for parent, folders, files in _walk(folder, _SKIPPED_FOLDERS):
         for name in files:
+            if _is_test_name(name):
+                path = os.path.normpath(os.path.join(parent, name))
+                if os.path.isfile(path):
+                    yield path
+                else:
+                    left_out.add_file(path)
+        for name in folders:
             path = os.path.normpath(os.path.join(parent, name))
-            if _is_test_name(name) and os.path.isfile(path):
-                yield path
-
-
-def _walk(folder: str, skipped: frozenset[str]) -> Iterable[tuple[str, list[str], list[str]]]:
-    """Every folder below this one. Links are not followed: they can lead in circles."""
-    for parent, folders, files in os.walk(folder, onerror=_refuse_closed_folder):
-        folders[:] = sorted(
-            name for name in folders if name not in skipped and not name.startswith(".")
-        )
-        yield parent, folders, files
+            if os.path.islink(path):
+                left_out.add_folder(path, _is_test_name)
 
 
 def _refuse_closed_folder(error: OSError) -> None:
     raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
+
+
+def _walk(
+    folder: str,
+    skipped: frozenset[str],
+    onerror: Callable[[OSError], None] | None = _refuse_closed_folder,
+) -> Iterable[tuple[str, list[str], list[str]]]:
+    """Every folder below this one. Links are not followed: they can lead in circles."""
+    for parent, folders, files in os.walk(folder, onerror=onerror):
+        folders[:] = sorted(
+            name for name in folders if name not in skipped and not name.startswith(".")
+        )
+        yield parent, folders, files
 
 
 def _is_glob(argument: str) -> bool:
@@ -167,7 +262,7 @@ def _spelt_out(pattern: str) -> Iterator[str]:
         yield from _spelt_out(pattern[: group.start()] + word + pattern[group.end() :])
 
 
-def _expand(pattern: str) -> Iterable[str]:
+def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
     """The files that a glob means; a folder that it names stands for the suites below it."""
     segments = os.path.normpath(pattern).split(os.sep)
     fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
@@ -177,16 +272,29 @@ def _expand(pattern: str) -> Iterable[str]:
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means what `tests/` does; a glob that says more about names means those.
     is_any = segments[-1] not in ("*", "**")
-    for parent, folders, files in _walk(base, skipped):
-        # A slash at the end asks for folders.
-        for name in folders if pattern.endswith(os.sep) else (*files, *folders):
+
+    def is_wanted(path: str) -> bool:
+        return is_matched(path) and (is_any or _is_test_name(path))
+
+    def is_matched(path: str) -> bool:
+        return wanted.fullmatch(os.path.relpath(path, base)) is not None
+
+    for parent, folders, files in _walk(base, skipped) if os.path.isdir(base) else ():
+        for name in folders:
             path = os.path.normpath(os.path.join(parent, name))
-            if not wanted.fullmatch(os.path.relpath(path, base)):
+            if is_matched(path):
+                yield from _suites_below(path, left_out)
+            elif os.path.islink(path):
+                left_out.add_folder(path, is_wanted)
+        # A slash at the end asks for folders.
+        for name in () if pattern.endswith(os.sep) else files:
+            path = os.path.normpath(os.path.join(parent, name))
+            if not is_wanted(path):
                 continue
-            if os.path.isdir(path):
-                yield from _suites_below(path)
-            elif (is_any or _is_test_name(path)) and os.path.isfile(path):
+            if os.path.isfile(path):
                 yield path
+            else:
+                left_out.add_file(path)
 
 
 def glob_regex(segments: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
 from mcptest.core.record import Record
 from mcptest.core.redaction import redactor
@@ -13,7 +13,7 @@ from mcptest.core.visible import visible
 from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 from mcptest.runner.file_format import format_of
-from mcptest.runner.selection import Selection, select
+from mcptest.runner.selection import Selection, describe_shard, select
 from mcptest.runner.servers import Servers, Unneeded
 from mcptest.runner.shelf import Shelf
 from mcptest.wire.cpu_limit import CpuLimit
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
     from mcptest.core.snapshots import SnapshotMode
     from mcptest.matching.registry import Registry
     from mcptest.plugins.desk import PluginDesk
@@ -76,6 +77,7 @@ class Plan(Record):
     snapshots: Snapshots | None = None
     is_whole: bool = True
     gated_files: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
+    shard: ReportedShard | None = None
 
     @property
     def total(self) -> int:
@@ -112,7 +114,13 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         # Those that were one stay one.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
-    selected = select(suites, wanted.selection)
+    asked = wanted.selection.shard
+    shard = describe_shard(suites, wanted.selection, asked) if asked else None
+    try:
+        selected = select(suites, wanted.selection)
+    except NothingSelectedError as error:
+        error.shard = shard
+        raise
     if not wanted.is_chosen_later:
         _refuse_unset(selected)
     paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
@@ -123,6 +131,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
         snapshots=shelf.snapshots,
         is_whole=wanted.is_whole,
         gated_files=_gated_files(suites),
+        shard=shard,
     )
     if shelf.snapshots:
         shelf.snapshots.redact = redactor(plan.secrets)

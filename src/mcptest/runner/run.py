@@ -265,6 +265,7 @@ def run_started(plan: Plan, started_at: str) -> RunStarted:
         suites=len(plan.suites),
         total=plan.total,
         warnings=plan.warnings,
+        shard=plan.shard,
     )
 
 

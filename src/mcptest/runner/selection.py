@@ -1,4 +1,4 @@
-"""Which cases of the loaded suites are run: by name, tag, `only` and shard. Pure.
+"""Which cases of the loaded suites are run: by name, tag, `only` and shard.
 
 What the command line leaves out is not in the report at all; what `only` leaves out is
 there, as skipped, because the file itself says so.
@@ -6,7 +6,10 @@ there, as skipped, because the file itself says so.
 
 from __future__ import annotations
 
+import os
+
 from mcptest.core.errors import NothingSelectedError
+from mcptest.core.events import ReportedShard
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import Case, Suite
 
-__all__ = ["Selection", "Shard", "select"]
+__all__ = ["Selection", "Shard", "describe_shard", "select"]
 
 _LEFT_OUT = "another test of this file says only"
 
@@ -57,6 +60,26 @@ def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
     if not selected:
         raise NothingSelectedError(_nothing(mine, selection))
     return selected
+
+
+def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) -> ReportedShard:
+    """The shard, with a digest of what it is a part of: all files and the tests selected in them.
+
+    The order counts, because files are dealt out in order. Paths are relative to the folder that
+    holds all files, so that the digest is the same wherever that folder is.
+    """
+    # Only sharded runs pay for them.
+    import hashlib  # noqa: PLC0415
+    import json  # noqa: PLC0415
+
+    files = [os.path.abspath(suite.file) for suite in suites]
+    root = os.path.commonpath([os.path.dirname(file) for file in files]) if files else ""
+    selected = [
+        [os.path.relpath(file, root), [case.name for case in _chosen(suite, selection).cases]]
+        for file, suite in zip(files, suites, strict=True)
+    ]
+    digest = hashlib.sha256(json.dumps(selected).encode()).hexdigest()
+    return ReportedShard(indexes=(shard.number,), count=shard.count, selection=digest)
 
 
 def _dealt(suites: Sequence[Suite], shard: Shard) -> list[Suite]:

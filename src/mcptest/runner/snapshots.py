@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 
+from mcptest.core.ci import ci_variable
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redact_all
@@ -38,21 +39,19 @@ __all__ = ["Book", "Snapshots", "is_snapshot_path", "mode_of", "snapshot_path"]
 
 _FOLDER = "__snapshots__"
 _ENDING = ".snap.yaml"
-# What people write to say that it is not set.
-_NO = frozenset(["", "0", "false", "no", "off"])
 
 
 def mode_of(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
     """What a run does with snapshots; RefusedError where they would be accepted unseen."""
-    is_ci = environment.get("CI", "").strip().lower() not in _NO
-    if update and is_ci and not force:
+    ci = ci_variable(environment)
+    if update and ci and not force:
         raise RefusedError(
-            "--update-snapshots is refused where CI is set: nobody would look at what it accepts",
-            "update them at your desk and commit them, or add --force-update-snapshots",
+            f"--update-snapshots is refused in CI ({ci} is set): no one would review its changes",
+            "update them on your own machine and commit them, or add --force-update-snapshots",
         )
     if update or force:
         return "update"
-    return "check" if is_ci else "write_new"
+    return "check" if ci else "write_new"
 
 
 def snapshot_path(file: str) -> str:

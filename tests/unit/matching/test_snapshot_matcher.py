@@ -80,7 +80,7 @@ def test_a_value_without_a_snapshot_fails_where_nothing_is_written() -> None:
     (found,) = mismatches(book, ANSWER)
     assert (found.path, found.expected, found.actual) == ("result", "match:snapshot:a", ANSWER)
     assert found.message == ('expected what the snapshot "a" holds; there is none of that name yet')
-    assert found.hint == "run it where CI is not set, and commit what is written"
+    assert found.hint == "run it outside CI, and commit what is written"
     assert book.seen == [("a", STORED, False)]
 
 
@@ -142,7 +142,7 @@ def test_a_pattern_can_be_asked_by_itself_and_says_where_it_differs() -> None:
     assert asked.mismatch({"b": 1, "c": 2}, None) is None
     unknown = pattern(Book("check")).mismatch(1, None)
     assert unknown is not None
-    assert unknown.hint.startswith("run it where CI is not set")
+    assert unknown.hint.startswith("run it outside CI")
 
 
 def test_a_text_that_reads_like_a_pattern_is_no_pattern_in_a_snapshot() -> None:
