@@ -248,7 +248,8 @@ class ClientSession:
         if self._wire_ids:
             self._wire_ids.pop(key, None)
         written = id
-        if not keeps_id and jsonrpc.can_replace_id(id) and self.has_seen(id):
+        is_seen = key in self._used or (self._early and key in self._early)
+        if is_seen and not keeps_id and jsonrpc.can_replace_id(id):
             id = self._fresh_id(id)
             self._wire_ids[key] = id
             line = jsonrpc.replace_id(line, written, id) if line else line
