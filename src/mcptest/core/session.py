@@ -144,7 +144,7 @@ class ClientSession:
         # By wire id: the written id and the line of each open request.
         self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
-        # Every id that either side has used for a request, by wire id: the written id.
+        # Every id that was used for a request of ours, by wire id: the written id.
         self._used: dict[jsonrpc.IdKey, object] = {}
         # The wire id of the newest request with a written id, where the two differ.
         self._wire_ids: dict[jsonrpc.IdKey, object] = {}
@@ -248,8 +248,7 @@ class ClientSession:
         if self._wire_ids:
             self._wire_ids.pop(key, None)
         written = id
-        is_seen = key in self._used or (self._early and key in self._early)
-        if is_seen and not keeps_id and jsonrpc.can_replace_id(id):
+        if self._has_seen(key) and not keeps_id and jsonrpc.can_replace_id(id):
             id = self._fresh_id(id)
             self._wire_ids[key] = id
             line = jsonrpc.replace_id(line, written, id) if line else line
@@ -299,15 +298,16 @@ class ClientSession:
     def replied(self, reply: Message) -> None:
         """This is our answer to a request of the server."""
         key = jsonrpc.id_key(reply.get("id"))
-        self._used.setdefault(key, reply.get("id"))
         self._replies[key] = reply
         if len(self._replies) > REMEMBERED_IDS:
             del self._replies[next(iter(self._replies))]
 
     def has_seen(self, id: object) -> bool:
         """Whether this id was used in the session, by us or by the server."""
-        key = jsonrpc.id_key(id)
-        return key in self._used or key in self._early
+        return self._has_seen(jsonrpc.id_key(id))
+
+    def _has_seen(self, key: jsonrpc.IdKey) -> bool:
+        return key in self._used or key in self._early or key in self._replies
 
     def is_answered_early(self, id: object) -> bool:
         """Whether a response with this id came before any request with it."""
