@@ -201,9 +201,9 @@ def write_file(path: str, text: str) -> None:
                 os.close(fd)
         else:
             # Only for those who write files.
-            from mcptest.wire.whole_files import replace_file  # noqa: PLC0415
+            from mcptest.runner.file_targets import replace_file, resolve_target  # noqa: PLC0415
 
-            replace_file(os.path.realpath(path), raw)
+            replace_file(resolve_target(path), raw)
     except OSError as error:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
 
@@ -252,11 +252,13 @@ def check_writable(path: str) -> None:
 
 
 def _why_unwritable(path: str) -> str:
-    folder = os.path.dirname(os.path.realpath(path))
-    reason = ""
+    from mcptest.runner.file_targets import resolve_target  # noqa: PLC0415  # as above
+
     if os.path.isdir(path):
-        reason = "it is a folder"
-    elif not os.path.isdir(folder):
+        return "it is a folder"
+    folder = os.path.dirname(resolve_target(path))
+    reason = ""
+    if not os.path.isdir(folder):
         reason = f"there is no folder {visible(folder)}"
     elif not is_special(path) and not os.access(folder, os.W_OK):
         reason = f"the folder {visible(folder)} cannot be written to"
