@@ -228,9 +228,7 @@ def test_a_snapshot_folder_that_becomes_a_link_during_the_run_is_not_written_to(
     outside.mkdir()
     suite = (project / "mcptest.yaml").read_text(encoding="utf-8")
     made = f"import os; os.symlink({str(outside)!r}, {str(project / '__snapshots__')!r}); "
-    (project / "mcptest.yaml").write_text(
-        suite.replace("open(", f"{made}open("), encoding="utf-8"
-    )
+    (project / "mcptest.yaml").write_text(suite.replace("open(", f"{made}open("), encoding="utf-8")
     ended = mcptest(project, "run")
     assert ended.code == 1
     assert "the link __snapshots__ leads out of this folder" in ended.err
