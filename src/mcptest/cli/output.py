@@ -11,7 +11,7 @@ import time
 
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redactor
-from mcptest.core.visible import visible
+from mcptest.core.visible import defused, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +47,18 @@ class StandardOutput:
         self.encoding = sys.stdout.encoding
 
     def write(self, text: str) -> int:
+        """Write text for people, in which no line is a command to a CI system."""
         # Said for every test, so without a context manager.
         try:
-            return sys.stdout.write(text)
+            return sys.stdout.write(defused(text))
         except OSError as error:
             raise _usage_of(error) from None
 
     def write_utf8(self, text: str) -> None:
-        """Write what must be UTF-8 whatever the locale says: JSON and XML reports."""
+        """Write what must be UTF-8 whatever the locale says: JSON, XML, YAML, Markdown.
+
+        Whoever rendered it has made it safe, in the way that its format allows.
+        """
         raw = text.encode("utf-8", "backslashreplace")
         with _told_as_usage():
             sys.stdout.flush()
@@ -107,9 +111,13 @@ def silence_stdout() -> None:
 
 
 def complain(text: str) -> None:
-    """Say something on standard error, if anybody can hear it."""
+    """Say something on standard error, if anybody can hear it.
+
+    No line of it is a command to a CI system, whatever is quoted in it.
+    """
     with contextlib.suppress(OSError):
-        sys.stderr.write(text)
+        # Secrets are looked for first: they must be found as they are.
+        sys.stderr.write(text if isinstance(sys.stderr, _Blanked) else defused(text))
         sys.stderr.flush()
 
 
@@ -133,14 +141,17 @@ def _error_columns() -> int:
 
 
 class _Blanked:
-    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker."""
+    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker.
+
+    Nor does it hold commands to a CI system.
+    """
 
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
         self._stream = stream
         self._redact = redactor(secrets)
 
     def write(self, text: str) -> int:
-        return self._stream.write(self._redact(text))
+        return self._stream.write(defused(self._redact(text)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
