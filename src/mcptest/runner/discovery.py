@@ -22,6 +22,7 @@ __all__ = [
     "find_suites",
     "glob_root",
     "is_suite_name",
+    "is_test_name",
     "read_text",
 ]
 
@@ -77,7 +78,8 @@ def is_suite_name(path: str) -> bool:
     return name in SUITE_NAMES or name.endswith(tuple(f".{each}" for each in SUITE_NAMES))
 
 
-def _is_test_name(path: str) -> bool:
+def is_test_name(path: str) -> bool:
+    """Whether a file has a name that test files have."""
     return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
 
 
@@ -110,7 +112,7 @@ def _suites_below(folder: str) -> Iterable[str]:
     for parent, _, files in _walk(folder, _SKIPPED_FOLDERS):
         for name in files:
             path = os.path.normpath(os.path.join(parent, name))
-            if _is_test_name(name) and os.path.isfile(path):
+            if is_test_name(name) and os.path.isfile(path):
                 yield path
 
 
@@ -185,7 +187,7 @@ def _expand(pattern: str) -> Iterable[str]:
                 continue
             if os.path.isdir(path):
                 yield from _suites_below(path)
-            elif (is_any or _is_test_name(path)) and os.path.isfile(path):
+            elif (is_any or is_test_name(path)) and os.path.isfile(path):
                 yield path
 
 
