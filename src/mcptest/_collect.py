@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import stat
 
 from mcptest.core.record import Record
 
@@ -39,11 +40,9 @@ _COMMANDS = {
 }
 _COMMAND = "mcptest run {suite}"
 
-# Names that files of others have as well; what is in them decides.
-_SHARED_ENDINGS = ("_test.yaml", "_test.yml")
+# How much of a file is looked at to tell whether it is ours.
 _LOOK_BYTES = 64 * 1024
 _MOST_MISTAKES = 20
-_CASE_KEY = rb"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
 
 
 class Collected(Record):
@@ -92,19 +91,27 @@ def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
     return f'lane "{lane}" is not drivable over the SDK channel; run: {command}'
 
 
-def may_hold(path: str) -> bool:
-    """Whether a file holds tests of ours: by its name, and where that says little by its text."""
-    # Whoever has no such file pays for nothing.
-    from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS, is_suite_name  # noqa: PLC0415
+def may_hold(path: str, *, is_named: bool = False) -> bool:
+    """Whether a file holds tests of ours, by its name and by how it begins.
 
-    name = os.path.basename(path)
-    if not name.endswith(_SHARED_ENDINGS):
-        return name.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(name)
+    Files of others have such names as well: those, and all that cannot be read, are not ours.
+    Of a file that the user named, mistakes are wanted, so its name is enough.
+    """
+    # Whoever has no such file pays for nothing.
+    from mcptest.runner.discovery import is_test_name  # noqa: PLC0415
+    from mcptest.runner.file_format import is_recognisable  # noqa: PLC0415
+
+    if is_named or not is_test_name(path):
+        return is_test_name(path)
     try:
-        with open(path, "rb") as file:
-            return re.search(_CASE_KEY, file.read(_LOOK_BYTES)) is not None
+        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(fd, "rb") as file:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                return False
+            beginning = file.read(_LOOK_BYTES)
     except OSError:
         return False
+    return b"\0" not in beginning and is_recognisable(path, beginning.decode("utf-8", "replace"))
 
 
 def node_names(names: Iterable[str]) -> list[str]:
@@ -124,10 +131,10 @@ def node_names(names: Iterable[str]) -> list[str]:
 
 
 def _selectable(name: str) -> str:
-    """A name without what pytest cuts a node id at."""
-    from mcptest.core.visible import visible  # noqa: PLC0415  # as above
+    """A name without what pytest cuts a node id at, and what a CI system takes for a command."""
+    from mcptest.core.visible import defused_markers, visible  # noqa: PLC0415  # as above
 
-    return re.sub(":(?=:|$)", ": ", visible(name))
+    return re.sub(":(?=:|$)", ": ", defused_markers(visible(name)))
 
 
 def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:

@@ -38,7 +38,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Col
         return None
     from mcptest._collect import may_hold  # noqa: PLC0415  # few projects have such files
 
-    if not may_hold(str(file_path)):
+    if not may_hold(str(file_path), is_named=parent.session.isinitpath(file_path)):
         return None
     return _file_of_ours(file_path, parent)
 

@@ -18,12 +18,11 @@ from mcptest.cli.output import (
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import printable_json, visible
+from mcptest.core.visible import defused_markers, printable_json, visible
 from mcptest.explore.offers import error_sentence
 from mcptest.reporters.failure_text import fault_details, fault_headline, stderr_lines
 from mcptest.reporters.json_report import render_failure
 from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import defused, defused_markers
 from mcptest.runner.server import Launcher
 from mcptest.runner.visit import Visit
 from mcptest.wire.guardian import Guardian
@@ -160,14 +159,14 @@ class _Progress:
 
 def note(text: str) -> None:
     """Something for the person at the terminal, beside the output."""
-    complain(defused(f"note: {text}") + "\n")
+    complain(f"note: {text}\n")
 
 
 def tell_fault(fault: Fault, arguments: Arguments) -> None:
     """How the server failed, in words; and as JSON where standard output is promised to be it."""
     lines = [f"error: {fault_headline(fault)}"]
     lines += [line.text for line in fault_details(fault, verbose=arguments.has("--verbose"))]
-    complain(defused("\n".join(lines)) + "\n")
+    complain("\n".join(lines) + "\n")
     if arguments.has("--json"):
         _write_failure(fault.kind, fault.message)
 
@@ -181,7 +180,7 @@ def tell_stderr(stderr: str) -> None:
     """What the server wrote to stderr, made safe, each line behind a bar."""
     lines = [line.text for line in stderr_lines(stderr)]
     if lines:
-        complain(defused("\n".join(lines)) + "\n")
+        complain("\n".join(lines) + "\n")
 
 
 def result_of(answer: Message, method: str, arguments: Arguments) -> Message | None:
@@ -193,7 +192,7 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
         return result
     said = error_sentence(answer["error"]) if "error" in answer else "its result is no object"
     message = f"the server refused {method}: {said}"
-    complain(defused(f"error: {message}") + "\n")
+    complain(f"error: {message}\n")
     if arguments.has("--json") and not arguments.has("--raw"):
         _write_failure("refused", message)
     return None
@@ -203,7 +202,7 @@ def tell_unfinished(visit: Visit) -> bool:
     """Whether the last answer was not the end of what was asked; it is told why."""
     why = visit.unfinished
     if why:
-        complain(defused(f"error: the call did not come to its end: {why}") + "\n")
+        complain(f"error: the call did not come to its end: {why}\n")
     return bool(why)
 
 

@@ -14,6 +14,7 @@ from mcptest.core.errors import (
     UsageError,
 )
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.visible import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,8 @@ def report_our_fault(as_json: bool, started_at: str) -> int:
     """Show the exception at hand, which is nobody's fault but ours."""
     import traceback  # noqa: PLC0415  # only ever needed here
 
-    complain(traceback.format_exc())
+    # An exception may quote what a server sent, or what is in a file.
+    complain(visible(traceback.format_exc(), keep_newlines=True))
     whose = f"a fault of mcptest {__version__}, not of your server or your tests"
     complain(
         f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"

@@ -21,6 +21,7 @@ from mcptest.explore.scaffold import (
     render_workflow,
 )
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
+from mcptest.runner.file_targets import resolve_inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ def init(arguments: Arguments) -> int:
     if arguments.paths:
         message = f"mcptest init takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
+    for path in (_CONFIG, _SUITE, _WORKFLOW):
+        _check_folder(path)
     folder = os.path.basename(os.getcwd()) or "server"
     if arguments.command:
         guess = ordered_by_user(arguments.command, folder)
@@ -61,6 +64,17 @@ def init(arguments: Arguments) -> int:
     written.write(_WORKFLOW, render_workflow(guess.runtime))
     _tell(written, guess)
     return status
+
+
+def _check_folder(path: str) -> None:
+    """Refuse to write through a linked folder that a repository may have brought along.
+
+    A file that is there stays as it is, so only the folders matter.
+    """
+    try:
+        resolve_inside(os.path.dirname(path) or ".", ".")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
 # Where to write what only the user knows.
@@ -108,6 +122,7 @@ class _Written:
 
     def write(self, path: str, text: str) -> None:
         """Write a file that is not there yet; one that is stays as it is."""
+        _check_folder(path)
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
             with open(path, "x", encoding="utf-8") as file:

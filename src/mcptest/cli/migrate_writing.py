@@ -8,6 +8,7 @@ from mcptest.cli.output import StandardOutput, check_writable, is_special
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.visible import visible
+from mcptest.runner.file_targets import resolve_target
 from mcptest.wire.whole_files import replace_files
 
 TYPE_CHECKING = False
@@ -47,12 +48,13 @@ def write_all(made: Migrated, *, to_files: bool, force: bool) -> None:
             StandardOutput().write_utf8(text)
         return
     _refuse_losses(made, force=force)
-    contents = {
-        os.path.realpath(path): text.encode("utf-8", "backslashreplace")
-        for path, text in made.texts.items()
-    }
     try:
-        replace_files(contents)
+        replace_files(
+            {
+                resolve_target(path): text.encode("utf-8", "backslashreplace")
+                for path, text in made.texts.items()
+            }
+        )
     except OSError as error:
         message = f"cannot write {visible(str(error.filename))}: {error.strerror}"
         raise UsageError(message, "nothing was written, and nothing was replaced") from None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcptest.core.visible import visible
 from mcptest.explore.offers import name_of
 from mcptest.explore.schema import properties_of, required_of, resolved, type_words
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> li
             lines += _parameter_lines(parameters, paint, width)
     if has_required:
         lines += ["", paint.dim("* required")]
-    return [defused(line) for line in lines[1:]]
+    return lines[1:]
 
 
 def _offer_lines(name: str, offer: Message, paint: Paint, width: int) -> Iterator[str]:

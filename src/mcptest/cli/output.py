@@ -11,7 +11,7 @@ import time
 
 from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redactor
-from mcptest.core.visible import visible
+from mcptest.core.visible import defused, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,14 +47,18 @@ class StandardOutput:
         self.encoding = sys.stdout.encoding
 
     def write(self, text: str) -> int:
+        """Write text for people, in which no line is a command to a CI system."""
         # Said for every test, so without a context manager.
         try:
-            return sys.stdout.write(text)
+            return sys.stdout.write(defused(text))
         except OSError as error:
             raise _usage_of(error) from None
 
     def write_utf8(self, text: str) -> None:
-        """Write what must be UTF-8 whatever the locale says: JSON and XML reports."""
+        """Write what must be UTF-8 whatever the locale says: JSON, XML, YAML, Markdown.
+
+        Whoever rendered it has made it safe, in the way that its format allows.
+        """
         raw = text.encode("utf-8", "backslashreplace")
         with _told_as_usage():
             sys.stdout.flush()
@@ -109,9 +113,13 @@ def silence_stdout() -> None:
 
 
 def complain(text: str) -> None:
-    """Say something on standard error, if anybody can hear it."""
+    """Say something on standard error, if anybody can hear it.
+
+    No line of it is a command to a CI system, whatever is quoted in it.
+    """
     with contextlib.suppress(OSError):
-        sys.stderr.write(text)
+        # Secrets are looked for first: they must be found as they are.
+        sys.stderr.write(text if isinstance(sys.stderr, _Blanked) else defused(text))
         sys.stderr.flush()
 
 
@@ -135,14 +143,17 @@ def _error_columns() -> int:
 
 
 class _Blanked:
-    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker."""
+    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker.
+
+    Nor does it hold commands to a CI system.
+    """
 
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:
         self._stream = stream
         self._redact = redactor(secrets)
 
     def write(self, text: str) -> int:
-        return self._stream.write(self._redact(text))
+        return self._stream.write(defused(self._redact(text)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
@@ -203,9 +214,9 @@ def write_file(path: str, text: str) -> None:
                 os.close(fd)
         else:
             # Only for those who write files.
-            from mcptest.wire.whole_files import replace_file  # noqa: PLC0415
+            from mcptest.runner.file_targets import replace_file, resolve_target  # noqa: PLC0415
 
-            replace_file(os.path.realpath(path), raw)
+            replace_file(resolve_target(path), raw)
     except OSError as error:
         raise UsageError(f"cannot write {visible(path)}: {error.strerror}") from None
 
@@ -254,11 +265,13 @@ def check_writable(path: str) -> None:
 
 
 def _why_unwritable(path: str) -> str:
-    folder = os.path.dirname(os.path.realpath(path))
-    reason = ""
+    from mcptest.runner.file_targets import resolve_target  # noqa: PLC0415  # as above
+
     if os.path.isdir(path):
-        reason = "it is a folder"
-    elif not os.path.isdir(folder):
+        return "it is a folder"
+    folder = os.path.dirname(resolve_target(path))
+    reason = ""
+    if not os.path.isdir(folder):
         reason = f"there is no folder {visible(folder)}"
     elif not is_special(path) and not os.access(folder, os.W_OK):
         reason = f"the folder {visible(folder)} cannot be written to"

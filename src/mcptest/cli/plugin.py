@@ -24,7 +24,7 @@ from mcptest.plugins import protocol
 from mcptest.plugins.desk import one_owner_each
 from mcptest.plugins.errors import HostError
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, PluginHost
-from mcptest.reporters.wording import defused, render_duration
+from mcptest.reporters.wording import render_duration
 from mcptest.runner.loading import Unneeded, Wanted
 from mcptest.runner.servers import Servers
 from mcptest.wire.guardian import Guardian
@@ -194,7 +194,7 @@ def _ask(
     _tell_stderr(host.stderr)
     how = f" with an error: {_refusal(response)}" if response.error else ""
     about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
-    complain(defused(f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
+    complain((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
     return ExitCode.FAILED if response.error else ExitCode.PASSED
 
 
@@ -239,7 +239,7 @@ def _tell_stderr(text: str) -> None:
     """What the plugin wrote to stderr, each line behind a bar: none can pass for ours."""
     label = "stderr"
     for line in text.removesuffix("\n").split("\n") if text else ():
-        complain(defused(f"  {label:<8}  | {visible(line)}") + "\n")
+        complain(f"  {label:<8}  | {visible(line)}\n")
         label = ""
 
 

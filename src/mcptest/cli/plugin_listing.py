@@ -15,7 +15,6 @@ from mcptest.matching.builtins import builtin_registry
 from mcptest.plugins.desk import one_owner_each
 from mcptest.plugins.installed import installed_matchers, owner_of
 from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def list_plugins(specs: Sequence[PluginSpec], arguments: Arguments) -> int:
         write_json(_as_json(found))
     elif not arguments.has("--json"):
         paint = Paint(on=wants_colour(arguments.has("--no-color")))
-        write_lines([defused(line) for line in _lines(found, paint)])
+        write_lines(list(_lines(found, paint)))
     for trouble in found.troubles[1:]:
         complain(f"error: {trouble}\n")
     if found.troubles:

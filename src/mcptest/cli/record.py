@@ -12,6 +12,7 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.redaction import why_not_blanked
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
+from mcptest.runner.file_targets import resolve_target
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.relay import Relay
 from mcptest.wire.relay_recording import Recording
@@ -95,7 +96,7 @@ def _target(arguments: Arguments, name: str) -> str:
             f"cannot write {visible(path)}: it is not a file",
             "a capture is made beside its place and moved there when it is whole",
         )
-    return os.path.realpath(path)
+    return path
 
 
 def _in_file_name(name: str) -> str:
@@ -108,7 +109,8 @@ def _now() -> str:
 
 def _spool(target: str) -> Spool:
     try:
-        return Spool(target, f"{target}.{_now()}-{os.getpid()}.part")
+        place = resolve_target(target)
+        return Spool(place, f"{place}.{_now()}-{os.getpid()}.part")
     except OSError as error:
         raise UsageError(f"cannot write {visible(target)}: {error.strerror}") from None
 

@@ -9,7 +9,7 @@ import os
 from mcptest.cli.output import is_special, open_special, write_special
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
-from mcptest.wire.whole_files import put_in_place
+from mcptest.runner.file_targets import open_beside, put_in_place, resolve_target
 
 __all__ = ["ReportStream", "append_file"]
 
@@ -22,6 +22,7 @@ class ReportStream:
 
     def __init__(self, path: str) -> None:
         self._path = path
+        self._target = ""
         self._temporary = ""
         self._fd = -1
         self._trouble: UsageError | None = None
@@ -29,8 +30,8 @@ class ReportStream:
             if is_special(path):
                 self._fd = open_special(path)
             else:
-                self._temporary = f"{os.path.realpath(path)}.{os.getpid()}.tmp"
-                self._fd = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666)
+                self._target = resolve_target(path)
+                self._temporary, self._fd = open_beside(self._target)
                 # A run that ends in a fault of ours leaves no litter either.
                 atexit.register(self._discard)
         except OSError as error:
@@ -59,7 +60,7 @@ class ReportStream:
 
     def _replace(self) -> None:
         os.fsync(self._fd)
-        put_in_place(self._temporary, os.path.realpath(self._path))
+        put_in_place(self._temporary, self._target)
 
     def _discard(self) -> None:
         if self._temporary:

@@ -10,7 +10,6 @@ import json
 
 from mcptest.core.visible import visible
 from mcptest.matching.shown import shown
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def render_tool_result(result: Message, paint: Paint) -> list[str]:
         lines += _json(result["structuredContent"])
     if "content" not in result and "structuredContent" not in result:
         lines += _json(result)
-    return [defused(line) for line in lines]
+    return lines
 
 
 def render_resource(result: Message, paint: Paint) -> list[str]:
@@ -43,7 +42,7 @@ def render_resource(result: Message, paint: Paint) -> list[str]:
         if len(contents) > 1 and isinstance(each, dict):
             lines.append(paint.bold(visible(str(each.get("uri")))))
         lines += _resource(each, paint)
-    return [defused(line) for line in lines]
+    return lines
 
 
 def render_messages(result: Message, paint: Paint) -> list[str]:
@@ -57,7 +56,7 @@ def render_messages(result: Message, paint: Paint) -> list[str]:
         content = message.get("content")
         for item in content if isinstance(content, list) else [content]:
             lines += [f"  {line}" for line in _content(item, paint)]
-    return [defused(line) for line in lines]
+    return lines
 
 
 def _listed(result: Message, key: str) -> list[object]:

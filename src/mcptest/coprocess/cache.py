@@ -9,11 +9,12 @@ import contextlib
 import hashlib
 import os
 
-from mcptest.coprocess.files import open_regular, read_regular, why_not, write_all
+from mcptest.coprocess.files import read_regular, why_not, write_all
 from mcptest.coprocess.tape import canonical
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.visible import visible
+from mcptest.runner.file_targets import open_beside, remove_leftovers, resolve_inside
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +26,12 @@ if TYPE_CHECKING:
 __all__ = ["Cache", "cache_folder", "known_by"]
 
 
+_FOLDER = os.path.join(".mcptest", "cache")
+
+
 def cache_folder(environment: Mapping[str, str]) -> str:
     """Where results are kept: what MCPTEST_CACHE_DIR says, else a folder here."""
-    return environment.get("MCPTEST_CACHE_DIR") or os.path.join(".mcptest", "cache")
+    return environment.get("MCPTEST_CACHE_DIR") or _FOLDER
 
 
 def known_by(spec: ServerSpec) -> str:
@@ -56,6 +60,7 @@ class Cache:
         self._server = server
         self._warn = warn
         self._has_warned = False
+        self._is_clean = False
         self.mode = "off"
 
     @property
@@ -87,9 +92,10 @@ class Cache:
         key = self._key(tool, arguments)
         try:
             if result.get("isError") is True:
+                self._refuse_links()
                 self._drop(self._path(key))
             else:
-                os.makedirs(self._folder, exist_ok=True)
+                self._prepare_folder()
                 self._store(self._path(key), {"key": key, "result": result})
         except (OSError, ValueError) as error:
             if not self._has_warned:
@@ -97,12 +103,22 @@ class Cache:
                 folder = visible(self._folder)
                 self._warn(f"results cannot be kept in the cache {folder}: {why_not(error)}")
 
+    def _prepare_folder(self) -> None:
+        self._refuse_links()
+        os.makedirs(self._folder, exist_ok=True)
+        if not self._is_clean:
+            self._is_clean = True
+            remove_leftovers(self._folder)
+
+    def _refuse_links(self) -> None:
+        """The folder that nobody named must be in this one; OSError if a link leads out of it."""
+        if self._folder == _FOLDER:
+            resolve_inside(self._folder, ".")
+
     def _store(self, path: str, kept: dict[str, Any]) -> None:
         """All of it at once, so that whoever reads it meanwhile finds the old or the new."""
         text = (dump_json(kept) + "\n").encode("utf-8", "backslashreplace")
-        beside = f"{path}.{os.getpid()}.tmp"
-        self._drop(beside)
-        fd = open_regular(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        beside, fd = open_beside(path, cleans=False)
         try:
             write_all(fd, text)
             os.replace(beside, path)

@@ -13,6 +13,7 @@ from itertools import count
 from mcptest.coprocess.files import open_regular, why_not, write_all
 from mcptest.coprocess.refusals import quoted
 from mcptest.coprocess.tape import looks_like_tape, render_header
+from mcptest.runner.file_targets import resolve_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ class Recorder:
         is_there = _is_tape(path)
         self.path = path
         # Where a link leads is replaced, and not the link.
-        self._place = os.path.realpath(path)
+        self._place = resolve_target(path)
         beside = f"{self._place}.{os.getpid()}-{next(_numbers)}.part"
         self.part = beside if is_there else self._place
         self._has_begun = False
         self._calls = 0
-        self._fd = open_regular(self.part, os.O_RDWR | os.O_CREAT | os.O_APPEND)
+        self._fd = open_regular(self.part, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
         try:
             write_all(self._fd, render_header(command))
         except OSError:

@@ -14,6 +14,7 @@ from mcptest.coprocess.files import open_regular, why_not, write_all
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
 from mcptest.matching.shown import counted
+from mcptest.runner.file_targets import resolve_inside, resolve_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,6 +114,7 @@ class Unsent:
             self._remove_folders()
 
     def _create(self, text: bytes) -> None:
+        resolve_inside(_FOLDERS[-1], ".")
         os.makedirs(_FOLDERS[-1], exist_ok=True)
         fd = open_regular(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
@@ -160,7 +162,8 @@ def _send(target: Target, address: Address, text: bytes, deadline: float, post: 
 
 
 def _append(path: bytes, text: bytes) -> None:
-    fd = open_regular(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    target = resolve_target(os.fsdecode(path))
+    fd = open_regular(target, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW)
     try:
         write_all(fd, text)
     finally:

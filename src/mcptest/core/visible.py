@@ -1,12 +1,22 @@
 """Make text from outside safe to show: nothing a server sends reaches a terminal raw.
 
 Control characters, escapes, bidirectional overrides and other invisible marks
-are written as the escapes a JSON author knows; printable text stays as it is.
+are written as the escapes a JSON author knows; printable text stays as it is. So are the
+commands that a CI system looks for in the log of a job.
 """
 
 from __future__ import annotations
 
-__all__ = ["printable_json", "quoted_bytes", "shorten", "visible"]
+import re
+
+__all__ = [
+    "defused",
+    "defused_markers",
+    "printable_json",
+    "quoted_bytes",
+    "shorten",
+    "visible",
+]
 
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
 
@@ -53,6 +63,42 @@ def escaped(char: str) -> str:
     if char in _NAMED:
         return _NAMED[char]
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+# GitHub takes `::` after any indentation and `##[` anywhere in a line for a command;
+# Azure does so with `##vso[`, TeamCity with `##teamcity[`. Indenting is not enough.
+_MARKERS = ("##[", "##vso[", "##teamcity[")
+# What is in front of `::` and does not count as text: blanks, and sequences that set a colour.
+_LEAD = re.compile(r"(?:\s|\x1b\[[0-9;?]*[A-Za-z])*")
+# A carriage return ends a line for GitHub as well.
+_LINE_END = re.compile(r"([\r\n])")
+
+
+def defused(text: str) -> str:
+    """`text` in which no line can be taken for a command to a CI system."""
+    text = defused_markers(text)
+    if "::" in text:
+        text = "".join(map(_defused_start, _LINE_END.split(text)))
+    return text
+
+
+def defused_markers(text: str) -> str:
+    """`text` without the markers that work anywhere in a line.
+
+    The escape is one that JSON and YAML know: inside double quotes it changes no value.
+    """
+    if "##" in text:
+        for marker in _MARKERS:
+            text = text.replace(marker, f"#\\u0023{marker[2:]}")
+    return text
+
+
+def _defused_start(line: str) -> str:
+    lead = _LEAD.match(line)
+    at = lead.end() if lead else 0
+    if not line.startswith("::", at):
+        return line
+    return f"{line[:at]}\\u003a{line[at + 1 :]}"
 
 
 def quoted_bytes(raw: bytes, limit: int = 200) -> str:

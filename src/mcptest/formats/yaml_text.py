@@ -11,7 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import is_plain, visible
+from mcptest.core.visible import defused, defused_markers, is_plain, visible
 from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False
@@ -48,6 +48,9 @@ class Lines(Record):
         text = self.text
         is_empty = not text or text.startswith("\n") or text.endswith("\n\n")
         if is_empty or any(line[-1:] in (" ", "\t") for line in text.split("\n") if line):
+            return False
+        # In quotes a command to a CI system can be escaped.
+        if defused(text) != text:
             return False
         return all(char in "\n\t" or is_plain(char) for char in text)
 
@@ -150,8 +153,8 @@ def _key(key: str) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text in double quotes; what cannot be seen, or YAML does not take, is escaped."""
-    return '"' + "".join(map(_quoted_char, text)) + '"'
+    """Text in double quotes; what cannot be seen, YAML does not take or CI obeys is escaped."""
+    return '"' + defused_markers("".join(map(_quoted_char, text))) + '"'
 
 
 def _quoted_char(char: str) -> str:
@@ -167,7 +170,7 @@ def comment_lines(remarks: tuple[str, ...]) -> Iterator[str]:
     """Comments that stay comments, whatever their text holds."""
     for remark in remarks:
         for line in remark.split("\n"):
-            yield from _wrapped(visible(line))
+            yield from _wrapped(defused_markers(visible(line)))
 
 
 def _wrapped(text: str) -> Iterator[str]:

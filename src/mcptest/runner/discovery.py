@@ -22,6 +22,7 @@ __all__ = [
     "find_suites",
     "glob_root",
     "is_suite_name",
+    "is_test_name",
     "read_text",
 ]
 
@@ -161,7 +162,8 @@ def is_suite_name(path: str) -> bool:
     return name in SUITE_NAMES or name.endswith(tuple(f".{each}" for each in SUITE_NAMES))
 
 
-def _is_test_name(path: str) -> bool:
+def is_test_name(path: str) -> bool:
+    """Whether a file has a name that test files have."""
     return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
 
 
@@ -193,7 +195,7 @@ def _refuse_other_files(path: str) -> None:
 def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
     for parent, folders, files in _walk(folder, _SKIPPED_FOLDERS):
         for name in files:
-            if _is_test_name(name):
+            if is_test_name(name):
                 path = os.path.normpath(os.path.join(parent, name))
                 if os.path.isfile(path):
                     yield path
@@ -202,7 +204,7 @@ def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
         for name in folders:
             path = os.path.normpath(os.path.join(parent, name))
             if os.path.islink(path):
-                left_out.add_folder(path, _is_test_name)
+                left_out.add_folder(path, is_test_name)
 
 
 def _refuse_closed_folder(error: OSError) -> None:
@@ -274,7 +276,7 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
     is_any = segments[-1] not in ("*", "**")
 
     def is_wanted(path: str) -> bool:
-        return is_matched(path) and (is_any or _is_test_name(path))
+        return is_matched(path) and (is_any or is_test_name(path))
 
     def is_matched(path: str) -> bool:
         return wanted.fullmatch(os.path.relpath(path, base)) is not None

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 
 from mcptest.core.ci import ci_variable
+from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.outcome import ABSENT
 from mcptest.core.redaction import redact_all
@@ -20,10 +21,10 @@ from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_same
 from mcptest.matching.registry import ParameterError
 from mcptest.runner.discovery import read_text
+from mcptest.runner.file_targets import replace_file, resolve_inside
 from mcptest.runner.snapshot_reporting import clashes, names_by_file, not_written, reported
 from mcptest.runner.snapshot_settling import Settled, settled
 from mcptest.wire import folder_lock
-from mcptest.wire.whole_files import replace_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,9 +192,19 @@ class Book:
         return self._entries
 
     def _read(self) -> dict[str, object]:
+        try:
+            self._target()
+        except OSError as error:
+            # Also before it is only read: what is elsewhere must not be shown as a mistake of ours.
+            reason = Diagnostic(code="F001", file=self.path, message=str(error.strerror))
+            raise FormatError([reason]) from None
         if not os.path.lexists(self.path):
             return {}
         return read_snapshots(read_text(self.path), self.path)
+
+    def _target(self) -> str:
+        """The file itself; OSError if a link leads out of the folder of the suite."""
+        return resolve_inside(self.path, os.path.dirname(self.file))
 
     def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
         """Write what is to be written of all that was seen; UsageError when that fails."""
@@ -201,7 +212,7 @@ class Book:
         if found.entries is None:
             return found
         try:
-            folder = os.path.dirname(os.path.realpath(self.path))
+            folder = os.path.dirname(self._target())
             os.makedirs(folder, exist_ok=True)
             with folder_lock.locked(folder, folder_lock.PATIENCE_S):
                 # Anew: another run may have written to it, up to this moment.
@@ -225,7 +236,7 @@ class Book:
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
             raw = self._rendered(entries).encode("utf-8")
-            replace_file(os.path.realpath(self.path), raw)
+            replace_file(self._target(), raw)
         else:
             os.unlink(self.path)
         self._entries = entries

@@ -1,7 +1,7 @@
 """Write a contract: cases as YAML documents, with their messages in the style of JSON.
 
 Whatever text is in a message, it stays inside its quotes; no character that cannot be seen is
-written as itself.
+written as itself, and no command to a CI system.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
+from mcptest.core.visible import defused_markers, visible
 from mcptest.formats.scalars import resolve_plain
 from mcptest.traffic.tag import Tag
 
@@ -40,18 +40,22 @@ class WrittenCase(Record):
 def render_cases(heading: str, cases: Iterable[WrittenCase]) -> str:
     """The text of a case file."""
     # A document of comments only is no case, and what it says belongs to none.
-    documents = [f"# {visible(heading)}\n"]
+    documents = [f"{_comment(heading)}\n"]
     documents += ["\n".join([*_document(case), ""]) for case in cases]
     return "\n---\n".join(documents)
 
 
 def _document(case: WrittenCase) -> list[str]:
-    lines = [f"# {visible(case.comment)}", f"case: {_scalar_line(case.name)}"]
+    lines = [_comment(case.comment), f"case: {_scalar_line(case.name)}"]
     if case.skip:
         lines.append(f"_skip: {_scalar_line(case.skip)}")
     for key, message in case.messages:
         _write(lines, f"{key}:", message, "")
     return lines
+
+
+def _comment(text: str) -> str:
+    return f"# {defused_markers(visible(text))}"
 
 
 def _scalar_line(text: str) -> str:
@@ -129,7 +133,7 @@ def _tag(tag: Tag) -> str:
         return f"!!{tag.name} "
     if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", tag.text):
         return f"!!{tag.name} {tag.text}"
-    if "\n" not in tag.text and visible(tag.text) == tag.text:
+    if "\n" not in tag.text and defused_markers(visible(tag.text)) == tag.text:
         single = tag.text.replace("'", "''")
         return f"!!{tag.name} '{single}'"
     return f"!!{tag.name} {_quoted(tag.text)}"
@@ -140,4 +144,4 @@ def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     # As `visible` would: what has only these in it need not be gone through by character.
     escaped = escaped.replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{visible(escaped)}"'
+    return f'"{defused_markers(visible(escaped))}"'

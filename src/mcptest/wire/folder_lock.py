@@ -24,7 +24,7 @@ def locked(folder: str, patience_s: float) -> Iterator[None]:
 
     The lock is on the folder itself: it leaves nothing behind, and ends with its process.
     """
-    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         _wait_for(fd, time.monotonic() + patience_s)
         yield

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import re
 import stat
 from itertools import count
 
@@ -11,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["put_in_place", "replace_file", "replace_files"]
+__all__ = ["open_beside", "put_in_place", "remove_leftovers", "replace_file", "replace_files"]
 
 
 def replace_file(path: str, raw: bytes) -> None:
@@ -24,42 +26,92 @@ def replace_files(contents: Mapping[str, bytes]) -> None:
 
     The OSError names the file that could not be written.
     """
-    staged: dict[str, str] = {}
+    staged: dict[str, tuple[str, int]] = {}
     try:
         for path, raw in contents.items():
             with _blamed_on(path):
-                staged[path], fd = _opened_beside(path)
-                _fill(fd, raw)
-        _place(staged)
+                staged[path] = open_beside(path)
+                _fill(staged[path][1], raw)
+        _place({path: temporary for path, (temporary, _) in staged.items()})
     finally:
-        for temporary in staged.values():
+        for temporary, fd in staged.values():
             _drop(temporary)
+            os.close(fd)
 
 
 def put_in_place(temporary: str, path: str) -> None:
     """Let a file that is whole take the place of another one, with the mode of that one."""
     with contextlib.suppress(FileNotFoundError):
-        os.chmod(temporary, stat.S_IMODE(os.stat(path).st_mode))
+        mode = os.lstat(path).st_mode
+        # A link is replaced like a file, but its mode means nothing.
+        if stat.S_ISREG(mode):
+            os.chmod(temporary, stat.S_IMODE(mode))
     os.replace(temporary, path)
 
 
-def _opened_beside(path: str) -> tuple[str, int]:
-    """A new file beside `path`: its name and descriptor. Nothing that is there is touched."""
+def open_beside(path: str, *, cleans: bool = True) -> tuple[str, int]:
+    """Create a temporary file beside `path`; its name and descriptor.
+
+    Those that killed processes left for the same path are removed first, if `cleans`. Keep the
+    descriptor open until the file is in its place: its lock tells others that it is in use.
+    """
+    if cleans:
+        remove_leftovers(*os.path.split(path))
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     number = 1
     while True:
         name = _name_beside(path, "tmp", number)
+        number += 1
         try:
-            return name, os.open(name, flags, 0o666)
+            fd = os.open(name, flags, 0o666)
         except FileExistsError:
-            number += 1
+            continue
+        if _lock_new(fd):
+            return name, fd
+        os.close(fd)
+
+
+def remove_leftovers(folder: str, name: str = "") -> None:
+    """Remove the temporary files that killed processes left for a file, "" for all in a folder."""
+    pattern = re.compile(rf"{re.escape(name) or '.+'}\.mcptest-\d+(?:-\d+)?\.tmp")
+    with contextlib.suppress(OSError):
+        for each in os.listdir(folder or "."):
+            if pattern.fullmatch(each):
+                _remove_abandoned(os.path.join(folder, each))
+
+
+def _remove_abandoned(path: str) -> None:
+    """Remove a temporary file, unless a process still has it or it is not one of ours."""
+    with contextlib.suppress(OSError):
+        fd = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            status = os.fstat(fd)
+            if stat.S_ISREG(status.st_mode) and status.st_uid == os.geteuid():
+                # An OSError here: it is in use, or the file system has no locks to tell.
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if os.path.samestat(status, os.lstat(path)):
+                    os.unlink(path)
+        finally:
+            os.close(fd)
+
+
+def _lock_new(fd: int) -> bool:
+    """Mark a new file as in use; False if another process removed it before that."""
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        # Without locks no other process removes it either.
+        return True
+    return os.fstat(fd).st_nlink > 0
 
 
 def _fill(fd: int, raw: bytes) -> None:
-    with open(fd, "wb") as target:
+    with open(fd, "wb", closefd=False) as target:
         target.write(raw)
         target.flush()
-        os.fsync(target.fileno())
+        os.fsync(fd)
 
 
 def _place(staged: Mapping[str, str]) -> None:
@@ -107,7 +159,7 @@ def _bring_back(path: str, aside: str) -> None:
 
 def _name_beside(path: str, ending: str, number: int) -> str:
     mark = f"{os.getpid()}" if number == 1 else f"{os.getpid()}-{number}"
-    return f"{path}.{mark}.{ending}"
+    return f"{path}.mcptest-{mark}.{ending}"
 
 
 def _drop(path: str) -> None:

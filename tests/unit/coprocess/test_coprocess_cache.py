@@ -230,12 +230,41 @@ def test_a_link_is_replaced_and_what_it_leads_to_is_left_alone(tmp_path: Path) -
     file = kept_file(folder)
     file.unlink()
     file.symlink_to(precious)
-    beside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
+    beside = file.with_name(f"{file.name}.mcptest-{os.getpid()}.tmp")
     beside.symlink_to(precious)
     cache(folder).keep("echo", {}, RESULT)
     assert cache(folder).find("echo", {}) == RESULT
     assert precious.read_text(encoding="utf-8") == "mine"
-    assert list(folder.iterdir()) == [file]
+    assert sorted(folder.iterdir()) == [file, beside]
+
+
+def test_a_linked_folder_that_nobody_named_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    for folder in (outside, project):
+        folder.mkdir()
+    (project / ".mcptest").symlink_to(outside)
+    monkeypatch.chdir(project)
+    told: list[str] = []
+    made = Cache(cache_folder({}), SERVER, told.append)
+    made.mode = "read_write"
+    made.keep("echo", {}, RESULT)
+    made.keep("echo", {}, {"isError": True})
+    assert list(outside.iterdir()) == []
+    (words,) = told
+    assert f"the link .mcptest leads out of this folder, to {outside}" in words
+    named = Cache(cache_folder({"MCPTEST_CACHE_DIR": ".mcptest/mine"}), SERVER, told.append)
+    named.mode = "read_write"
+    named.keep("echo", {}, RESULT)
+    assert kept_file(outside / "mine").is_file()
+
+
+def test_what_a_killed_process_left_is_removed_with_the_next_result(tmp_path: Path) -> None:
+    left = tmp_path / "0123abcd.json.mcptest-999999999.tmp"
+    left.write_text("half", encoding="utf-8")
+    cache(tmp_path).keep("echo", {}, RESULT)
+    assert list(tmp_path.iterdir()) == [kept_file(tmp_path)]
 
 
 # Disks that refuse

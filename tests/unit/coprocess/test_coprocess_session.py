@@ -348,6 +348,15 @@ def test_a_device_is_no_tape(tmp_path: Path) -> None:
         assert error["message"].endswith("it is no regular file")
 
 
+def test_a_tape_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "project", tmp_path / "outside"
+    folder.mkdir()
+    (folder / "tape").symlink_to(outside)
+    error = Talk(folder).ask("mcp.cassette.set_mode", tape(folder, "record"))
+    assert "leads out of its folder" in error["message"]
+    assert not outside.exists()
+
+
 def test_a_full_disk_is_told_and_the_tape_stays_whole(tmp_path: Path) -> None:
     talk = Talk(tmp_path, large={"text": "x" * 5000})
     talk.ask("mcp.cassette.set_mode", tape(tmp_path, "record"))

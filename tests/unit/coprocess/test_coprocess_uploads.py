@@ -130,6 +130,31 @@ def test_a_pipe_a_device_and_a_folder_are_no_files(tmp_path: Path) -> None:
         assert len(made) == 1
 
 
+def test_a_link_out_of_its_folder_is_not_written_through(tmp_path: Path) -> None:
+    folder, outside = tmp_path / "project", tmp_path / "outside"
+    folder.mkdir()
+    outside.write_text("mine", encoding="utf-8")
+    (folder / "out").symlink_to(outside)
+    (folder / "in").symlink_to("calls.ndjson")
+    assert "leads out of its folder" in refused(uploads(f"file:{folder}/out", {"n": 1}))
+    assert outside.read_text(encoding="utf-8") == "mine"
+    uploads(f"file:{folder}/in", {"n": 1}).flush()
+    assert lines_of(folder / "calls.ndjson") == [{"n": 1}]
+
+
+def test_what_was_not_sent_is_not_kept_in_a_linked_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside, project = tmp_path / "outside", tmp_path / "project"
+    for folder in (outside, project):
+        folder.mkdir()
+    (project / ".mcptest").symlink_to(outside)
+    monkeypatch.chdir(project)
+    told = uploads(f"file:{tmp_path}/no/a", {"n": 1}).finish()
+    assert f"the link .mcptest leads out of this folder, to {outside}" in told
+    assert list(outside.iterdir()) == []
+
+
 def test_half_of_a_delivery_does_not_stay(tmp_path: Path) -> None:
     file = tmp_path / "calls.ndjson"
     file.write_text('{"old":1}\n', encoding="utf-8")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -40,6 +42,8 @@ def test_a_duration_has_the_unit_a_person_would_choose(seconds: float, text: str
         ("###[error]x", "##\\u0023[error]x"),
         ("##vso[task.setvariable]x", "#\\u0023vso[task.setvariable]x"),
         ("##teamcity[message]", "#\\u0023teamcity[message]"),
+        ("a\r::error::b", "a\r\\u003a:error::b"),
+        ("\x1b[0m\x1b[1;31m ::error::a", "\x1b[0m\x1b[1;31m \\u003a:error::a"),
     ],
 )
 def test_a_command_to_a_ci_system_is_defused(text: str, safe: str) -> None:
@@ -56,9 +60,9 @@ def test_markers_alone_leave_colons_alone() -> None:
     assert defused_markers("::a ##[b]") == "::a #\\u0023[b]"
 
 
-@given(st.text(":#[ \t\nvso"))
+@given(st.text(":#[ \t\n\rvso"))
 def test_nothing_that_is_defused_can_be_obeyed(text: str) -> None:
     safe = defused(text)
     assert "##[" not in safe
     assert "##vso[" not in safe
-    assert not any(line.lstrip().startswith("::") for line in safe.split("\n"))
+    assert not any(line.lstrip().startswith("::") for line in re.split("[\r\n]", safe))

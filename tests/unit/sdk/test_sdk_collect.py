@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -177,29 +178,64 @@ def test_a_file_without_a_server_says_so(tmp_path: Path, monkeypatch: pytest.Mon
 # Names
 
 
+HELM = "suite: deployment\ntemplates: [deployment.yaml]\ntests:\n  - it: renders\n    asserts: []\n"
+PROMETHEUS = "rule_files: [rules.yml]\ntests:\n  - interval: 1m\n    input_series: []\n"
+REQUEST = '{"jsonrpc": "2.0", "id": 1, "method": "ping"}'
+
+
 @pytest.mark.parametrize(
     ("name", "text", "is_ours"),
     [
-        ("a.test.mcp.yml", "", True),
-        ("a.test.mcp.yaml", "", True),
-        ("a.cases.yaml", "", True),
-        ("a.cases.yml", "", True),
-        ("mcptest.yaml", "", True),
-        ("weather.mcptest.yml", "", True),
-        ("notmcptest.yml", "", False),
-        ("a.mcp.yml", "", False),
-        ("a_test.yaml", "# a contract\ncase: one\n", True),
-        ("a_test.yml", '"in_1": {}\n', True),
+        ("a.test.mcp.yml", "description: a\ntests: []\n", True),
+        ("a.test.mcp.yaml", "# mine\n---\n'tests': 5\n", True),
+        ("a.test.mcp.yml", "description: a\ntset: [\n", True),
+        ("a.test.mcp.yml", "- it: has forgotten the key above\n", True),
+        ("a.test.mcp.yml", '{"description": "a",\n  "tests": []}', True),
+        ("a.test.mcp.yml", "", False),
+        ("a.test.mcp.yml", "apiVersion: v1\nkind: Pod\n", False),
+        ("mcptest.yaml", "servers: {}\n", True),
+        ("mcptest.yml", "\xef\xbb\xbftools: [\n", True),
+        ("weather.mcptest.yml", '{"name": "a", "tools": []}', True),
+        ("mcptest.yaml", "version: 1\nmodel: small\n", False),
+        ("mcptest.yaml", "jobs:\n  tools: []\n", False),
+        ("notmcptest.yml", "servers: {}\n", False),
+        ("a.mcp.yml", "tests: []\n", False),
+        ("a.cases.yaml", f"case: a\nin: {REQUEST}\n", True),
+        ("a.cases.yml", "out_1:\n  jsonrpc: '2.0'\n", True),
+        ("a.cases.yaml", "in: {method: tools/list, id: [\n", True),
+        ("a.cases.yaml", f'{{"case": "a", "in": {REQUEST}}}', True),
+        ("a.cases.yaml", "cases:\n  - name: a\n", False),
+        ("a.cases.yaml", "", False),
+        ("a_test.yaml", f"# a contract\ncase: one\n---\nin: {REQUEST}\n", True),
+        ("a_test.yml", f'"in_1": {REQUEST}\n', True),
         ("a_test.yml", "_server: {command: a}\n", True),
+        ("a_test.yaml", "case: squares\nin: 3\nout: 9\n", False),
+        ("a_test.yaml", "in: {method: GET, path: /}\nout: {status: 200}\n", False),
         ("molecule_test.yml", "- hosts: all\n  in: 5\n", False),
+        ("chart_test.yaml", HELM, False),
+        ("rules_test.yaml", PROMETHEUS, False),
+        ("goss_test.yaml", "file:\n  /etc/passwd: {exists: true}\n", False),
         ("b_test.yaml", "\xff", False),
+        ("b_test.yaml", f"case: \xff\nin: {REQUEST}\n", True),
+        ("b_test.yaml", f"case: \0\nin: {REQUEST}\n", False),
     ],
 )
-def test_a_file_is_ours_by_its_name_or_by_its_text(
+def test_a_file_is_ours_by_its_name_and_by_how_it_begins(
     tmp_path: Path, name: str, text: str, is_ours: bool
 ) -> None:
     (tmp_path / name).write_text(text, encoding="latin-1")
     assert may_hold(str(tmp_path / name)) is is_ours
+
+
+def test_a_file_that_is_named_is_ours_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a_test.yaml").write_text("", encoding="utf-8")
+    assert may_hold(str(tmp_path / "a_test.yaml"), is_named=True)
+    assert not may_hold(str(tmp_path / "a.mcp.yml"), is_named=True)
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a_test.yaml")
+    assert may_hold(str(tmp_path / "a_test.yaml")) is False
 
 
 def test_a_file_that_cannot_be_looked_into_is_nobodys(tmp_path: Path) -> None:

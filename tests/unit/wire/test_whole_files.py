@@ -44,7 +44,7 @@ def test_a_new_file_has_the_mode_that_the_user_gives_to_new_files(tmp_path: Path
 
 def test_what_has_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine", encoding="utf-8")
-    planted = tmp_path / f"a.{os.getpid()}.tmp"
+    planted = tmp_path / f"a.mcptest-{os.getpid()}.tmp"
     planted.symlink_to(tmp_path / "mine")
     replace_file(str(tmp_path / "a"), b"new")
     assert texts(tmp_path) == {"a": "new", planted.name: "mine", "mine": "mine"}
