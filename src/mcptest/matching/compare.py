@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import partial as bound
 from itertools import islice
 
+from mcptest.core.errors import CheckError
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
@@ -58,10 +59,13 @@ def compare(
     elsewhere: Elsewhere | None = None
     found = _differences(expected, actual, trail, leniency)
     for mismatch, wanted, look in islice(found, _MAX_HINTED):
-        hint = mismatch.hint or (look() if look else "")
-        if not hint and wanted is not ABSENT and not _asks_others(wanted):
-            elsewhere = elsewhere or _places_of(actual, trail)
-            hint = elsewhere.hint(mismatch, wanted)
+        try:
+            hint = mismatch.hint or (look() if look else "")
+            if not hint and wanted is not ABSENT and not _asks_others(wanted):
+                elsewhere = elsewhere or _places_of(actual, trail)
+                hint = elsewhere.hint(mismatch, wanted)
+        except CheckError:
+            hint = ""  # what is not decided elsewhere decides nothing here
         yield mismatch.but(hint=hint) if hint else mismatch
     for mismatch, _, _ in found:
         yield mismatch

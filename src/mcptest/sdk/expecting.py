@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 
-from mcptest.core.errors import EndedError, PatternTimeoutError
+from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.outcome import CaseResult
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare
@@ -99,7 +99,7 @@ class Expectations:
             raise BadExpectationError("\n".join(map(_told, complaints)))
         try:
             mismatches = self._compared(compiled, has_regex)
-        except (PatternTimeoutError, EndedError) as error:
+        except (PatternTimeoutError, CheckError) as error:
             raise BadExpectationError(f"{error}; what it says of the value is not known") from None
         if not mismatches:
             return
