@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import pytest
 from console import Ended, mcptest
-from suite_runs import call, outcomes, results_of, write
+from format_runs import run_case, run_conductor, run_suite_entry, scripted
+from suite_runs import outcomes, results_of
 
 from mcptest.sdk.expecting import BadExpectationError, expect
 
-SCRIPTED = Path(__file__).parent.parent / "servers" / "scripted_server.py"
+if TYPE_CHECKING:
+    from pathlib import Path
 
 # More steps than the validator takes, on a value of 41 characters.
 HARD = "(?:(?=a)a*)*b"
@@ -23,49 +25,26 @@ SCHEMA = {"type": "object", "properties": {"text": {"pattern": HARD}}}
 FORMATS = ("conductor", "cases", "suite")
 
 
-def scripted(**answers: object) -> list[str]:
-    return [sys.executable, "-S", "-E", str(SCRIPTED), json.dumps(answers)]
-
-
 def server(text: str, **tool: object) -> list[str]:
     """Its one tool answers with this text, structured."""
-    tools = {"tools": [{"name": "say", "inputSchema": {"type": "object"}, **tool}]}
     said = {"content": [{"type": "text", "text": "{}"}], "structuredContent": {"text": text}}
-    return scripted(**{"tools/list": {"result": tools}, "tools/call": {"result": said}})
+    return scripted({"result": said}, tool)
 
 
 def run(folder: Path, format: str, text: str, *, negated: bool) -> Ended:
-    """One test of each format that asks for a value which (does not) meet the schema."""
+    """One test that asks for a value which meets the schema, or does not."""
     (folder / "s.json").write_text(json.dumps(SCHEMA), encoding="utf-8")
     command = server(text)
-    pattern = f"match:{'not:' if negated else ''}jsonSchema:s.json"
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "say"}}
     if format == "suite":
-        matcher: dict[str, Any] = {"schema": "s.json"}
+        matcher: dict[str, object] = {"schema": "s.json"}
         wanted = {"not": matcher} if negated else matcher
-        wishes = [{"target": "result.structuredContent", "matcher": wanted}]
-        suite = {
-            "servers": {"a": {"command": command}},
-            "tools": [call("it", "say", expect=wishes)],
-        }
-        write(folder, suite)
-        return mcptest(folder, "run", "--json")
-    result = {"structuredContent": pattern}
+        wished = [{"target": "result.structuredContent", "matcher": wanted}]
+        return run_suite_entry(folder, command, expect=wished)
+    result = {"structuredContent": f"match:{'not:' if negated else ''}jsonSchema:s.json"}
     if format == "cases":
         out = {"jsonrpc": "2.0", "id": 1, "result": result}
-        case = {"case": "it", "_patterns": True, "in": request, "out": out}
-        path, text = folder / "a.cases.yaml", json.dumps(case)
-    else:
-        wished = {"response": {"match:partial": {"result": result}}}
-        test = {"it": "it", "request": request, "expect": wished}
-        path = folder / "a.test.mcp.yml"
-        text = json.dumps({"description": "d", "tests": [test]})
-    path.write_text(text, encoding="utf-8")
-    return mcptest(folder, "run", path.name, "--json", "--server-command", quoted(command))
-
-
-def quoted(command: list[str]) -> str:
-    return " ".join(f"'{word}'" for word in command)
+        return run_case(folder, command, _patterns=True, out=out)
+    return run_conductor(folder, command, {"response": {"match:partial": {"result": result}}})
 
 
 @pytest.mark.parametrize("negated", [False, True])
@@ -96,12 +75,7 @@ def test_a_pattern_that_is_decided_is_a_verdict(
 
 @pytest.mark.parametrize(("text", "status"), [(TEXT, "error"), ("aab", "passed")])
 def test_the_output_of_a_tool_may_be_undecided(tmp_path: Path, text: str, status: str) -> None:
-    suite = {
-        "servers": {"a": {"command": server(text, outputSchema=SCHEMA)}},
-        "tools": [call("it", "say")],
-    }
-    write(tmp_path, suite)
-    ended = mcptest(tmp_path, "run", "--json")
+    ended = run_suite_entry(tmp_path, server(text, outputSchema=SCHEMA))
     [test] = results_of(ended)
     assert test["status"] == status
     if status == "error":
@@ -112,7 +86,7 @@ def test_the_output_of_a_tool_may_be_undecided(tmp_path: Path, text: str, status
 def test_a_mock_refuses_arguments_that_it_cannot_judge(tmp_path: Path) -> None:
     tool = {"name": "say", "inputSchema": SCHEMA, "answer": "fine"}
     (tmp_path / "m.yaml").write_text(json.dumps({"tools": [tool]}), encoding="utf-8")
-    mock = quoted([sys.executable, "-m", "mcptest", "mock", "m.yaml"])
+    mock = shlex.join([sys.executable, "-m", "mcptest", "mock", "m.yaml"])
     refused = {"code": -32603, "message": "match:contains:gave up on the pattern"}
     wished = {"response": {"match:partial": {"error": refused}}}
     hard = {"it": "hard", "tool": "say", "arguments": {"text": TEXT}, "expect": wished}

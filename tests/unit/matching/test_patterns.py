@@ -195,6 +195,13 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
         ("match:not:", "F013", "a pattern needs something after match:", "match:not:"),
         ("match:not:not:x", "F013", "a pattern can be negated once", "not:"),
         (
+            "match:not:match:contains:x",
+            "F012",
+            '"match:" stands once, in front of "not:"',
+            "match:",
+        ),
+        ("match:not: Match:x", "F012", '"match:" stands once, in front of "not:"', " Match:"),
+        (
             "match:NOT:contains:x",
             "F012",
             '"match:not:" is written in small letters, and a pattern follows it',
