@@ -99,9 +99,10 @@ def test_a_mock_refuses_arguments_that_it_cannot_judge(tmp_path: Path) -> None:
 
 
 def test_the_python_sdk_does_not_take_it_for_a_verdict() -> None:
-    schema = {"schema": SCHEMA}
-    for matcher in (schema, {"not": schema}):
+    schema: dict[str, object] = {"schema": SCHEMA}
+    denied: dict[str, object] = {"not": schema}
+    for matcher in (schema, denied):
         with pytest.raises(BadExpectationError, match="gave up on the pattern"):
             expect({"text": TEXT}).to_meet(matcher)
     expect({"text": "aab"}).to_meet(schema)
-    expect({"text": "xyz"}).to_meet({"not": schema})
+    expect({"text": "xyz"}).to_meet(denied)

@@ -11,6 +11,7 @@ import os
 
 from mcptest.coprocess.files import open_regular, read_regular, why_not, write_all
 from mcptest.coprocess.tape import canonical
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.visible import visible
@@ -86,7 +87,7 @@ class Cache:
             return
         key = self._key(tool, arguments)
         try:
-            if result.get("isError") is True:
+            if tool_failure(result):
                 self._drop(self._path(key))
             else:
                 os.makedirs(self._folder, exist_ok=True)

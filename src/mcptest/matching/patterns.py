@@ -126,9 +126,9 @@ class Pattern(Record):
             raise PatternTimeoutError(error.limit_s, self.source) from None
         if not self.negated:
             return miss
-        return (
-            None if miss else Miss(why="it is there" if self.accepts_absence else "it is just that")
-        )
+        if miss:
+            return Miss(why=f"no such path: {miss.nowhere}") if miss.nowhere else None
+        return Miss(why="it is there" if self.accepts_absence else "it is just that")
 
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """The same, as a mismatch with its hint."""
@@ -143,7 +143,8 @@ class Pattern(Record):
         return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
 
     def absence(self, trail: Trail) -> Mismatch:
-        return self._mismatch(ABSENT, trail, f"is missing; expected {self._wants()}")
+        seen = "no such path" if self.negated else "is missing"
+        return self._mismatch(ABSENT, trail, f"{seen}; expected {self._wants()}")
 
     def _wants(self) -> str:
         if self.accepts_absence:

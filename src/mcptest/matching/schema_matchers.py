@@ -125,9 +125,9 @@ def _is_valid(schema: _Schema, actual: object) -> Miss | None:
         return Miss(why="it has half of a surrogate pair in it, which is no character")
     except ValueError as error:
         raise CheckError(_gave_up(f"stopped validating by {schema.file}: {error}")) from None
-    for error in found:
-        if type(error.kind).__name__ in _UNDECIDED:
-            raise CheckError(_undecided(schema, error))
+    for each in found:
+        if type(each.kind).__name__ in _UNDECIDED:
+            raise CheckError(_undecided(schema, each))
     told = "; ".join(map(_told, found[:_MAX_SHOWN]))
     return Miss(why=f"it is not valid: {told}{'; …' if len(found) > _MAX_SHOWN else ''}")
 

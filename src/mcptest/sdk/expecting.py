@@ -75,6 +75,8 @@ class Expectations:
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
             said = visible(verdict.error or "", keep_newlines=True)
+            if not isinstance(verdict.raw.get("isError"), bool):
+                raise AssertionError(f"the tool did not succeed: {said}")
             raise AssertionError(f"the tool reported an error: {said}")
         return self
 
@@ -86,6 +88,9 @@ class Expectations:
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
             raise AssertionError(f"{message}{said}")
+        if not isinstance(verdict.raw.get("isError"), bool):
+            message = "the tool was expected to report an error"
+            raise AssertionError(f"{message}: {visible(verdict.error or '')}")
         return self
 
     def _verdict_for(self, name: str) -> Verdict:

@@ -499,7 +499,7 @@ def test_a_mismatch_says_what_was_wanted_what_came_and_gives_a_hint() -> None:
     ("source", "message"),
     [
         ("match:exists", "is missing; expected a value"),
-        ("match:not:contains:x", 'is missing; expected anything but text that contains "x"'),
+        ("match:not:contains:x", 'no such path; expected anything but text that contains "x"'),
         ("match:x y", "is missing; expected text that matches /x y/"),
     ],
 )
