@@ -42,7 +42,7 @@ def test_a_suite_takes_a_boolean_for_what_it_says(tmp_path: Path, value: bool, s
 
 
 def test_a_suite_whose_tool_has_an_output_schema(tmp_path: Path) -> None:
-    tool = {"outputSchema": {"type": "object"}}
+    tool: dict[str, object] = {"outputSchema": {"type": "object"}}
     wished = [{"target": "result.content[0].text", "matcher": {"exact": "done"}}]
     status, found = verdict(run_suite_entry(tmp_path, server("true", tool), expect=wished))
     assert (status, found) == ("failed", [("result.isError", said_of("true"))])

@@ -85,10 +85,8 @@ def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
             hint="to expect it, say so of the answer",
         )
     result = message.get("result")
-    why = tool_failure(result, "") if isinstance(result, dict) else ""
-    if why:
-        value = result["isError"]
-        path = f"{key}result.isError"
+    if isinstance(result, dict) and (why := tool_failure(result, "")):
+        path, value = f"{key}result.isError", result["isError"]
         yield Mismatch(path=path, expected="true or false", actual=value, message=why)
 
 

@@ -221,7 +221,9 @@ def test_a_value_that_does_not_meet_the_pattern_says_why(
     ],
 )
 def test_a_path_that_leads_nowhere_is_not_negated(source: str, actual: object, why: str) -> None:
-    assert why_not(source, actual)[0].endswith(f"; no such path: {why}")
+    found = why_not(source, actual)
+    assert found is not None
+    assert found[0].endswith(f"; no such path: {why}")
 
 
 @pytest.mark.parametrize(
