@@ -20,6 +20,7 @@ from mcptest.cli.result_view import render_tool_result
 from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.visible import visible
 from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
@@ -61,8 +62,9 @@ def call(arguments: Arguments) -> int:
             write_lines(render_tool_result(result, manner.paint))
         elif not manner.is_raw:
             write_json(result)
-        if result.get("isError") is True:
-            complain("error: the tool says that it failed (isError is true)\n")
+        why = tool_failure(result, "the tool says that it failed (isError is true)")
+        if why:
+            complain(f"error: {why}\n")
             return ExitCode.FAILED
         return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
 

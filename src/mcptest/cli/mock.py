@@ -9,7 +9,7 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, write_file
 from mcptest.cli.report_clashes import refuse_clashes
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.errors import PatternTimeoutError, UsageError
+from mcptest.core.errors import CheckError, PatternTimeoutError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.framing import Frame
 from mcptest.mock.faults import deliver, parse_faults
@@ -97,7 +97,7 @@ class _Session:
             try:
                 with _PATTERN_LIMIT:
                     self._state, sent = respond(self._player, self._state, item.value)
-            except PatternTimeoutError as error:
+            except (PatternTimeoutError, CheckError) as error:
                 self._state, sent = give_up(self._state, item.value, error)
         return deliver(self._faults, sent)
 

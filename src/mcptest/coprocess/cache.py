@@ -11,6 +11,7 @@ import os
 
 from mcptest.coprocess.files import read_regular, why_not, write_all
 from mcptest.coprocess.tape import canonical
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.visible import visible
@@ -91,7 +92,7 @@ class Cache:
             return
         key = self._key(tool, arguments)
         try:
-            if result.get("isError") is True:
+            if tool_failure(result):
                 self._refuse_links()
                 self._drop(self._path(key))
             else:

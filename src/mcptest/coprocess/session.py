@@ -17,6 +17,7 @@ from mcptest.coprocess.refusals import INTERNAL_ERROR, INVALID_PARAMS, RefusedEr
 from mcptest.coprocess.targets import BadTargetError, read_target
 from mcptest.coprocess.uploads import UploadError, Uploads
 from mcptest.core.errors import InterruptedRunError
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.outcome import ABSENT
 from mcptest.matching.shown import counted
 
@@ -113,7 +114,7 @@ class Session:
         result = outcome.get("result", {"isError": True})
         took_s = time.monotonic() - self._upstream.start_s - began
         took_ms = round(took_s * 1000, 3)
-        record = {"success": result.get("isError") is not True, **outcome, "duration_ms": took_ms}
+        record = {"success": not tool_failure(result), **outcome, "duration_ms": took_ms}
         if self._uploads.is_enabled:
             self._uploads.add(self._upstream.cleaned({**asked, **record}))
 

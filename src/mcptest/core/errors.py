@@ -7,7 +7,7 @@
   - NothingSelectedError   a glob or a filter that matches nothing
   - InterruptedRunError    a signal asked us to stop
   - PatternTimeoutError    a pattern took too long to match
-  - CheckError             a value could not be judged: a plugin failed; has a `fault`
+  - CheckError             a value could not be judged: a plugin or a schema validator failed
     - EndedError           it ended the process that was to judge it
   - ServerError            the server under test could not be driven; has a `kind`
   - OwnFaultError          what a report says of a fault of ours; never raised

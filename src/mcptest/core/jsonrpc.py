@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.outcome import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.visible import shorten
+from mcptest.core.visible import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ __all__ = [
     "replace_id",
     "request",
     "result_response",
+    "tool_failure",
 ]
 
 METHOD_NOT_FOUND = -32601
@@ -168,3 +169,14 @@ def _shown(value: object) -> str:
 
 def _is_id(id: object) -> bool:
     return type(id) in _ID_TYPES
+
+
+def tool_failure(result: dict[str, object], when_true: str = "the tool reports an error") -> str:
+    """Why the result of a tool is not a success, "" when it is.
+
+    Only false, or no `isError` at all, is a success: a string, a number or null says neither.
+    """
+    value = result.get("isError", False)
+    if isinstance(value, bool):
+        return when_true if value else ""
+    return f"isError must be true or false and is {visible(shorten(dump_json(value), 100))}"

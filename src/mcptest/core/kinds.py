@@ -33,6 +33,7 @@ FAULTS = frozenset(
         "session_lost",
         "server_raised",
         "pattern_too_slow",
+        "schema_undecided",
         "missing_capture",
         "unusable_capture",
         "no_batches",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
 from mcptest.core.visible import shorten, visible
 from mcptest.explore.caution import why_not_called
@@ -199,11 +200,15 @@ class Surveyor:
         if why:
             return probe.but(skip=shorten(f"the call did not come to its end: {why}", 300))
         probe = probe.but(response=answer_shape(answer))
+        result = answer.get("result")
+        odd = tool_failure(result, "") if isinstance(result, dict) else ""
+        if odd and method == "tools/call":
+            probe = probe.but(remarks=(*remarks, f"The server breaks the protocol: {odd}."))
         if not _is_refusal(probe.response) or not remarks:
             return probe
         said = "With these made-up values the server answers with an error. Put in real ones."
         return probe.but(
-            name=f"{name} with made-up values, and gets an error", remarks=(*remarks, said)
+            name=f"{name} with made-up values, and gets an error", remarks=(*probe.remarks, said)
         )
 
     def _send(self, method: str, params: dict[str, object]) -> Message | str:
@@ -239,7 +244,7 @@ def list_probe(listing: Listing) -> Probe:
 
 def _is_refusal(response: dict[str, object]) -> bool:
     result = response.get("result")
-    return "error" in response or (isinstance(result, dict) and result.get("isError") is True)
+    return "error" in response or (isinstance(result, dict) and bool(tool_failure(result)))
 
 
 def _about(offer: Message) -> str:

@@ -8,6 +8,7 @@ or `{assertions: […], threshold: 0.8, max_duration_ms: 900, max_response_token
 
 from __future__ import annotations
 
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.paths import trail_of
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
@@ -54,9 +55,8 @@ _SUCCESS = "a call that succeeds"
 def _failure(method: str, result: object) -> Miss | None:
     if not isinstance(result, dict):
         return Miss(why=f"it is {a_type(result)}")
-    if method == "tools/call" and result.get("isError") is True:
-        return Miss(why="the tool reports an error")
-    return None
+    why = tool_failure(result) if method == "tools/call" else ""
+    return Miss(why=why) if why else None
 
 
 # No file can name it: it stands where nothing is written.

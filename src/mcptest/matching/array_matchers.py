@@ -28,9 +28,16 @@ def _array_contains(wanted: str, actual: object) -> Miss | None:
     if any(printed(element) == wanted for element in actual):
         return None
     path, colon, value = wanted.partition(":")
-    if colon and any(_at(element, path) == value for element in actual):
+    found = [_at(element, path) for element in actual] if colon else []
+    if value in found:
         return None
-    return Miss(why=none_of(actual, "is it"), hint=lambda: _array_hint(wanted, actual))
+    has_objects = colon and any(isinstance(element, dict) for element in actual)
+    is_nowhere = has_objects and all(each is None for each in found)
+    return Miss(
+        why=none_of(actual, "is it"),
+        hint=lambda: _array_hint(wanted, actual),
+        nowhere=f'no element has "{path}"' if is_nowhere else "",
+    )
 
 
 def _array_hint(wanted: str, actual: list[object]) -> str:

@@ -9,10 +9,11 @@ from __future__ import annotations
 from functools import partial as bound
 from itertools import islice
 
+from mcptest.core.errors import CheckError
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.paths import render_trail
 from mcptest.core.suggest import closest
-from mcptest.matching.field_path import pull
+from mcptest.matching.field_path import pull, why_unmatched
 from mcptest.matching.group import (
     AllOf,
     AnyOf,
@@ -23,6 +24,7 @@ from mcptest.matching.group import (
     Partial,
     Some,
     patterns_in,
+    without_denials,
     written,
 )
 from mcptest.matching.patterns import Pattern
@@ -35,13 +37,14 @@ if TYPE_CHECKING:
 
     from mcptest.core.paths import Trail
     from mcptest.core.plan import Leniency
+    from mcptest.matching.field_path import Steps
     from mcptest.matching.hints import Elsewhere
 
     # A mismatch, what to look for elsewhere (ABSENT when that would not help), and what
     # else may be said of it. Whoever only asks whether there is one pays for none of it.
     Difference = tuple[Mismatch, object, Callable[[], str] | None]
 
-__all__ = ["compare", "is_met", "is_same", "pull"]
+__all__ = ["compare", "idle_denial", "is_met", "is_same", "pull"]
 
 _SCALARS = frozenset([str, int, bool, float])
 
@@ -58,10 +61,13 @@ def compare(
     elsewhere: Elsewhere | None = None
     found = _differences(expected, actual, trail, leniency)
     for mismatch, wanted, look in islice(found, _MAX_HINTED):
-        hint = mismatch.hint or (look() if look else "")
-        if not hint and wanted is not ABSENT and not _asks_others(wanted):
-            elsewhere = elsewhere or _places_of(actual, trail)
-            hint = elsewhere.hint(mismatch, wanted)
+        try:
+            hint = mismatch.hint or (look() if look else "")
+            if not hint and wanted is not ABSENT and not _asks_others(wanted):
+                elsewhere = elsewhere or _places_of(actual, trail)
+                hint = elsewhere.hint(mismatch, wanted)
+        except CheckError:
+            hint = ""  # what is not decided elsewhere decides nothing here
         yield mismatch.but(hint=hint) if hint else mismatch
     for mismatch, _, _ in found:
         yield mismatch
@@ -146,8 +152,8 @@ def _in_objects(
             # Most of any answer is equal scalars; they need no trail and no generator.
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), leniency)
-        elif not _accepts_absence(wanted, leniency):
-            look = bound(_near_key, key, actual, expected)
+        elif not _accepts_absence(wanted):
+            look = bound(_near_key, key, wanted, actual, expected)
             yield _missing(wanted, (trail, key)), wanted, look
     if not leniency and not actual.keys() <= expected.keys():
         for key, surplus in actual.items():
@@ -281,8 +287,23 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
     if found is ABSENT:
         message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
         yield _said(message, extract.value, ABSENT, inner), ABSENT, None
-    else:
-        yield from _differences(extract.value, found, inner, leniency="")
+        return
+    is_met = True
+    for difference in _differences(extract.value, found, inner, leniency=""):
+        is_met = False
+        yield difference
+    why = is_met and idle_denial(extract.value, found, actual, extract.steps)
+    if why:
+        yield _said(f"no such path: {why}", extract.value, ABSENT, inner), ABSENT, None
+
+
+def idle_denial(check: object, found: object, actual: object, steps: Steps) -> str:
+    """Why a check that holds says nothing, "" when it does.
+
+    A path with `*` that leads nowhere gives no values, and of none everything can be denied.
+    """
+    why = why_unmatched(actual, steps)
+    return why if why and not is_met(without_denials(check), found) else ""
 
 
 def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
@@ -310,21 +331,19 @@ _BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
 # Single values
 
 
-def _accepts_absence(wanted: object, leniency: Leniency) -> bool:
+def _accepts_absence(wanted: object) -> bool:
     """Whether a key that is not there is fine."""
     if isinstance(wanted, Pattern):
-        return wanted.accepts_absence or (leniency != "" and wanted.negated)
+        return wanted.accepts_absence
     if not isinstance(wanted, Group) or wanted.siblings or not wanted.checks:
         return False
-    return all(_check_accepts_absence(check, leniency) for check in wanted.checks)
+    return all(map(_check_accepts_absence, wanted.checks))
 
 
-def _check_accepts_absence(check: object, leniency: Leniency) -> bool:
+def _check_accepts_absence(check: object) -> bool:
     if isinstance(check, AnyOf):
-        return any(_accepts_absence(value, leniency) for value in check.values)
-    return isinstance(check, AllOf) and all(
-        _accepts_absence(value, leniency) for value in check.values
-    )
+        return any(map(_accepts_absence, check.values))
+    return isinstance(check, AllOf) and all(map(_accepts_absence, check.values))
 
 
 def _missing(wanted: object, trail: Trail) -> Mismatch:
@@ -333,9 +352,15 @@ def _missing(wanted: object, trail: Trail) -> Mismatch:
     return _said("is missing", wanted, ABSENT, trail)
 
 
-def _near_key(key: str, actual: dict[str, object], expected: dict[str, object]) -> str:
+def _near_key(
+    key: str, wanted: object, actual: dict[str, object], expected: dict[str, object]
+) -> str:
     near = closest(key, (each for each in actual if each not in expected))
-    return f'there is "{near}"' if near else ""
+    if near:
+        return f'there is "{near}"'
+    if isinstance(wanted, Pattern) and wanted.negated:
+        return f'to allow an absent key, write match:any: ["match:not:exists", "{wanted.source}"]'
+    return ""
 
 
 def _surplus(value: object, trail: Trail) -> Mismatch:

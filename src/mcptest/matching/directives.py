@@ -44,10 +44,10 @@ DIRECTIVES = (
     ),
     Directive(
         name="not:crossField",
-        summary="The same, and it must not hold; it does not hold of a field that is not there.",
+        summary="The same, and it must not hold; both fields must be there.",
         example='match:not:crossField: "used > limit"',
-        passes=({"used": 1, "limit": 2}, {"used": 1}),
-        fails=({"used": 3, "limit": 2},),
+        passes=({"used": 1, "limit": 2},),
+        fails=({"used": 3, "limit": 2}, {"used": 1}),
     ),
     Directive(
         name="all",

@@ -44,13 +44,6 @@ class Relation(Record):
     right_steps: Steps
     operator: str
 
-    def missing(self, actual: object) -> str:
-        """Which of the two fields a value does not have, "" when it has both."""
-        for path, steps in ((self.left, self.left_steps), (self.right, self.right_steps)):
-            if pull(actual, steps)[0] is ABSENT:
-                return path
-        return ""
-
 
 def _a_relation(raw: str) -> Relation:
     found = re.fullmatch(r"\s*([^<>=!]+?)\s*(<=|>=|!=|==|<|>|=)\s*([^<>=!]+?)\s*", raw)
@@ -77,7 +70,8 @@ def _a_relation(raw: str) -> Relation:
 
 def _relate(relation: Relation, actual: object) -> Miss | None:
     if not isinstance(actual, (dict, list)):
-        return Miss(why=f"it is {a_type(actual)}")
+        why = f"it is {a_type(actual)}"
+        return Miss(why=why, nowhere=why)
     left, why = pull(actual, relation.left_steps)
     if left is ABSENT:
         return _nothing_at(relation.left, why)
@@ -95,7 +89,8 @@ def _relate(relation: Relation, actual: object) -> Miss | None:
 def _nothing_at(path: str, why: str) -> Miss:
     is_literal = exact_text(path) is not None or path[:1] in ("'", '"')
     hint = "both sides are fields; to compare with a value, write a pattern at the field"
-    return Miss(why=f"it has nothing at {path}: {why}", hint=(lambda: hint) if is_literal else None)
+    said = f"it has nothing at {path}: {why}"
+    return Miss(why=said, hint=(lambda: hint) if is_literal else None, nowhere=said)
 
 
 def _mixed_hint(left: object, right: object, sign: str) -> str:

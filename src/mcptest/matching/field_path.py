@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     Steps = tuple[str | int, ...]
 
-__all__ = ["parse_field_path", "pull"]
+__all__ = ["parse_field_path", "pull", "why_unmatched"]
 
 _FIELD_STEP = r"\[(?P<index>\d{1,9}|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
 
@@ -49,6 +49,24 @@ def pull(value: object, steps: Steps) -> tuple[object, str]:
         if value is ABSENT:
             return ABSENT, why
     return value, ""
+
+
+def why_unmatched(value: object, steps: Steps) -> str:
+    """Why a path with `*` leads to nothing in what it was pulled out of; "" when it leads to one.
+
+    Such a path gives an empty list, or one of nulls, which only looks like a value.
+    """
+    if EVERY not in steps:
+        return ""
+    at = steps.index(EVERY)
+    elements = _members(pull(value, steps[:at])[0]) or []
+    rest, why = steps[at + 1 :], "there are no elements"
+    for element in elements:
+        found, missing = pull(element, rest)
+        why = missing if found is ABSENT else why_unmatched(element, rest)
+        if not why:
+            return ""
+    return why
 
 
 def _members(value: object) -> list[object] | None:

@@ -29,6 +29,7 @@ __all__ = [
     "Some",
     "patterns_in",
     "with_patterns",
+    "without_denials",
     "written",
 ]
 
@@ -124,6 +125,34 @@ def with_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any
     if isinstance(compiled, list):
         return [with_patterns(inner, change) for inner in compiled]
     return compiled
+
+
+def without_denials(compiled: object) -> Any:
+    """The same expectation in which no negation is ever met, but for `match:not:exists`."""
+    if isinstance(compiled, Pattern):
+        is_denial = compiled.negated and not compiled.accepts_absence
+        return Group(source={}, checks=(_NEVER,)) if is_denial else compiled
+    if isinstance(compiled, Not):
+        inner = compiled.value
+        is_existence = isinstance(inner, Pattern) and inner.matcher.name == "exists"
+        return compiled if is_existence else _NEVER
+    if isinstance(compiled, Group):
+        # A pattern among the checks has paths of its own, and sees itself where they lead.
+        checks = compiled.checks
+        return compiled.but(
+            checks=tuple(
+                each if isinstance(each, Pattern) else without_denials(each) for each in checks
+            )
+        )
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(map(without_denials, compiled.values)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=without_denials(compiled.value))
+    return compiled
+
+
+# What no value meets.
+_NEVER = AnyOf(values=())
 
 
 def written(compiled: object) -> object:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from mcptest.core.paths import render_trail
 from mcptest.matching.group import AllOf, Each, Group, Partial
-from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from typing import TypeGuard
 
     from mcptest.core.paths import Trail
 
@@ -19,20 +17,14 @@ __all__ = ["checked_nothing"]
 def checked_nothing(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
     """Where an expectation was met only because there was nothing to look at.
 
-    An empty array has no element that could be wrong, and a key that is not there cannot
-    hold what `match:not:` forbids; a misspelt key would pass that way for ever.
+    An empty array has no element that could be wrong.
     """
     if isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
-    elif isinstance(expected, Pattern):
-        yield from _in_relation(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
         for key, wanted in expected.items():
             if key in actual:
                 yield from checked_nothing(wanted, actual[key], (trail, key))
-            elif _is_vacuous(wanted):
-                place = render_trail((trail, key))
-                yield f"{place} is not there, so {wanted.source} checked nothing"
     elif isinstance(expected, list) and isinstance(actual, list):
         for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
             yield from checked_nothing(wanted, got, (trail, index))
@@ -42,9 +34,8 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
     for check in group.checks:
         if isinstance(check, Each):
             yield from _in_elements(check, actual, trail)
-        elif isinstance(check, (Partial, Pattern)):
-            inner = check.value if isinstance(check, Partial) else check
-            yield from checked_nothing(inner, actual, trail)
+        elif isinstance(check, Partial):
+            yield from checked_nothing(check.value, actual, trail)
         elif isinstance(check, AllOf):
             for wanted in check.values:
                 yield from checked_nothing(wanted, actual, trail)
@@ -58,16 +49,3 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
     elif isinstance(actual, list):
         for index, element in enumerate(actual):
             yield from checked_nothing(check.value, element, (trail, index))
-
-
-def _in_relation(pattern: Pattern, actual: object, trail: Trail) -> Iterator[str]:
-    if not pattern.negated or pattern.matcher.name != "crossField":
-        return
-    missing = pattern.parameter.missing(actual)
-    if missing:
-        place = render_trail(trail) or "the answer"
-        yield f"{place} has no {missing}, so {pattern.source} checked nothing"
-
-
-def _is_vacuous(wanted: object) -> TypeGuard[Pattern]:
-    return isinstance(wanted, Pattern) and wanted.negated and not wanted.accepts_absence

@@ -126,9 +126,9 @@ class Pattern(Record):
             raise PatternTimeoutError(error.limit_s, self.source) from None
         if not self.negated:
             return miss
-        return (
-            None if miss else Miss(why="it is there" if self.accepts_absence else "it is just that")
-        )
+        if miss:
+            return Miss(why=f"no such path: {miss.nowhere}") if miss.nowhere else None
+        return Miss(why="it is there" if self.accepts_absence else "it is just that")
 
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """The same, as a mismatch with its hint."""
@@ -143,7 +143,8 @@ class Pattern(Record):
         return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
 
     def absence(self, trail: Trail) -> Mismatch:
-        return self._mismatch(ABSENT, trail, f"is missing; expected {self._wants()}")
+        seen = "no such path" if self.negated else "is missing"
+        return self._mismatch(ABSENT, trail, f"{seen}; expected {self._wants()}")
 
     def _wants(self) -> str:
         if self.accepts_absence:
@@ -169,6 +170,8 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
     if source.startswith("not:", at):
         raise _error("F013", "a pattern can be negated once", at, 4, "write it without both not:")
     body = source[at:]
+    if negated:
+        _refuse_second_prefix(body, at)
     name = _leading_name(body)
     matcher = registry.find(name) if name else None
     if matcher is None:
@@ -248,6 +251,18 @@ def _bare(source: str, body: str, at: int, negated: bool, registry: Registry) ->
         help = "to search for this very text, write match:contains: in front of it"
         raise _error("F015", f"the pattern {error}", at, len(body), help) from None
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
+
+
+def _refuse_second_prefix(body: str, at: int) -> None:
+    """`match:not:match:contains:x` would search for "match:contains:x", and so always pass."""
+    rest = body.lstrip()
+    if rest[: len(PREFIX)].lower() != PREFIX:
+        return
+    message = f'"{PREFIX}" stands once, in front of "not:"'
+    meant = rest[len(PREFIX) :].lstrip().removeprefix("not:")
+    help = f"write {PREFIX}not:{meant}; to search for this very text, write "
+    width = len(body) - len(rest) + len(PREFIX)
+    raise _error("F012", message, at, width, f"{help}{PREFIX}not:contains:{body}")
 
 
 def _refuse_spaced(body: str, at: int, registry: Registry) -> None:

@@ -79,10 +79,14 @@ class TwoOwnersError(UsageError):
 
 
 class Miss(Record):
-    """Why a value does not meet a matcher; the hint is looked for when somebody reads it."""
+    """Why a value does not meet a matcher; the hint is looked for when somebody reads it.
+
+    `nowhere` says which path of the matcher leads to nothing: then its negation is not met either.
+    """
 
     why: str
     hint: Callable[[], str] | None = None
+    nowhere: str = ""
 
 
 class Interval(Record):

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from mcptest.core.errors import CheckError
+from mcptest.core.outcome import Fault
 from mcptest.core.paths import render_path
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+from mcptest.core.visible import shorten, visible
 from mcptest.matching.registry import BadSchemaError, Matcher, Miss
 
 TYPE_CHECKING = False
@@ -31,9 +34,13 @@ _MAX_CHARS = 200
 # What refers to itself over and over can take for ever to be read, and no signal ends that.
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 
+# Kinds of errors with which the validator says that it gave up, not that a value is invalid.
+_UNDECIDED = ("BacktrackLimitExceeded", "RegexEngineFailure")
+
 
 class _Schema(Record):
     file: str
+    source: Any
     validator: Any
 
 
@@ -42,7 +49,8 @@ def _a_schema(
 ) -> _Schema:
     """The schema in a file of this name, or that which stands in the test file itself."""
     if not isinstance(given, str):
-        return _Schema(file="the schema", validator=_compiled("holds a schema", given, trial))
+        validator = _compiled("holds a schema", given, trial)
+        return _Schema(file="the schema", source=given, validator=validator)
     file = given
     if not file.strip():
         raise BadSchemaError("needs the name of a file, relative to the test file")
@@ -54,21 +62,22 @@ def _a_schema(
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
         raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
-    return _Schema(file=file.strip(), validator=_validator(file.strip(), text, trial))
+    schema = _parsed(file.strip(), text)
+    validator = _compiled(f"reads {file.strip()},", schema, trial)
+    return _Schema(file=file.strip(), source=schema, validator=validator)
 
 
 def declared_schema(schema: object, trial: Trial | None = None) -> _Schema:
     """The same for a schema that a server declares, which may well allow everything."""
     validator = _compiled("", schema, trial, is_vague_allowed=True)
-    return _Schema(file="outputSchema", validator=validator)
+    return _Schema(file="outputSchema", source=schema, validator=validator)
 
 
-def _validator(file: str, text: str, trial: Trial | None) -> Any:
+def _parsed(file: str, text: str) -> object:
     try:
-        schema = parse_json(text.removeprefix("\ufeff"))
+        return parse_json(text.removeprefix("\ufeff"))
     except NotJsonError as error:
         raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
-    return _compiled(f"reads {file},", schema, trial)
 
 
 def _compiled(
@@ -114,8 +123,44 @@ def _is_valid(schema: _Schema, actual: object) -> Miss | None:
                 break
     except UnicodeEncodeError:
         return Miss(why="it has half of a surrogate pair in it, which is no character")
+    except ValueError as error:
+        raise CheckError(_gave_up(f"stopped validating by {schema.file}: {error}")) from None
+    for each in found:
+        if type(each.kind).__name__ in _UNDECIDED:
+            raise CheckError(_undecided(schema, each))
     told = "; ".join(map(_told, found[:_MAX_SHOWN]))
     return Miss(why=f"it is not valid: {told}{'; …' if len(found) > _MAX_SHOWN else ''}")
+
+
+def _undecided(schema: _Schema, error: Any) -> Fault:
+    """That a pattern was not matched to its end: the value is neither valid nor invalid."""
+    path = list(error.schema_path)
+    pattern = path[-1] if path[-2:-1] == ["patternProperties"] else _at(schema.source, path)
+    named = f"pattern {dump_json(shorten(pattern, _MAX_CHARS))}" if pattern else "pattern"
+    place = render_path(error.instance_path)
+    return _gave_up(
+        f"gave up on the {named} of {schema.file}, which stands at {render_path(path)}"
+        f"{f', with the value at {place}' if place else ''} ({error.message})"
+    )
+
+
+def _at(node: Any, path: list[str | int]) -> str:
+    """The text at a place of a schema, "" where there is none."""
+    for step in path:
+        try:
+            node = node[step]
+        except (KeyError, IndexError, TypeError):
+            return ""
+    return node if isinstance(node, str) else ""
+
+
+def _gave_up(what: str) -> Fault:
+    return Fault(
+        kind="schema_undecided",
+        message=f"the schema validator {visible(what)}; whether the value is valid is not known",
+        hint="repeats inside repeats, such as (a+)+, and lookarounds take too many steps; "
+        "write a simpler pattern",
+    )
 
 
 def _told(error: Any) -> str:

@@ -11,15 +11,12 @@ from mcptest.core.jsonrpc import describe_id
 from mcptest.core.paths import EVERY, render_path
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.stream import Tagged
-from mcptest.matching.compare import is_met
-from mcptest.matching.expectation import Compiler
 from mcptest.matching.field_path import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import read_tag
 from mcptest.matching.values import equal
 from mcptest.migrate.element_schemas import schema_of
 from mcptest.migrate.pattern_words import is_pattern, matcher_of
-from mcptest.migrate.references import names_in
 from mcptest.migrate.remarks import LeftBehindError
 from mcptest.migrate.shapes import ABSENT_PATTERN, directives_in, is_plain, may_be_absent
 from mcptest.migrate.tag_words import TagWords
@@ -38,7 +35,6 @@ __all__ = ["AnswerReader", "target_of"]
 
 _ROOTS = ("result", "error")
 _ABSENT: Matcher = {"exists": False}
-_ABSENCE = "it may be absent but not null, and a suite does not tell these apart"
 _ELEMENTS = (f"{PREFIX}arrayElements", f"{PREFIX}anyElement")
 _RELATIONS = (f"{PREFIX}crossField", f"{PREFIX}not:crossField")
 
@@ -93,11 +89,7 @@ class AnswerReader:
                 self._refuse_other(key, members[key], actual)
             elif not leniency and not is_ours:
                 raise LeftBehindError(f'without "{key}" in what is expected, no answer is met')
-        wanted = [
-            root
-            for root in _ROOTS
-            if not may_be_absent(members.get(root, ABSENT_PATTERN), leniency)
-        ]
+        wanted = [root for root in _ROOTS if not may_be_absent(members.get(root, ABSENT_PATTERN))]
         if not leniency and not wanted:
             raise LeftBehindError("no answer is without a result or an error")
         for key, value in members.items():
@@ -121,17 +113,15 @@ class AnswerReader:
 
     def _member(self, value: object, steps: Steps, leniency: Leniency) -> None:
         """What is expected under a key, which may be one that is not there."""
-        if may_be_absent(value, leniency):
-            self._assert(steps, self._optional(value, steps))
+        if may_be_absent(value):
+            self._assert(steps, self._optional(value))
         else:
             self._walk(value, steps, leniency)
 
-    def _optional(self, value: object, steps: Steps) -> Matcher:
+    def _optional(self, value: object) -> Matcher:
         """What must hold of a value if there is one; for a suite null is none."""
         if value == ABSENT_PATTERN:
             return {"exists": False}
-        if not _is_met_by_null(value, self._setting):
-            raise LeftBehindError(f"{target_of(steps)}: {_ABSENCE}")
         choices = [value]
         if directives_in(value) and list(value) == [f"{PREFIX}any"]:
             choices = [each for each in _as_list(value[f"{PREFIX}any"]) if each != ABSENT_PATTERN]
@@ -164,7 +154,7 @@ class AnswerReader:
     def _object(self, value: dict[str, object], steps: Steps, leniency: Leniency) -> None:
         closing: Matcher = {} if leniency else _no_other_keys(value)
         # A key of digits is also found in an array, and one that is absent in anything.
-        if all(key.isdecimal() or may_be_absent(each, leniency) for key, each in value.items()):
+        if all(key.isdecimal() or may_be_absent(each) for key, each in value.items()):
             closing = {"type": "object", **closing}
         if closing:
             self._assert(steps, closing)
@@ -281,19 +271,9 @@ def _is_met(wanted: object, actual: object, setting: Setting) -> bool:
     return isinstance(found, Pattern) and not found.matcher.is_remote and found.is_met(actual)
 
 
-def _is_met_by_null(value: object, setting: Setting) -> bool:
-    """Whether an expectation holds of null; False where that cannot be said."""
-    if setting.has_references and names_in(value):
-        return False
-    compiler = Compiler(setting.registry)
-    compiled = compiler.compile(value, None)
-    can_be_asked = not compiler.complaints and not compiler.has_seen_remote
-    return can_be_asked and is_met(compiled, None)
-
-
 def _no_other_keys(value: dict[str, object]) -> Matcher:
     """Together with what is asserted of each key: there are no others."""
-    if any(may_be_absent(inner, "") for inner in value.values()):
+    if any(may_be_absent(inner) for inner in value.values()):
         return {"schema": {"propertyNames": {"enum": list(value)}}}
     return {"pattern": f"count:{len(value)}"}
 

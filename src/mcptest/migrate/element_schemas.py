@@ -48,7 +48,7 @@ def schema_of(value: object, leniency: Leniency = "") -> Schema:
 
 
 def _of_object(value: dict[str, object], leniency: Leniency) -> Schema:
-    required = [key for key, inner in value.items() if not may_be_absent(inner, leniency)]
+    required = [key for key, inner in value.items() if not may_be_absent(inner)]
     schema: Schema = {
         "type": "object",
         "properties": {key: schema_of(inner, leniency) for key, inner in value.items()},

@@ -217,11 +217,12 @@ def _optional(wish: Wish, is_object: bool) -> object:
     choices: list[object] = [] if wish.expression == ABSENT_PATTERN else [_pulled(wish)]
     choices.append(_leaf(wish.steps, ABSENT_PATTERN))
     for length in range(len(wish.steps) - 1, 0, -1):
-        choices.append(_leaf(wish.steps[:length], _NO_OBJECT))
+        nothing = {"match:any": [ABSENT_PATTERN, _NO_OBJECT]}
+        choices.append(_leaf(wish.steps[:length], nothing))
     if not is_object:
         choices.append(_NO_OBJECT)
     return choices[0] if len(choices) == 1 else {"match:any": choices}
 
 
-def _leaf(steps: Steps, expression: str) -> object:
+def _leaf(steps: Steps, expression: object) -> object:
     return {"match:partial": _tree([Wish(steps=steps, expression=expression)])}

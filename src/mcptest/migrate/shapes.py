@@ -10,8 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import TypeGuard
 
-    from mcptest.core.plan import Leniency
-
 __all__ = ["ABSENT_PATTERN", "directives_in", "is_plain", "may_be_absent"]
 
 ABSENT_PATTERN = f"{PREFIX}{NEGATION}exists"
@@ -31,18 +29,17 @@ def is_plain(value: object) -> bool:
     return not is_pattern(value) and not isinstance(value, Tagged)
 
 
-def may_be_absent(value: object, leniency: Leniency) -> bool:
+def may_be_absent(value: object) -> bool:
     """Whether this is met by a key that is not there."""
     if is_pattern(value):
-        is_negated = str(value).startswith(PREFIX + NEGATION)
-        return value == ABSENT_PATTERN or (leniency != "" and is_negated)
+        return value == ABSENT_PATTERN
     if not directives_in(value):
         return False
-    return all(_directive_may_be_absent(key, inner, leniency) for key, inner in value.items())
+    return all(_directive_may_be_absent(key, inner) for key, inner in value.items())
 
 
-def _directive_may_be_absent(key: str, value: object, leniency: Leniency) -> bool:
+def _directive_may_be_absent(key: str, value: object) -> bool:
     members = value if isinstance(value, list) else []
     if key == f"{PREFIX}any":
-        return any(may_be_absent(member, leniency) for member in members)
-    return key == f"{PREFIX}all" and all(may_be_absent(member, leniency) for member in members)
+        return any(map(may_be_absent, members))
+    return key == f"{PREFIX}all" and all(map(may_be_absent, members))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.migrate.remarks import Remark
+from mcptest.migrate.shapes import ABSENT_PATTERN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,8 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_success", "schema_notes", "success_of"]
 
-# Anything but true, also nothing at all.
-_NO_ERROR: Mapping = {"match:any": [False, "match:not:type:boolean"]}
+# False, or nothing at all.
+_NO_ERROR: Mapping = {"match:any": [False, ABSENT_PATTERN]}
 
 
 _NO_SCHEMA = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-from mcptest.core.errors import PatternTimeoutError
+from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.framing import encode_line
 from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import NotJsonError, parse_json
@@ -111,7 +111,7 @@ class HttpMock:
         try:
             with self._bounded:
                 return respond(self._player, state, value, key)
-        except PatternTimeoutError as error:
+        except (PatternTimeoutError, CheckError) as error:
             return give_up(state, value, error)
 
     # Refusals

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Protocol
 
-    from mcptest.core.errors import PatternTimeoutError
+    from mcptest.core.errors import McptestError
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.jsonrpc import IdKey
     from mcptest.mock.report import MockReport
@@ -79,8 +79,8 @@ def respond_to_noise(state: State, item: Noise | Overlong) -> Outcome:
     return _refused(state, None, PARSE_ERROR, sentence, hidden_line(quote))
 
 
-def give_up(state: State, value: object, error: PatternTimeoutError) -> Outcome:
-    """The session after a message on which a pattern took too long."""
+def give_up(state: State, value: object, error: McptestError) -> Outcome:
+    """The session after a message that could not be judged: a pattern took too long."""
     state = state.blame(value, None, (_difference(str(error)),))
     messages: list[Any] = value if isinstance(value, list) else [value]
     asking = [each for each in messages if message_kind(each) == "request"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import trail_of
+from mcptest.core.paths import EVERY, trail_of
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.compare import compare, pull
+from mcptest.matching.compare import compare, idle_denial, pull
 from mcptest.matching.expectation import written
-from mcptest.matching.group import AllOf, AnyOf, Group, Not
+from mcptest.matching.group import AllOf, AnyOf, Group, Not, without_denials
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -102,17 +102,41 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
     value, why = _at(assertion.steps, reply)
     if value is ABSENT:
         if not _accepts_absence(assertion.check):
-            message = f"is missing: {why}" if why else "is missing"
-            found = Mismatch(
-                path=assertion.target,
-                expected=written(assertion.check),
-                actual=ABSENT,
-                message=message,
+            seen = (
+                "no such path"
+                if assertion.check != without_denials(assertion.check)
+                else "is missing"
             )
-            yield _in_own_words(assertion, found)
+            yield _nothing_at(assertion, f"{seen}: {why}" if why else seen)
         return
+    is_met = True
     for mismatch in compare(assertion.check, value, trail_of(assertion.steps)):
+        is_met = False
         yield _in_own_words(assertion, mismatch)
+    if is_met and (why := _why_idle(assertion, value, reply)):
+        yield _nothing_at(assertion, f"no such path: {why}")
+
+
+def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
+    """Why an assertion that holds says nothing, "" when it does."""
+    root, *rest = assertion.steps
+    if EVERY not in rest:
+        return ""
+    # That none came at all is something that can be said of notifications.
+    whole = list(reply.notifications) if root == "notifications" else _at((root,), reply)[0]
+    if root == "notifications" and not whole:
+        return ""
+    return idle_denial(assertion.check, value, whole, tuple(rest))
+
+
+def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
+    found = Mismatch(
+        path=assertion.target,
+        expected=written(assertion.check),
+        actual=ABSENT,
+        message=message,
+    )
+    return _in_own_words(assertion, found)
 
 
 def _unfinished(reply: Reply) -> Mismatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare, is_same
@@ -18,10 +19,13 @@ if TYPE_CHECKING:
 __all__ = [
     "is_plainly_met",
     "judge",
+    "judge_unread",
     "notifications_may_still_come",
     "server_words",
     "stderr_may_still_come",
 ]
+
+_ANSWER_ROOTS = ("result", "error")
 
 
 def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
@@ -44,6 +48,8 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         yield from compare(
             expectation.response, reply.message, trail, leniency=expectation.leniency
         )
+    elif not any(assertion.steps[0] in _ANSWER_ROOTS for assertion in expectation.assertions):
+        yield from judge_unread(reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:
@@ -58,6 +64,30 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         from mcptest.runner.asserting import judge_assertions  # noqa: PLC0415
 
         yield from judge_assertions(expectation, reply)
+
+
+def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
+    """What is wrong with an answer of which a test says nothing; `key` stands before its paths.
+
+    Who asks only for the time, for stderr or for notifications wants the call to be answered.
+    """
+    if not isinstance(message, dict):
+        return
+    if "error" in message:
+        error = message["error"]
+        code = error.get("code") if isinstance(error, dict) else None
+        yield Mismatch(
+            path=f"{key}error",
+            expected=ABSENT,
+            actual=error,
+            message=f"the server answered with error {dump_json(code)}, and the test does not "
+            "expect one",
+            hint="to expect it, say so of the answer",
+        )
+    result = message.get("result")
+    if isinstance(result, dict) and (why := tool_failure(result, "")):
+        path, value = f"{key}result.isError", result["isError"]
+        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
 
 
 def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:

@@ -12,6 +12,7 @@ from itertools import chain
 from weakref import ref
 
 from mcptest.core.errors import EndedError, PatternTimeoutError
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.outcome import ABSENT, Mismatch
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
@@ -179,6 +180,10 @@ def _is_success(reply: Reply) -> bool:
 def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
     if tool.output is None or not _is_success(reply):
         return
+    why = tool_failure(reply.message["result"])
+    if why:
+        path, value = "result.isError", reply.message["result"]["isError"]
+        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
     value = reply.message["result"].get("structuredContent", ABSENT)
     if value is ABSENT:
         why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"

@@ -20,6 +20,7 @@ from mcptest.matching.group import written
 from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
 from mcptest.runner.ear import Ear, Heard, asked_in
+from mcptest.runner.judging import judge_unread
 from mcptest.runner.launcher import Reply
 from mcptest.runner.surplus import other_kind, stray_mismatches, strict_mismatches
 from mcptest.runner.unsent import UnsentError, missing_values
@@ -330,8 +331,14 @@ class Talk:
 
     def _settle(self) -> None:
         """Await what no turn speaks of, and make sure that the server is still there."""
-        for _, id in tuple(self._open.values()):
-            self._answer_to(id)
+        for key, (_, id) in tuple(self._open.items()):
+            answer = self._answer_to(id)
+            turn = next(
+                self._dialogue.turns[index]
+                for index, ids in self._ids.items()
+                if key in map(jsonrpc.id_key, ids)
+            )
+            self._note(turn, list(judge_unread(answer, f"answer to {turn.key}: ")))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # Nothing that came shows that the server took what it was sent, or that it is done.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))

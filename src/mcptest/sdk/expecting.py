@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from functools import lru_cache
 
-from mcptest.core.errors import EndedError, PatternTimeoutError
+from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.outcome import CaseResult
 from mcptest.core.visible import visible
 from mcptest.matching.compare import compare
@@ -75,6 +75,8 @@ class Expectations:
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
             said = visible(verdict.error or "", keep_newlines=True)
+            if not isinstance(verdict.raw.get("isError"), bool):
+                raise AssertionError(f"the tool did not succeed: {said}")
             raise AssertionError(f"the tool reported an error: {said}")
         return self
 
@@ -86,6 +88,9 @@ class Expectations:
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
             raise AssertionError(f"{message}{said}")
+        if not isinstance(verdict.raw.get("isError"), bool):
+            message = "the tool was expected to report an error"
+            raise AssertionError(f"{message}: {visible(verdict.error or '')}")
         return self
 
     def _verdict_for(self, name: str) -> Verdict:
@@ -99,7 +104,7 @@ class Expectations:
             raise BadExpectationError("\n".join(map(_told, complaints)))
         try:
             mismatches = self._compared(compiled, has_regex)
-        except (PatternTimeoutError, EndedError) as error:
+        except (PatternTimeoutError, CheckError) as error:
             raise BadExpectationError(f"{error}; what it says of the value is not known") from None
         if not mismatches:
             return

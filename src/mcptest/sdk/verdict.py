@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
@@ -43,13 +44,13 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
         raise ContractError(f"contract drift: the result of mcp.call is {_quoted(result)}")
     if _MARK in result:
         return _declared(result)
-    is_error = result.get("isError") is True
     text = _text_of(result.get("content"))
+    error = tool_failure(result, text or "the tool reported an error")
     return Verdict(
-        success=not is_error,
+        success=not error,
         data=result.get("structuredContent"),
         text=text,
-        error=(text or "the tool reported an error") if is_error else None,
+        error=error or None,
         duration_ms=took_ms,
         raw=result,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import message_kind
+from mcptest.core.jsonrpc import message_kind, tool_failure
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted
 from mcptest.traffic.naming import method_of, target_of
@@ -71,7 +71,7 @@ def _outcome(passage: Passage) -> str:
     if "error" in answer:
         return "which is refused"
     result = answer.get("result")
-    is_failure = isinstance(result, dict) and result.get("isError") is True
+    is_failure = isinstance(result, dict) and bool(tool_failure(result))
     return "which fails" if is_failure else "and is answered"
 
 

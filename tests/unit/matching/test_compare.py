@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -230,9 +231,17 @@ def test_partial_does_not_forgive_another_type() -> None:
     ]
 
 
-def test_below_partial_a_negated_pattern_holds_for_an_absent_key() -> None:
+def test_below_partial_a_negated_pattern_wants_the_key() -> None:
     expected = {"match:partial": {"error": "match:not:contains:x"}}
-    assert differences(expected, {}) == []
+    [missed] = differences(expected, {})
+    assert (missed.path, missed.message) == (
+        "error",
+        'no such path; expected anything but text that contains "x"',
+    )
+    optional = ["match:not:exists", "match:not:contains:x"]
+    assert missed.hint == f"to allow an absent key, write match:any: {json.dumps(optional)}"
+    assert differences({"match:partial": {"error": {"match:any": optional}}}, {}) == []
+    assert differences(expected, {"errors": 1})[0].hint == 'there is "errors"'
     assert told(expected, {"error": "axb"}) == [
         ("error", 'expected anything but text that contains "x"; it is just that')
     ]
@@ -240,7 +249,7 @@ def test_below_partial_a_negated_pattern_holds_for_an_absent_key() -> None:
 
 def test_elsewhere_a_negated_pattern_wants_the_key_unless_it_is_not_exists() -> None:
     assert told({"error": "match:not:contains:x"}, {}) == [
-        ("error", 'is missing; expected anything but text that contains "x"')
+        ("error", 'no such path; expected anything but text that contains "x"')
     ]
     assert differences({"error": "match:not:exists"}, {}) == []
 

@@ -9,7 +9,6 @@ from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.group import written
-from mcptest.matching.notes import checked_nothing
 
 
 def compiled(expected: object) -> object:
@@ -100,7 +99,7 @@ def test_a_key_may_be_absent_when_one_of_several_allows_it() -> None:
     assert told({"a": optional}, {"a": 1}) == [("a", "expected one of 2 to hold; none does")]
     both = {"match:all": ["match:not:exists", "match:not:type:array"]}
     assert told({"a": both}, {}) == [("a", "is missing")]
-    assert differences({"match:partial": {"a": both}}, {}) == []
+    assert told({"match:partial": {"a": both}}, {}) == [("a", "is missing")]
     assert told({"a": {"match:any": ["match:exists"]}}, {}) == [("a", "is missing")]
     assert told({"a": {"match:partial": {"b": 1}}}, {}) == [("a", "is missing")]
     assert told({"a": optional | {"b": 1}}, {}) == [("a", "is missing")]
@@ -131,19 +130,57 @@ def test_a_negated_relation_must_not_hold() -> None:
     ]
 
 
-def test_a_negated_relation_of_a_field_that_is_not_there_is_pointed_out() -> None:
+def test_a_negated_relation_of_a_field_that_is_not_there_does_not_hold() -> None:
     expected = {"stats": {"match:not:crossField": "used > limt"}}
-    actual = {"stats": {"used": 1, "limit": 2}}
-    note = "stats has no limt, so match:not:crossField:used > limt checked nothing"
-    assert differences(expected, actual) == []
-    assert list(checked_nothing(compiled(expected), actual)) == [note]
-    assert (
-        list(checked_nothing(compiled({"match:not:crossField": "a > b"}), {"a": 1, "b": 2})) == []
-    )
-    several = {"match:all": [{"match:not:crossField": "a > b"}, {"a": 1}]}
-    assert list(checked_nothing(compiled(several), {"a": 1})) == [
-        "the answer has no b, so match:not:crossField:a > b checked nothing"
+    assert told(expected, {"stats": {"used": 1, "limit": 2}}) == [
+        (
+            "stats",
+            "expected anything but used greater than limt; no such path: it has nothing at limt: "
+            'no key "limt"; there is "limit"',
+        )
     ]
+
+
+# `match:extractField`, and what is denied of it
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "match:not:contains:x",
+        "match:not:arrayContains:x",
+        {"match:arrayElements": "match:not:contains:x"},
+        {"match:all": ["match:type:array", "match:not:contains:x"]},
+        {"match:any": ["match:contains:y", "match:not:contains:x"]},
+    ],
+)
+def test_nothing_is_denied_of_a_path_that_leads_nowhere(value: object) -> None:
+    expected = {"match:extractField": "tools.*.nmae", "value": value}
+    tools = [{"name": "a"}, {"name": "b"}]
+    message = 'no such path: no key "nmae"; there is "name"'
+    assert told(expected, {"tools": tools}) == [("tools[*].nmae", message)]
+    assert differences(expected, {"tools": [*tools, {"nmae": "z"}]}) == []
+
+
+def test_nothing_is_denied_of_the_elements_of_an_empty_array() -> None:
+    expected = {"match:extractField": "tools.*.name", "value": "match:not:contains:x"}
+    message = "no such path: there are no elements"
+    assert told(expected, {"tools": []}) == [("tools[*].name", message)]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [],
+        "match:empty",
+        "match:not:exists",
+        {"match:any": ["match:empty", "match:not:contains:x"]},
+    ],
+)
+def test_what_is_said_of_no_elements_themselves_may_hold(value: object) -> None:
+    expected = {"match:extractField": "tools.*.name", "value": value}
+    found = differences(expected, {"tools": []})
+    assert (found == []) == (value != "match:not:exists")
 
 
 # Mistakes

@@ -211,6 +211,35 @@ def test_a_value_that_does_not_meet_the_pattern_says_why(
     assert why_not(source, actual) == (f"expected {message}", hint)
 
 
+@pytest.mark.parametrize(
+    ("source", "actual", "why"),
+    [
+        ("match:not:arrayContains:nmae:a", [{"name": "a"}], 'no element has "nmae"'),
+        ("match:not:arrayContains:a.b:1", [{"a": 1}, 2], 'no element has "a.b"'),
+        ("match:not:crossField:a < b", {"a": 1}, 'it has nothing at b: no key "b"; there is "a"'),
+        ("match:not:crossField:a < b", "text", "it is text"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_not_negated(source: str, actual: object, why: str) -> None:
+    found = why_not(source, actual)
+    assert found is not None
+    assert found[0].endswith(f"; no such path: {why}")
+
+
+@pytest.mark.parametrize(
+    ("source", "actual"),
+    [
+        ("match:not:arrayContains:name:a", [{"name": "b"}, {}]),
+        ("match:not:arrayContains:name:a", []),
+        ("match:not:arrayContains:name:a", ["name:b"]),
+        ("match:not:arrayContains:a", [{"name": "b"}]),
+        ("match:not:crossField:a < b", {"a": 2, "b": 1}),
+    ],
+)
+def test_a_path_that_leads_somewhere_is_negated(source: str, actual: object) -> None:
+    assert parsed(source).is_met(actual)
+
+
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)
 @given(actual=JSON)
 @settings(max_examples=30)
@@ -219,12 +248,16 @@ def test_any_value_is_judged_and_the_negation_is_the_opposite(
 ) -> None:
     plain = parsed(matcher.example)
     negated = parsed(matcher.example.replace("match:", "match:not:", 1))
-    assert plain.is_met(actual) != negated.is_met(actual)
+    miss = plain.miss(actual)
+    # What leads nowhere is neither so nor not so.
+    assert negated.is_met(actual) == bool(miss and not miss.nowhere)
     for pattern in (plain, negated):
         mismatch = pattern.mismatch(actual, None)
         assert (mismatch is None) == pattern.is_met(actual)
         if mismatch:
-            assert re.match(r"expected (.|\n)+; it (is|has|does|says)\b", mismatch.message)
+            assert re.match(
+                r"expected (.|\n)+; (it (is|has|does|says)|no such path:)", mismatch.message
+            )
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)

@@ -40,20 +40,3 @@ def test_an_empty_array_is_pointed_out(expected: object, actual: object, place: 
 )
 def test_nothing_is_said_where_something_was_checked(expected: object, actual: object) -> None:
     assert notes(expected, actual) == []
-
-
-def test_a_forbidden_text_under_a_key_that_is_not_there_is_pointed_out() -> None:
-    expected = {"match:partial": {"result": {"txt": "match:not:contains:secret"}}}
-    note = "result.txt is not there, so match:not:contains:secret checked nothing"
-    assert notes(expected, {"result": {"text": "secret"}}) == [note]
-
-
-@pytest.mark.parametrize(
-    "expected",
-    [
-        {"match:partial": {"text": "match:not:contains:secret"}},
-        {"match:partial": {"txt": "match:not:exists"}},
-    ],
-)
-def test_a_key_that_is_there_or_must_not_be_is_no_reason_for_a_note(expected: object) -> None:
-    assert notes(expected, {"text": "fine"}) == []

@@ -195,6 +195,13 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
         ("match:not:", "F013", "a pattern needs something after match:", "match:not:"),
         ("match:not:not:x", "F013", "a pattern can be negated once", "not:"),
         (
+            "match:not:match:contains:x",
+            "F012",
+            '"match:" stands once, in front of "not:"',
+            "match:",
+        ),
+        ("match:not: Match:x", "F012", '"match:" stands once, in front of "not:"', " Match:"),
+        (
             "match:NOT:contains:x",
             "F012",
             '"match:not:" is written in small letters, and a pattern follows it',
@@ -492,7 +499,7 @@ def test_a_mismatch_says_what_was_wanted_what_came_and_gives_a_hint() -> None:
     ("source", "message"),
     [
         ("match:exists", "is missing; expected a value"),
-        ("match:not:contains:x", 'is missing; expected anything but text that contains "x"'),
+        ("match:not:contains:x", 'no such path; expected anything but text that contains "x"'),
         ("match:x y", "is missing; expected text that matches /x y/"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Mismatch
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 
 REGISTRY = builtin_registry()
 SOURCE = "match:jsonSchema:schemas/s.json"
+
+# More steps than the validator takes, on a text of 41 characters.
+HARD = "(?:(?=a)a*)*b"
+TEXT = "a" * 40 + "!"
 
 
 def compiled(text: str) -> tuple[object, Compiler]:
@@ -110,9 +115,24 @@ def test_a_schema_that_refers_to_itself_ends(value: object) -> None:
 
 
 def test_an_expression_in_a_schema_that_never_ends_is_stopped() -> None:
-    found = mismatch({"pattern": r"^(a|a)*\1$"}, "a" * 60 + "!")
-    assert found is not None
-    assert "Max limit for backtracking count exceeded" in found.message
+    with pytest.raises(CheckError, match=r"Max limit for backtracking count exceeded") as caught:
+        mismatch({"pattern": r"^(a|a)*\1$"}, "a" * 60 + "!")
+    assert (caught.value.fault.kind, "^(a|a)" in str(caught.value)) == ("schema_undecided", True)
+
+
+@pytest.mark.parametrize(
+    ("schema", "value"),
+    [
+        ({"not": {"pattern": HARD}}, TEXT),
+        ({"patternProperties": {HARD: False}}, {TEXT: 1}),
+        ({"if": {"pattern": HARD}, "then": False}, TEXT),
+        ({"$defs": {"a": {"pattern": HARD}}, "anyOf": [{"$ref": "#/$defs/a"}, False]}, TEXT),
+    ],
+)
+def test_wherever_it_stands_it_is_named(schema: object, value: object) -> None:
+    with pytest.raises(CheckError) as caught:
+        mismatch(schema, value)
+    assert f'gave up on the pattern "{HARD}" of' in str(caught.value)
 
 
 # Refused when the file is loaded

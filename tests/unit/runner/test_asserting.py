@@ -285,7 +285,11 @@ def test_a_threshold_is_about_assertions_and_no_budget_can_be_bought_with_it() -
     [
         ("tools/call", {"result": {}}, None),
         ("tools/call", {"result": {"isError": False}}, None),
-        ("tools/call", {"result": {"isError": "yes"}}, None),
+        (
+            "tools/call",
+            {"result": {"isError": "yes"}},
+            'expected a call that succeeds; isError must be true or false and is "yes"',
+        ),
         (
             "tools/call",
             {"result": {"isError": True}},
