@@ -50,7 +50,7 @@ def matcher_page() -> str:
         NOTE,
         "# Matchers\n",
         "A text that begins with `match:` is a pattern. `match:not:…` negates any of them;\n"
-        "it fails where there is nothing to negate, at an absent key or a path that leads nowhere.\n"
+        "it fails where there is nothing to negate: at an absent key or a path to nowhere.\n"
         "`match:TEXT` with no known name searches the text for a regular expression.\n"
         "A misspelt name is an error when the file is loaded, never a pattern by accident; so is\n"
         "a pattern without `match:`, one that no value can meet, and two that contradict each\n"
