@@ -95,13 +95,18 @@ def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
 def may_hold(path: str) -> bool:
     """Whether a file holds tests of ours: by its name, and where that says little by its text."""
     # Whoever has no such file pays for nothing.
-    from mcptest.runner.discovery import CASE_ENDINGS, CONDUCTOR_ENDINGS, is_suite_name  # noqa: PLC0415
+    from mcptest.runner.discovery import (  # noqa: PLC0415
+        CASE_ENDINGS,
+        CONDUCTOR_ENDINGS,
+        is_suite_name,
+        open_regular,
+    )
 
     name = os.path.basename(path)
     if not name.endswith(_SHARED_ENDINGS):
         return name.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(name)
     try:
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             return re.search(_CASE_KEY, file.read(_LOOK_BYTES)) is not None
     except OSError:
         return False
@@ -150,7 +155,7 @@ def collect(path: str) -> Collection:
     # As above.
     from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
 
-    plan = load_plan(Wanted(paths=(path,), is_chosen_later=True), os.environ)
+    plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
     # A path with a space in it is one word of a command.
     file = shlex.quote(path)
     found = [one for suite, spec in plan.suites for one in _tests(suite, spec, file)]

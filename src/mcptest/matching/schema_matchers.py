@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.paths import render_path
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
@@ -54,7 +55,13 @@ def _a_schema(
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
         raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
-    return _Schema(file=file.strip(), validator=_validator(file.strip(), text, trial))
+    try:
+        return _Schema(file=file.strip(), validator=_validator(file.strip(), text, trial))
+    except BadSchemaError:
+        if not isinstance(text, UnquotedText):
+            raise
+    message = f"reads {file.strip()}, which is not a JSON Schema; {UNQUOTED}"
+    raise BadSchemaError(message)
 
 
 def declared_schema(schema: object, trial: Trial | None = None) -> _Schema:
