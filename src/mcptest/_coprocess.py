@@ -120,7 +120,6 @@ class Coprocess:
             self._words = told.command
             self._secrets = secrets_of(told, os.environ)
             self._config, self._variables = ({}, {}) if told.is_plain else plain_config(told)
-        # The tests of a file are judged by what the server really said; their results are blanked.
         self._is_judged = spec is not None
         self._limits = spec.limits if spec else Limits()
         self._spec_version = spec_version
@@ -366,11 +365,8 @@ class Coprocess:
         self._check_envelope(value, method, id)
         if "error" not in value:
             return value["result"]
-        error = value["error"]
-        refusal = refusal_of(error["code"], error["message"], error.get("data"))
-        if self._is_judged:
-            refusal.data = error.get("data")
-        raise refusal
+        said = value["error"]
+        raise refusal_of(said["code"], said["message"], said.get("data"), is_judged=self._is_judged)
 
     def _check_envelope(self, value: dict[str, Any], method: str, id: int | str) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]

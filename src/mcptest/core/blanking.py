@@ -17,6 +17,7 @@ from mcptest.core.secret_forms import (
     parts_of,
     stretches,
     undone,
+    unquoted,
     unwrapped,
 )
 from mcptest.core.weak_secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
@@ -114,9 +115,8 @@ class Redactor:
         if self._runs is None:
             return
         is_nested = len(raw) <= _MAX_NESTED_BYTES
-        # Line breaks are not a form of their own, and may be anywhere.
         seen: set[bytes] = set()
-        for outer in unwrapped(Reading(raw)):
+        for outer in _ways_to_read(raw, is_nested=is_nested):
             yield from self._in(outer)
             if is_nested:
                 places = self._runs.places(outer.raw, self._holds_nested)
@@ -124,7 +124,8 @@ class Redactor:
                 # In base64 they are found as they are.
                 places = self._runs.hex_places(outer.raw, self._holds)
             yield from _traced(outer, places)
-            for undone_once in undone(outer, has_blanks=self._has_blanks):
+            with_json = outer.is_unquoted or not is_nested
+            for undone_once in undone(outer, has_blanks=self._has_blanks, with_json=with_json):
                 readings = list(unwrapped(undone_once))
                 # Without its line breaks a text rarely says anything else.
                 if readings[-1].raw in seen:
@@ -172,6 +173,17 @@ class Redactor:
             if any(self._runs.hex_places(text, self._holds)):
                 return True
         return False
+
+
+def _ways_to_read(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
+    """The text; without line breaks, which may be anywhere; as the text of a JSON string.
+
+    Each is read when its turn comes: what was found before is not there any more.
+    """
+    for reading in unwrapped(Reading(raw)):
+        yield reading
+        if is_nested:
+            yield from unquoted(reading)
 
 
 def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:

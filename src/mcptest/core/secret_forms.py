@@ -30,6 +30,7 @@ __all__ = [
     "parts_of",
     "stretches",
     "undone",
+    "unquoted",
     "unwrapped",
 ]
 
@@ -150,6 +151,7 @@ class Reading:
         self.is_original = source is None
         # Whether line breaks were left out on the way here.
         self.is_unwrapped: bool = escapes is _BREAKS or (source is not None and source.is_unwrapped)
+        self.is_unquoted: bool = escapes is _JSON or (source is not None and source.is_unquoted)
         self._source = source
         self._escapes = escapes
         self._escaped = source.raw if source else b""
@@ -197,12 +199,13 @@ class Reading:
         return [*starts, here], [*stretches, (done, len(self._escaped))]
 
 
-def undone(reading: Reading, *, has_blanks: bool) -> Iterator[Reading]:
+def undone(reading: Reading, *, has_blanks: bool, with_json: bool = True) -> Iterator[Reading]:
     """What a text says without its escapes, one kind at a time.
 
     `has_blanks` says that blanks matter, which an address may write as plus signs.
     """
-    for escapes in (_JSON, _URL, _HTML, *((_QUERY,) if has_blanks else ())):
+    kinds = (*((_JSON,) if with_json else ()), _URL, _HTML, *((_QUERY,) if has_blanks else ()))
+    for escapes in kinds:
         if found := _without(reading, escapes):
             yield found
 
@@ -212,6 +215,15 @@ def unwrapped(reading: Reading) -> Iterator[Reading]:
     yield reading
     if not reading.is_unwrapped and (found := _without(reading, _BREAKS)):
         yield found
+
+
+def unquoted(reading: Reading) -> Iterator[Reading]:
+    """What a message says, or a text that was quoted as JSON before it came here.
+
+    That is not how the secret was written, so it does not count as a form.
+    """
+    if found := _without(reading, _JSON):
+        yield from unwrapped(found)
 
 
 def _without(reading: Reading, escapes: _Escapes) -> Reading | None:

@@ -117,10 +117,17 @@ class UpstreamGoneError(RefusedError):
             self.add_note(line)
 
 
-def refusal_of(code: int, message: str, data: object) -> RefusedError:
-    """The error for a refusal, by its code."""
+def refusal_of(code: int, message: str, data: object, *, is_judged: bool = False) -> RefusedError:
+    """The error for a refusal, by its code.
+
+    Tests of a file are judged by what the server really said, and their results are blanked:
+    for them `data` stays as it is.
+    """
     kinds = {_UPSTREAM_ERROR: UpstreamError, _UPSTREAM_GONE: UpstreamGoneError}
-    return kinds.get(code, RefusedError)(code, message, data)
+    refusal = kinds.get(code, RefusedError)(code, message, data)
+    if is_judged:
+        refusal.data = data
+    return refusal
 
 
 def _advice(data: object) -> list[str]:

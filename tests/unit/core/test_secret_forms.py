@@ -121,8 +121,14 @@ def test_there_are_ways_for_each_form() -> None:
 
 def test_the_page_lists_the_forms() -> None:
     page = (DOCS / "secrets.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\w+) \| (.*?) \| .* \|$", page.partition("## In which forms")[2], re.M)
-    assert dict(rows[1:]) == FORMS
+    section = page.partition("## In which forms")[2].partition("\n## ")[0]
+    assert dict(re.findall(r"^\| (\w+) \| (.+?) \| .* \|$", section, re.M)) == FORMS
+
+
+def test_the_readme_promises_the_forms() -> None:
+    readme = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    [promise] = re.findall(r"^\d\. \[Secrets\].*", readme, re.M)
+    assert [form for form in FORMS if form not in promise] == []
 
 
 @pytest.mark.parametrize("encode", CASES)
@@ -159,10 +165,17 @@ def test_base64_of_a_document_in_lines_is_blanked_inside_json() -> None:
 
 
 def test_a_form_inside_a_form_inside_a_form_is_not_known() -> None:
-    once = WAYS["JSON"]["ascii"]
+    once = WAYS["URL"]["quote"]
     assert not is_blanked(once(once(once(SECRET))))
     twice = base64.b64encode(base64.b64encode(once(SECRET).encode())).decode()
     assert not is_blanked(twice)
+
+
+def test_a_text_that_was_quoted_as_json_counts_as_the_text() -> None:
+    quoted = WAYS["JSON"]["all of it"]
+    text = WAYS["HTML"]["numbers"](quote(SECRET))
+    assert is_blanked(quoted(text))
+    assert not is_blanked(quoted(quoted(text)))
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16-le"])
