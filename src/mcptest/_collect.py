@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import stat
 
 from mcptest.core.record import Record
 
@@ -98,16 +97,13 @@ def may_hold(path: str, *, is_named: bool = False) -> bool:
     Of a file that the user named, mistakes are wanted, so its name is enough.
     """
     # Whoever has no such file pays for nothing.
-    from mcptest.runner.discovery import is_test_name  # noqa: PLC0415
+    from mcptest.runner.discovery import is_test_name, open_regular  # noqa: PLC0415
     from mcptest.runner.file_format import is_recognisable  # noqa: PLC0415
 
     if is_named or not is_test_name(path):
         return is_test_name(path)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(fd, "rb") as file:
-            if not stat.S_ISREG(os.fstat(fd).st_mode):
-                return False
+        with open(open_regular(path), "rb") as file:
             beginning = file.read(_LOOK_BYTES)
     except OSError:
         return False
@@ -157,7 +153,7 @@ def collect(path: str) -> Collection:
     # As above.
     from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
 
-    plan = load_plan(Wanted(paths=(path,), is_chosen_later=True), os.environ)
+    plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
     # A path with a space in it is one word of a command.
     file = shlex.quote(path)
     found = [one for suite, spec in plan.suites for one in _tests(suite, spec, file)]

@@ -17,6 +17,7 @@ from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.plan import Limits, ServerSpec
+from mcptest.core.redaction import LEARNED
 from mcptest.core.strict_json import dump_json
 from mcptest.core.visible import visible
 from mcptest.sdk.arguments import mapping_of, path_of, seconds_of, words_of
@@ -31,10 +32,12 @@ from mcptest.sdk.errors import (
     UpstreamError,
     UpstreamGoneError,
     VersionError,
+    quoted,
+    quoted_line,
     refusal_of,
 )
 from mcptest.sdk.farewell import last_words, pass_on
-from mcptest.sdk.server_config import Told, config_of, plain_config
+from mcptest.sdk.server_config import Told, config_of, plain_config, secrets_of
 from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
@@ -77,7 +80,6 @@ _HANDSHAKE_S = 10.0
 _FAREWELL_S = 10.0
 # How soon whoever waits for an answer notices that another thread has closed the channel.
 _SLICE_S = 0.25
-_MAX_QUOTED = 200
 # An answer is the server's, and a little around it.
 _ENVELOPE_BYTES = 64 * 1024
 
@@ -106,6 +108,7 @@ class Coprocess:
         if spec:
             self._config, self._variables = config_of(spec, call_timeout or spec.timeout_s)
             spec_version = spec_version or spec.spec_version
+            self._secrets = spec.secrets
         else:
             told = told or Told(
                 command=words_of(server_command),
@@ -115,7 +118,9 @@ class Coprocess:
             if not told.url and not (told.command and told.command[0]):
                 raise ValueError("there is no server: give its command, or url=")
             self._words = told.command
+            self._secrets = secrets_of(told, os.environ)
             self._config, self._variables = ({}, {}) if told.is_plain else plain_config(told)
+        self._is_judged = spec is not None
         self._limits = spec.limits if spec else Limits()
         self._spec_version = spec_version
         self._call_timeout = call_timeout and seconds_of("call_timeout", call_timeout)
@@ -215,6 +220,7 @@ class Coprocess:
             self._start()
 
     def _start(self) -> None:
+        LEARNED.add(*self._secrets)
         if not self._config:
             return self._start_with("--server-command", shlex.join(self._words))
         with handed_over(dump_json(self._config)) as path:
@@ -254,12 +260,12 @@ class Coprocess:
             self._fail(ContractError(message))
         theirs = result.get("protocol_version") if isinstance(result, dict) else None
         if not isinstance(theirs, int) or isinstance(theirs, bool):
-            self._drift(f"the handshake was answered with {_quoted(result)}")
+            self._drift(f"the handshake was answered with {quoted(result)}")
         if theirs != ours:
             self._fail(VersionError(_upgrade(theirs)))
         surplus = [key for key in result if key not in _HELLO]
         if surplus:
-            self._drift(f"the answer to the handshake has no member {_quoted(surplus[0])}")
+            self._drift(f"the answer to the handshake has no member {quoted(surplus[0])}")
         self.binary_version = str(result.get("binary_version", ""))
 
     def _fail(self, error: CoprocessError) -> NoReturn:
@@ -302,7 +308,7 @@ class Coprocess:
         early = self._peer.waiting_items() if self._last_id else []
         if early:
             line = early[0].raw.decode("utf-8", "backslashreplace")
-            self._drift(f"before {method} was asked, there came {visible(line[:_MAX_QUOTED])}")
+            self._drift(f"before {method} was asked, there came {quoted_line(line)}")
         self._last_id += 1
         sent_id = self._last_id if id is None else id
         request = {"jsonrpc": "2.0", "id": sent_id, "method": method}
@@ -354,27 +360,27 @@ class Coprocess:
             line = item.raw.decode("utf-8", "backslashreplace")
             message = f"the mcptest binary answered {method} with a line that is no response"
             advice = "is MCPTEST_BIN the mcptest binary, and does nothing else write to its stdout?"
-            self._fail(ContractError(f"{message}: {visible(line[:_MAX_QUOTED])}; {advice}"))
+            self._fail(ContractError(f"{message}: {quoted_line(line)}; {advice}"))
         self.last_size = len(item.raw)
         self._check_envelope(value, method, id)
         if "error" not in value:
             return value["result"]
-        error = value["error"]
-        raise refusal_of(error["code"], error["message"], error.get("data"))
+        said = value["error"]
+        raise refusal_of(said["code"], said["message"], said.get("data"), is_judged=self._is_judged)
 
     def _check_envelope(self, value: dict[str, Any], method: str, id: int | str) -> None:
         surplus = [key for key in value if key not in _ENVELOPE]
         if surplus:
-            self._drift(f"a response has no member {_quoted(surplus[0])}")
+            self._drift(f"a response has no member {quoted(surplus[0])}")
         if value.get("jsonrpc") != "2.0" or ("result" in value) == ("error" in value):
-            self._drift(f"the answer to {method} is no response: {_quoted(value)}")
+            self._drift(f"the answer to {method} is no response: {quoted(value)}")
         if "error" in value and not _is_error(value["error"]):
-            self._drift(f"the answer to {method} has no error that is one: {_quoted(value)}")
+            self._drift(f"the answer to {method} has no error that is one: {quoted(value)}")
         if "error" in value and value.get("id", 0) is None:
             said = visible(value["error"]["message"])
             self._fail(ContractError(f"the mcptest binary could not read {method}: {said}"))
         if id_key(value.get("id")) != id_key(id):
-            self._drift(f"the answer to {method} has another id: {_quoted(value.get('id'))}")
+            self._drift(f"the answer to {method} has another id: {quoted(value.get('id'))}")
 
 
 def _is_error(error: object) -> bool:
@@ -392,8 +398,3 @@ def _upgrade(theirs: int) -> str:
         else "Upgrade the python SDK (or pin the mcptest binary to the matching release)."
     )
     return f"mcptest binary speaks coprocess v{theirs}; this SDK needs v{ours}. {advice}"
-
-
-def _quoted(value: object) -> str:
-    text = dump_json(value)
-    return visible(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")

@@ -125,7 +125,7 @@ def write_tests(folder: Path) -> None:
         folder / "b.test.mcp.yml",
         {
             **expecting("keeps it", "structured", **partial({"content": "match:notEmpty"})),
-            "capture": {"kept": "result.structuredContent.key", "all": "result"},
+            "capture": {"kept": "result.structuredContent.key", "all": "result.content[0]"},
         },
         {
             "it": "sends it back",

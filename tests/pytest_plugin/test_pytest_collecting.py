@@ -123,6 +123,16 @@ def test_what_a_suite_imports_is_collected_once(tmp_path: Path) -> None:
 # Marks
 
 
+def test_a_link_that_is_collected_leads_to_nothing_that_is_quoted(tmp_path: Path) -> None:
+    (tmp_path / "foreign").write_text("canary-7f3a: [\n", encoding="utf-8")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "a.test.mcp.yml").symlink_to("../foreign")
+    ended = pytest_in(home)
+    assert "error[F002]" in ended.out
+    assert "canary-7f3a" not in ended.out
+
+
 def test_tags_are_marks_and_strict_marks_know_them(tmp_path: Path) -> None:
     write_conductor(
         tmp_path / "a.test.mcp.yml",

@@ -32,7 +32,6 @@ def shapes_of(secret: str) -> dict[str, str]:
         "json-slashes": inner.replace("/", "\\/"),
         "json-upper": "".join(f"\\u{ord(char):04X}" for char in secret),
         "json-twice": json.dumps(inner)[1:-1],
-        "json-thrice": json.dumps(json.dumps(inner))[1:-1],
         "percent": quote(secret),
         "percent-all": "".join(f"%{byte:02x}" for byte in raw),
         "percent-plus": quote_plus(secret),
@@ -41,6 +40,9 @@ def shapes_of(secret: str) -> dict[str, str]:
         "html-numbers": "".join(f"&#{ord(char)};" for char in secret),
         "hex": raw.hex(),
         "hex-upper": raw.hex().upper(),
+        "hex-colons": raw.hex(":"),
+        "node-buffer": f"<Buffer {raw.hex(' ')}>",
+        "utf-16": base64.b64encode(secret.encode("utf-16-le")).decode(),
         "wrapped": base64.encodebytes(b"." * 51 + raw).decode(),
         "document": base64.b64encode(json.dumps({"k": secret}).encode()).decode(),
     }
@@ -157,7 +159,6 @@ def noise(id: object) -> Message:
     for shape in SHAPES.values():
         write(f"log: {shape}\n".encode())
     write((long_text() + "\n").encode())
-    write(SECRET.encode("utf-16-le") + b"\n" + SECRET.encode("latin-1") + b"\n")
     write(f'{{"note": "{ALL}\n'.encode())
     return {"content": [text_of(ALL)]}
 

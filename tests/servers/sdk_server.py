@@ -98,7 +98,9 @@ def call(name: str, given: Message) -> Message:
     if name == "lie":
         return structured(sum="five")
     if name == "fail":
-        return text("it cannot be done", isError=True)
+        return text(given.get("words", "it cannot be done"), isError=True)
+    if name == "say":
+        return given
     if name == "store":
         NOTES[f"n{len(NOTES)}"] = given["text"]
         return structured(id=f"n{len(NOTES) - 1}")
@@ -143,7 +145,8 @@ def main() -> None:
             continue
         params = message.get("params", {})
         if params.get("name") == "refuse":
-            error = {"code": -32602, "message": "I would rather not", "data": {"why": "mood"}}
+            words = params.get("arguments", {}).get("words", "I would rather not")
+            error = {"code": -32602, "message": words, "data": {"why": "mood"}}
             say({"id": message["id"], "error": error})
         else:
             say({"id": message["id"], "result": answer(message["method"], params)})

@@ -21,6 +21,7 @@ from mcptest.reporters.conformance_files import (
 from mcptest.reporters.conformance_text import render_conformance
 from mcptest.reporters.marks import narrow_encoding
 from mcptest.reporters.paint import Paint
+from mcptest.runner.discovery import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _capture(arguments: Arguments) -> str:
 
 def _scored(file: str) -> CaptureScore:
     try:
-        with open(file, encoding="utf-8-sig") as stream:
+        with open(open_regular(file), encoding="utf-8-sig") as stream:
             return score_file(lambda: stream.read(_PIECE_CHARS), file)
     except OSError as error:
         raise _unreadable(file, f"cannot read it: {error.strerror}") from None

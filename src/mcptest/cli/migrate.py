@@ -21,8 +21,6 @@ from mcptest.runner.loading import Unneeded, Wanted, load_suites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from mcptest.cli.options import Arguments
     from mcptest.migrate.remarks import Remark
 
@@ -40,7 +38,7 @@ def migrate(arguments: Arguments) -> int:
     to = _direction(arguments, formats)
     target = arguments.last("--output", "-")
     target = "" if target == "-" else target
-    _refuse_mistakes(files, arguments)
+    _refuse_mistakes(arguments)
     if to == "suite":
         made = _to_suite(formats, target, arguments)
     else:
@@ -68,8 +66,8 @@ def _direction(arguments: Arguments, formats: dict[str, str]) -> str:
     return to
 
 
-def _refuse_mistakes(files: Sequence[str], arguments: Arguments) -> None:
-    wanted = Wanted(paths=tuple(files), config=arguments.last("--config"))
+def _refuse_mistakes(arguments: Arguments) -> None:
+    wanted = Wanted(paths=arguments.paths, config=arguments.last("--config"))
     _, mistakes, warnings = load_suites(wanted, Unneeded(os.environ))
     if mistakes:
         raise FormatError([*mistakes, *warnings])

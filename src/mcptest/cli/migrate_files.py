@@ -26,6 +26,7 @@ from mcptest.migrate.suite_servers import ServerText, suite_server
 from mcptest.migrate.suite_writing import Owned
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, read_text
 from mcptest.runner.loading import Unneeded, Wanted
+from mcptest.runner.quoting import SuiteFolders
 from mcptest.runner.servers import Servers, placed
 from mcptest.runner.shelf import Shelf
 
@@ -50,6 +51,7 @@ class Place:
         self.folder = os.path.abspath(folder or ".")
         self._plugins = plugins
         self._shelf = Shelf(self._plugins_of)
+        self._read_beside = SuiteFolders(()).reader_beside(self._name("any"))
 
     def _plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
         wanted = Wanted(plugins=self._plugins)
@@ -87,12 +89,6 @@ class Place:
 
     def _name(self, name: str) -> str:
         return os.path.join(self.folder, name)
-
-    def _read_beside(self, name: str) -> str:
-        try:
-            return read_text(self._name(name))
-        except FormatError as error:
-            raise ValueError(error.diagnostics[0].message) from None
 
 
 def _mistake(load: Callable[[], object]) -> str:

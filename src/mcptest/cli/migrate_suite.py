@@ -24,6 +24,7 @@ from mcptest.runner.discovery import (
     find_config,
     read_text,
 )
+from mcptest.runner.quoting import SuiteFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,12 +89,8 @@ def suite_files(file: str, to: str, target: str) -> Migrated:
 
 
 def _parts(file: str) -> Parts:
-    folder = os.path.dirname(file)
-
-    def read_beside(name: str) -> str:
-        return read_text(os.path.join(folder, name))
-
-    home = os.path.abspath(folder)
+    home = os.path.abspath(os.path.dirname(file))
+    read_beside = SuiteFolders((file,)).reader_beside(file)
     return read_parts(read_text(file), file, home, read_beside, os.path.realpath)
 
 

@@ -17,12 +17,13 @@ from mcptest.mock.manifest import load_manifest, merged_manifests
 from mcptest.mock.script import RECORDED, build_script
 from mcptest.runner.discovery import read_text
 from mcptest.runner.loading import Unneeded
+from mcptest.runner.quoting import SuiteFolders
 from mcptest.traffic import contract_text, is_traffic
 from mcptest.wire.cpu_limit import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import Suite
@@ -37,7 +38,7 @@ _PATTERN_LIMIT = CpuLimit(1.0)
 
 def load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Diagnostic]]:
     """Who plays these files, and warnings. FormatError lists every mistake in them."""
-    files = _Files()
+    files = _Files(SuiteFolders(paths))
     for path in _each_once(paths):
         _refuse_missing(path)
         files.read(path)
@@ -63,7 +64,8 @@ def load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Di
 class _Files:
     """What was read so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, folders: SuiteFolders) -> None:
+        self._folders = folders
         self._registry = builtin_registry(time.time)
         self.suites: list[Suite] = []
         self.manifests: list[Manifest] = []
@@ -99,7 +101,7 @@ class _Files:
             self._registry,
             # No server is started, whatever the file says of one.
             Unneeded(os.environ),
-            _reader_beside(path),
+            self._folders.reader_beside(path),
             for_mock=True,
             bounded=_PATTERN_LIMIT,
         )
@@ -131,15 +133,3 @@ def _refuse_missing(path: str) -> None:
     meant = closest(name, names)
     question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
     raise UsageError(f"there is no file {visible(path)!r}{question}")
-
-
-def _reader_beside(file: str) -> Callable[[str], str]:
-    """Reads what a file names, relative to its own folder."""
-
-    def read(name: str) -> str:
-        try:
-            return read_text(os.path.join(os.path.dirname(file), name))
-        except FormatError as error:
-            raise ValueError(error.diagnostics[0].message) from None
-
-    return read

@@ -123,10 +123,11 @@ def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, 
     servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
     # Whoever names a suite means it alone; in this folder its tests may ask those of both.
     found = asked.plugins if config and suite else servers.plugins_of("")
+    folders = asked.folders()
     if mistakes:
-        raise FormatError(mistakes)
-    own, secrets = plugins_of_suite(suite) if suite else ((), ())
-    for warning in warnings:
+        raise FormatError(folders.quotable(mistakes))
+    own, secrets = plugins_of_suite(suite, is_found=not config) if suite else ((), ())
+    for warning in folders.quotable(warnings):
         complain(render_diagnostic(warning) + "\n\n")
     return (*found, *own), (*servers.secrets_of(""), *secrets)
 

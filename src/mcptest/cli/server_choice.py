@@ -20,6 +20,7 @@ from mcptest.core.plan import ServerSpec
 from mcptest.core.visible import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, is_suite_name, read_text
+from mcptest.runner.quoting import SuiteFolders
 from mcptest.runner.servers import placed
 
 TYPE_CHECKING = False
@@ -125,7 +126,7 @@ def _from_config(arguments: Arguments, way: str) -> ServerSpec:
 
         suite = find_suite(path)
         if suite:
-            return server_of_suite(suite)
+            return server_of_suite(suite, is_found=not path)
     if not path:
         raise UsageError(
             "no server to talk to",
@@ -134,7 +135,9 @@ def _from_config(arguments: Arguments, way: str) -> ServerSpec:
         )
     if not os.path.exists(path):
         raise UsageError(f"there is no config file {visible(path)!r}")
-    spec, warnings = load_config(read_text(path), path, os.environ)
-    for warning in warnings:
+    folders = SuiteFolders((arguments.last("--config"),))
+    with folders:
+        spec, warnings = load_config(read_text(path), path, os.environ)
+    for warning in folders.quotable(warnings):
         complain(render_diagnostic(warning) + "\n\n")
     return placed(spec, os.path.dirname(path) or ".")

@@ -11,10 +11,11 @@ from mcptest.formats.fields import diagnose
 from mcptest.formats.suite_parts import read_parts
 from mcptest.runner.discovery import SUITE_NAMES, is_suite_name, read_text
 from mcptest.runner.loading import Wanted, load_suites
+from mcptest.runner.quoting import SuiteFolders
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from mcptest.core.plan import PluginSpec, ServerSpec
 
@@ -28,9 +29,12 @@ def find_suite(config: str = "") -> str:
     return next((name for name in SUITE_NAMES if os.path.isfile(name)), "")
 
 
-def server_of_suite(path: str) -> ServerSpec:
-    """The only server of a suite; a `UsageError` when it has several, or none."""
-    suites, mistakes, _ = load_suites(Wanted(paths=(path,)), os.environ)
+def server_of_suite(path: str, *, is_found: bool) -> ServerSpec:
+    """The only server of a suite; a `UsageError` when it has several, or none.
+
+    `is_found` says that the user did not name the file.
+    """
+    suites, mistakes, _ = load_suites(Wanted(paths=(path,), is_found=is_found), os.environ)
     if mistakes:
         raise FormatError(mistakes)
     found = {suite.server.name: suite for suite in suites if suite.server}
@@ -46,31 +50,25 @@ def server_of_suite(path: str) -> ServerSpec:
     return suite.server
 
 
-def plugins_of_suite(path: str) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
+def plugins_of_suite(
+    path: str, *, is_found: bool
+) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
     """The plugins that a suite and its imports declare, and the values of its secrets."""
-    folder = os.path.dirname(path) or "."
-    text = read_text(path)
-    parts = read_parts(text, path, os.path.abspath(folder), _reader(folder), os.path.realpath)
-    mistakes = list(parts.mistakes)
-    for part in parts.files:
-        mistakes += diagnose(part.document, part.complaints)
-    if any(each.severity == "error" for each in mistakes):
-        raise FormatError(mistakes)
+    folder = os.path.abspath(os.path.dirname(path))
+    folders = SuiteFolders((path,), is_found=is_found)
+    with folders:
+        read_beside = folders.reader_beside(path)
+        parts = read_parts(read_text(path), path, folder, read_beside, os.path.realpath)
+        mistakes = list(parts.mistakes)
+        for part in parts.files:
+            mistakes += diagnose(part.document, part.complaints)
+        if any(each.severity == "error" for each in mistakes):
+            raise FormatError(mistakes)
     plugins = tuple(plugin for part in parts.files for plugin in part.plugins)
     keys = ("variables", "servers")
     said = (part.top.mapping.get(key) for part in parts.files for key in keys)
     names = dict.fromkeys(name for value in said for name in _secrets_in(value))
     return plugins, tuple(os.environ[name] for name in names if os.environ.get(name))
-
-
-def _reader(folder: str) -> Callable[[str], str]:
-    def read(name: str) -> str:
-        try:
-            return read_text(os.path.join(folder, name))
-        except FormatError as error:
-            raise ValueError(error.diagnostics[0].message) from None
-
-    return read
 
 
 def _secrets_in(value: object) -> Iterator[str]:

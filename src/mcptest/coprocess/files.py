@@ -7,25 +7,13 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
+
+from mcptest.runner.discovery import open_regular
 
 __all__ = ["open_regular", "read_regular", "why_not", "write_all"]
 
 # More than any answer of a server, however it is written.
 _MAX_BYTES = 1024 * 1024 * 1024
-
-
-def open_regular(path: str | bytes, flags: int) -> int:
-    """A descriptor of a regular file; OSError when it is something else, or cannot be opened."""
-    try:
-        fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
-    except ValueError:
-        # A NUL in the path, or half a surrogate pair.
-        raise OSError(errno.EINVAL, "no file can have this name") from None
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise OSError(errno.EINVAL, "it is no regular file")
-    return fd
 
 
 def read_regular(path: str) -> str:

@@ -81,7 +81,7 @@ class Upstream:
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
-            words = visible(shorten(said["message"], 1000))
+            words = visible(shorten(self.cleaned(said["message"]), 1000))
             raise RefusedError(UPSTREAM_ERROR, f"the server refused {method}: {words}", said)
         result: Message = answer["result"]
         return result

@@ -1,7 +1,7 @@
-"""Find secrets in texts, and blank them: as they are, encoded, escaped, and cut. Pure.
+"""Find secrets in texts, and blank them: in each of their forms, and where they were cut. Pure.
 
-Most texts hold none, so what comes first is a quick look. A text that is escaped in some way is
-read in every way that it can be meant (`mcptest.core.disguises`).
+Most texts hold none, so what comes first is a quick look. Then a text is read in each form
+(`mcptest.core.secret_forms`), and what that says once more in each form.
 """
 
 from __future__ import annotations
@@ -10,14 +10,23 @@ import re
 from bisect import bisect_right
 from functools import lru_cache
 
-from mcptest.core.disguises import disguises_of, parts_of, readings_of
+from mcptest.core.secret_forms import (
+    EncodedRuns,
+    Reading,
+    encodings_of,
+    parts_of,
+    stretches,
+    undone,
+    unquoted,
+    unwrapped,
+)
 from mcptest.core.weak_secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from mcptest.core.disguises import Place
+    from mcptest.core.secret_forms import Place
 
 __all__ = ["Redactor"]
 
@@ -29,10 +38,17 @@ _CUT_MARK = CUT.encode()
 _NEAR = 8 + len(_CUT_MARK)
 _LEAST_PIECE = 6
 
+# Shorter needles are found by chance where the end of one line meets the beginning of the next.
+_LEAST_UNWRAPPED = 8
+
 # In a text without any of these nothing is escaped, broken or cut.
 _UNPLAIN = re.compile(rb"[\\%&+\n]|" + _CUT_MARK)
 
-# A text with more secrets than this in disguise is one as a whole.
+# A larger text is read in each form, but not in one form inside another: a server must not be
+# able to make a report slow.
+_MAX_NESTED_BYTES = 256 * 1024
+
+# A text with more secrets than this that are not plain is one as a whole.
 _MAX_PLACES = 10_000
 
 
@@ -41,19 +57,25 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = [secret for secret in secrets if not why_not_blanked(secret)]
-        self._needles = sorted(_needles_of(known), key=len) if known else []
+        needles = list(map(_needles_of, known))
+        self._plain = _sorted(plain for plain, _ in needles)
+        self._needles = _sorted(each for both in needles for each in both)
+        # What is also looked for across line breaks.
+        self._plain_long = [each for each in self._plain if len(each) >= _LEAST_UNWRAPPED]
+        self._long = [each for each in self._needles if len(each) >= _LEAST_UNWRAPPED]
         self._sizes = [len(needle) for needle in self._needles]
+        self._runs = EncodedRuns(len(self._plain[0])) if known else None
         self._has_blanks = any(" " in secret for secret in known)
         # What was looked at last: the name of a test is told when it begins and when it ends.
-        self._plain = ""
+        self._unchanged = ""
 
     def __call__(self, text: str) -> str:
         """The text without secrets."""
-        if text is self._plain:
+        if text is self._unchanged:
             return text
         raw = text.encode("utf-8", "surrogatepass")
         if not self._may_hold(raw):
-            self._plain = text
+            self._unchanged = text
             return text
         blanked = self._blanked(raw)
         return text if blanked is raw else _text(blanked)
@@ -63,7 +85,7 @@ class Redactor:
         raw = text.encode("utf-8", "surrogatepass")
         if not self._may_hold(raw):
             return []
-        found = _merged([*self._found_in(raw), *self._hidden(raw)])
+        found = _merged([*_found_in(raw, self._needles), *self._hidden(raw)])
         if text.isascii():
             return found
         return [(len(_text(raw[:start])), len(_text(raw[:end]))) for start, end in found]
@@ -73,7 +95,9 @@ class Redactor:
         for needle in self._needles[: bisect_right(self._sizes, len(raw))]:
             if needle in raw:
                 return True
-        return _UNPLAIN.search(raw) is not None
+        if _UNPLAIN.search(raw):
+            return True
+        return self._runs is not None and self._runs.are_in(raw)
 
     def _blanked(self, raw: bytes) -> bytes:
         for needle in reversed(self._needles):
@@ -86,26 +110,107 @@ class Redactor:
                 return _BLANK
         return _without(raw, _merged(found)) if found else raw
 
-    def _found_in(self, raw: bytes) -> Iterator[Place]:
-        """Where secrets stand in plain sight."""
-        for needle in self._needles:
-            if needle in raw:
-                yield from ((at, at + len(needle)) for at in _all(needle, raw))
-
     def _hidden(self, raw: bytes) -> Iterator[Place]:
-        """Where they stand escaped, or cut."""
-        yield from self._pieces_in(raw)
-        if not self._sizes or len(raw) < self._sizes[0]:
+        """Where they stand in another form, in one form inside another, or cut."""
+        if self._runs is None:
             return
-        for reading in readings_of(raw, has_blanks=self._has_blanks):
-            found = [*self._found_in(reading.raw), *self._pieces_in(reading.raw)]
-            if found:
-                yield from reading.trace(found)
+        is_nested = len(raw) <= _MAX_NESTED_BYTES
+        seen: set[bytes] = set()
+        for outer in _ways_to_read(raw, is_nested=is_nested):
+            yield from self._in(outer)
+            if is_nested:
+                places = self._runs.places(outer.raw, self._holds_nested)
+            else:
+                # In base64 they are found as they are.
+                places = self._runs.hex_places(outer.raw, self._holds)
+            yield from _traced(outer, places)
+            with_json = outer.is_unquoted or not is_nested
+            for undone_once in undone(outer, has_blanks=self._has_blanks, with_json=with_json):
+                readings = list(unwrapped(undone_once))
+                # Without its line breaks a text rarely says anything else.
+                if readings[-1].raw in seen:
+                    continue
+                seen.add(readings[-1].raw)
+                for inner in readings:
+                    yield from self._in(inner)
+                    if is_nested:
+                        yield from self._nested_in(inner, self._runs)
 
-    def _pieces_in(self, raw: bytes) -> Iterator[Place]:
-        if _CUT_MARK in raw:
-            for needle in self._needles:
-                yield from _pieces(needle, raw)
+    def _nested_in(self, outer: Reading, runs: EncodedRuns) -> Iterator[Place]:
+        """Where they stand in a text that has been read in one form, in another."""
+        yield from _traced(outer, runs.hex_places(outer.raw, self._holds))
+        for undone_twice in undone(outer, has_blanks=self._has_blanks):
+            for inner in unwrapped(undone_twice):
+                yield from _traced(inner, _found_in(inner.raw, self._plain_in(inner)))
+
+    def _in(self, reading: Reading) -> Iterator[Place]:
+        needles = self._long if reading.is_unwrapped else self._needles
+        found = list(_pieces_in(reading.raw, needles))
+        if not reading.is_original:
+            found += _found_in(reading.raw, needles)
+        yield from _traced(reading, found)
+
+    def _plain_in(self, reading: Reading) -> Sequence[bytes]:
+        return self._plain_long if reading.is_unwrapped else self._plain
+
+    def _holds(self, decoded: bytes) -> bool:
+        """Whether a secret is in what was decoded."""
+        return any(needle in decoded for needle in self._plain)
+
+    def _holds_nested(self, decoded: bytes) -> bool:
+        """The same, also in another form."""
+        if self._holds(decoded):
+            return True
+        assert self._runs is not None, "there are secrets"
+        for text in _texts_in(decoded, self._plain):
+            for outer in unwrapped(Reading(text)):
+                needles = self._long if outer.is_unwrapped else self._needles
+                if any(needle in outer.raw for needle in needles):
+                    return True
+                for inner in undone(outer, has_blanks=self._has_blanks):
+                    if any(needle in inner.raw for needle in self._plain_in(inner)):
+                        return True
+            if any(self._runs.hex_places(text, self._holds)):
+                return True
+        return False
+
+
+def _ways_to_read(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
+    """The text; without line breaks, which may be anywhere; as the text of a JSON string.
+
+    Each is read when its turn comes: what was found before is not there any more.
+    """
+    for reading in unwrapped(Reading(raw)):
+        yield reading
+        if is_nested:
+            yield from unquoted(reading)
+
+
+def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
+    """What in decoded bytes is long enough a text to hold one of these in another form."""
+    table = _ASCII if all(needle.isascii() for needle in needles) else _UNICODE
+    least = len(needles[0])
+
+    def long_enough(text: bytes) -> bytes:
+        return b"\0".join(text[start:end] for start, end in stretches(text, table, least))
+
+    yield long_enough(decoded)
+    if _UTF_16.search(decoded):
+        for start in range(2):
+            for name in ("utf-16-le", "utf-16-be"):
+                text = decoded[start:].decode(name, "ignore")
+                yield long_enough(text.encode("utf-8", "ignore"))
+
+
+_UTF_16 = re.compile(rb"\0[\x20-\x7e]\0[\x20-\x7e]\0[\x20-\x7e]")
+_ASCII = bytes(120 if 32 <= byte < 127 or byte in b"\t\r\n" else 0 for byte in range(256))
+_UNICODE = bytes(120 if byte >= 32 or byte in b"\t\r\n" else 0 for byte in range(256))
+
+
+def _traced(reading: Reading, places: Iterable[Place]) -> Iterator[Place]:
+    found = list(places)
+    if found:
+        yield from reading.trace(found)
 
 
 def _without(raw: bytes, places: Iterable[Place]) -> bytes:
@@ -117,16 +222,36 @@ def _without(raw: bytes, places: Iterable[Place]) -> bytes:
     return b"".join([*pieces, raw[done:]])
 
 
-def _needles_of(secrets: Iterable[str]) -> set[bytes]:
-    return {needle for secret in secrets for needle in _needles_of_one(secret)}
+def _sorted(groups: Iterable[frozenset[bytes]]) -> list[bytes]:
+    """The needles, shortest first."""
+    return sorted(frozenset[bytes]().union(*groups), key=len)
 
 
 # With each secret that is learned, those of the ones before it are wanted again.
 @lru_cache(maxsize=4096)
-def _needles_of_one(secret: str) -> frozenset[bytes]:
+def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
+    """What is searched for: the secret and its parts as they are, and encoded."""
     parts = [part for part in parts_of(secret) if not why_not_blanked(part)]
-    forms = (form for part in parts for form in disguises_of(part))
+    plain = (raw for part in parts for raw in _raw_forms(part))
+    encoded = (form for part in parts for form in encodings_of(part))
+    return _usable(plain), _usable(encoded)
+
+
+def _raw_forms(part: str) -> Iterator[bytes]:
+    raw = part.encode("utf-8", "surrogateescape")
+    yield raw
+    # In a text, a byte that is not UTF-8 is a character of its own.
+    yield raw.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
+
+
+def _usable(forms: Iterable[bytes]) -> frozenset[bytes]:
     return frozenset(form for form in forms if len(form) >= LEAST_CHARS and form not in _BLANK)
+
+
+def _found_in(raw: bytes, needles: Iterable[bytes]) -> Iterator[Place]:
+    for needle in needles:
+        if needle in raw:
+            yield from ((at, at + len(needle)) for at in _all(needle, raw))
 
 
 def _all(needle: bytes, raw: bytes) -> Iterator[int]:
@@ -134,6 +259,18 @@ def _all(needle: bytes, raw: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = raw.find(needle, at + len(needle))
+
+
+def _pieces_in(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
+    """What is left of them beside a cut; further away nothing is looked for."""
+    if not needles or _CUT_MARK not in raw:
+        return
+    reach = len(needles[-1]) + _NEAR
+    for low, high in _merged((at - reach, at + reach) for at in _all(_CUT_MARK, raw)):
+        low = max(0, low)
+        near = raw[low:high]
+        for needle in needles:
+            yield from ((low + start, low + end) for start, end in _pieces(needle, near))
 
 
 def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     Severity = Literal["error", "warning"]
 
-__all__ = ["CODES", "Complaint", "Diagnostic", "render_diagnostic"]
+__all__ = ["CODES", "UNQUOTED", "Complaint", "Diagnostic", "UnquotedText", "render_diagnostic"]
 
 # Stable: a code is never given another meaning. docs/errors.md has a section for each.
 CODES = {
@@ -45,6 +45,18 @@ CODES = {
     "W002": "tests left out on purpose",
     "W003": "secret that cannot be blanked",
 }
+
+
+UNQUOTED = (
+    "it is outside the folders of this run, so nothing in it is quoted: start mcptest in a folder "
+    "that holds it, or name the file itself on the command line"
+)
+
+
+class UnquotedText(str):
+    """The text of a file that no message may quote: it is not one of the user's own."""
+
+    __slots__ = ()
 
 
 class Complaint(Record):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 
+from mcptest.core.diagnostics import CODES, UNQUOTED, UnquotedText
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.formats.document import locate, read_document
@@ -112,14 +113,23 @@ class _PartReader:
             inner = posixpath.join(place, path)
             text = _text_of(part, inner, key, self._read_beside)
             if text is not None:
-                self._import(text, shown, posixpath.dirname(inner) or ".")
+                self._import(text, shown, posixpath.dirname(inner) or ".", part.top.at(key))
         self.done.append(part)
 
-    def _import(self, text: str, name: str, place: str) -> None:
+    def _import(self, text: str, name: str, place: str, importer: Fields) -> None:
         try:
             part = self.read(text, name, place)
+            mistakes = [part.point(each) for each in part.complaints if each.code == "F005"]
         except FormatError as error:
-            self.mistakes += error.diagnostics
+            part, mistakes = None, list(error.diagnostics)
+        if isinstance(text, UnquotedText) and mistakes:
+            # Where it is named is the only line that may be shown.
+            first = mistakes[0]
+            what = f"{CODES[first.code]} (line {first.line}, column {first.column})"
+            message = f"cannot import it: {what}"
+            importer.complain("", first.code, message, UNQUOTED, on_key=False)
+        elif part is None:
+            self.mistakes += mistakes
         else:
             self.follow(part, self._real_path(name), place)
 

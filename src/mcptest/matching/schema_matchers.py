@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from functools import partial
 
+from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Fault
 from mcptest.core.paths import render_path
@@ -62,9 +63,15 @@ def _a_schema(
         reason = getattr(error, "strerror", None) or str(error).removeprefix("cannot read it: ")
         reason = reason[:1].lower() + reason[1:]
         raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
-    schema = _parsed(file.strip(), text)
-    validator = _compiled(f"reads {file.strip()},", schema, trial)
-    return _Schema(file=file.strip(), source=schema, validator=validator)
+    try:
+        schema = _parsed(file.strip(), text)
+        validator = _compiled(f"reads {file.strip()},", schema, trial)
+        return _Schema(file=file.strip(), source=schema, validator=validator)
+    except BadSchemaError:
+        if not isinstance(text, UnquotedText):
+            raise
+    message = f"reads {file.strip()}, which is not a JSON Schema; {UNQUOTED}"
+    raise BadSchemaError(message)
 
 
 def declared_schema(schema: object, trial: Trial | None = None) -> _Schema:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -18,11 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIG_NAMES",
+    "NOT_REGULAR",
     "find_config",
     "find_suites",
     "glob_root",
     "is_suite_name",
     "is_test_name",
+    "open_regular",
     "read_text",
 ]
 
@@ -341,18 +344,39 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
+NOT_REGULAR = "it is not a regular file"
+_REGULAR_HELP = "pipes, devices and files in /proc are not read: copy what is needed into a file"
+
+
+def open_regular(path: str | bytes, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a regular file; OSError when it is something else, or cannot be opened.
+
+    Never waits, and checks what was opened: the path may be a pipe by then.
+    """
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except ValueError:
+        # A NUL in the path, or half a surrogate pair.
+        raise OSError(errno.EINVAL, "no file can have this name") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, NOT_REGULAR)
+    return fd
+
+
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
+    if os.path.isdir(path):
+        raise _folder(path)
     try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            raise _folder(path)
-        # A pipe or a device may never end, and nobody may ever write to it.
-        if not stat.S_ISREG(mode):
-            raise _unreadable(path, "it is not a regular file")
-        with open(path, "rb") as file:
+        with open(open_regular(path), "rb") as file:
             raw = file.read(_MAX_FILE_BYTES + 1)
+            # What is in /proc calls itself a regular file, and empty.
+            if raw and os.fstat(file.fileno()).st_size == 0:
+                raise OSError(errno.EINVAL, NOT_REGULAR)
     except OSError as error:
+        if error.strerror == NOT_REGULAR:
+            raise _unreadable(path, NOT_REGULAR, help=_REGULAR_HELP) from None
         raise _unreadable(path, f"cannot read it: {error.strerror}") from None
     if len(raw) > _MAX_FILE_BYTES:
         raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
@@ -373,7 +397,9 @@ def _folder(path: str) -> FormatError:
     return FormatError([Diagnostic(code="F001", file=path, message="it is a folder", help=help)])
 
 
-def _unreadable(path: str, reason: str, line: int = 0, column: int = 0) -> FormatError:
+def _unreadable(
+    path: str, reason: str, line: int = 0, column: int = 0, help: str = ""
+) -> FormatError:
     return FormatError(
-        [Diagnostic(code="F001", file=path, message=reason, line=line, column=column)]
+        [Diagnostic(code="F001", file=path, message=reason, line=line, column=column, help=help)]
     )

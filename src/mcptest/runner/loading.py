@@ -13,6 +13,7 @@ from mcptest.core.visible import visible
 from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 from mcptest.runner.file_format import format_of
+from mcptest.runner.quoting import SuiteFolders
 from mcptest.runner.selection import Selection, describe_shard, select
 from mcptest.runner.servers import Servers, Unneeded
 from mcptest.runner.shelf import Shelf
@@ -46,6 +47,8 @@ class Wanted(Record):
     """What the user asked for, as they wrote it."""
 
     paths: tuple[str, ...] = ()
+    # Whether a search found these paths; the user did not write them.
+    is_found: bool = False
     config: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
@@ -63,6 +66,10 @@ class Wanted(Record):
     def is_whole(self) -> bool:
         """Whether no test of the files is left out."""
         return self.selection.but(shard=None) == Selection()
+
+    def folders(self) -> SuiteFolders:
+        """The folders whose files messages may quote."""
+        return SuiteFolders((*self.paths, self.config), is_found=self.is_found)
 
 
 class Plan(Record):
@@ -95,6 +102,13 @@ class Plan(Record):
 
 def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     """Load all files, pick the cases that are wanted, and give each suite its server."""
+    folders = wanted.folders()
+    with folders:
+        plan = _load_plan(wanted, environment, folders)
+    return plan.but(warnings=tuple(folders.quotable(plan.warnings)))
+
+
+def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFolders) -> Plan:
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
@@ -105,7 +119,7 @@ def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
     files = find_suites(wanted.paths)
     # A suite says more of the environment than how its servers are started.
     shelf.environment = environment
-    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf)
+    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf, folders)
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
@@ -181,13 +195,15 @@ def load_suites(
             servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
         return servers[0].plugins_of(file)
 
-    files = find_suites(wanted.paths)
-    shelf = Shelf(plugins_of)
-    suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf)
+    folders = wanted.folders()
+    with folders:
+        files = find_suites(wanted.paths)
+        shelf = Shelf(plugins_of)
+        suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf, folders)
     # Nothing is run here, so that it is not set does no harm.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
-    return suites, mistakes, warnings
+    return suites, folders.quotable(mistakes), folders.quotable(warnings)
 
 
 def _load_all(
@@ -197,6 +213,7 @@ def _load_all(
     warnings: list[Diagnostic],
     format: str,
     shelf: Shelf,
+    folders: SuiteFolders,
 ) -> list[Suite]:
     suites: list[Suite] = []
     # By what their names lead to: those that run by themselves, and those that others import.
@@ -207,7 +224,9 @@ def _load_all(
             continue
         try:
             text = read_text(file)
-            found, slips = _load(text, file, format or format_of(file, text), environment, shelf)
+            format_here = format or format_of(file, text)
+            read_beside = folders.reader_beside(file)
+            found, slips = _load(text, file, format_here, environment, shelf, read_beside)
         except FormatError as error:
             mistakes += error.diagnostics
         else:
@@ -226,9 +245,13 @@ def _is_import(suite: Suite) -> bool:
 
 
 def _load(
-    text: str, file: str, format: str, environment: Mapping[str, str], shelf: Shelf
+    text: str,
+    file: str,
+    format: str,
+    environment: Mapping[str, str],
+    shelf: Shelf,
+    read_beside: Callable[[str], str],
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
-    read_beside = _reader_beside(file)
     if format != "suite":
         load = _loader_of(format)
         registry = shelf.registry_for(file, text)
@@ -279,15 +302,3 @@ def _config_above(file: str) -> str:
     while not (found := find_config(folder)) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return found and os.path.relpath(found)
-
-
-def _reader_beside(file: str) -> Callable[[str], str]:
-    """Reads what a test file names, relative to its own folder."""
-
-    def read(name: str) -> str:
-        try:
-            return read_text(os.path.join(os.path.dirname(file), name))
-        except FormatError as error:
-            raise ValueError(error.diagnostics[0].message) from None
-
-    return read

@@ -6,10 +6,8 @@ import time
 
 from mcptest._coprocess import Coprocess
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
 from mcptest.sdk.arguments import choice_of, json_of, path_of, seconds_of, text_of, told_of
-from mcptest.sdk.errors import ContractError, CoprocessError
+from mcptest.sdk.errors import ContractError, CoprocessError, quoted
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 TYPE_CHECKING = False
@@ -30,7 +28,6 @@ __tracebackhide__ = True
 
 # The binary gives up first, so that its words are heard.
 _SLACK_S = 15.0
-_MAX_QUOTED = 200
 _CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 
 
@@ -248,5 +245,4 @@ def _arguments_of(value: object) -> dict[str, Any]:
 
 
 def _drift(method: str, result: object) -> ContractError:
-    shown = visible(dump_json(result)[:_MAX_QUOTED])
-    return ContractError(f"contract drift: the result of {method} cannot be {shown}")
+    return ContractError(f"contract drift: the result of {method} cannot be {quoted(result)}")

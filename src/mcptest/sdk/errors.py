@@ -16,7 +16,9 @@ binary has to say that breaks no call is a CoprocessWarning.
 from __future__ import annotations
 
 from mcptest.core.errors import McptestError
-from mcptest.core.visible import visible
+from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.strict_json import dump_json
+from mcptest.core.visible import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +35,9 @@ __all__ = [
     "UpstreamError",
     "UpstreamGoneError",
     "VersionError",
+    "blanked",
+    "quoted",
+    "quoted_line",
     "refusal_of",
 ]
 
@@ -40,13 +45,35 @@ _UPSTREAM_ERROR, _UPSTREAM_GONE = -32000, -32001
 
 MAYBE_DONE = "it may have had its effect all the same"
 
+_MAX_QUOTED = 200
+# The secrets of every server that this program has been connected to.
+_redact = redactor(())
+
+
+def blanked(value: Any) -> Any:
+    """The same value without the secrets of any server."""
+    return redact_all(value, _redact)
+
+
+def quoted(value: object) -> str:
+    """A JSON value as a message can show it."""
+    return quoted_line(dump_json(value))
+
+
+def quoted_line(line: str) -> str:
+    """A line as a message can show it."""
+    return visible(shorten(blanked(line), _MAX_QUOTED))
+
 
 class CoprocessWarning(UserWarning):
     """What the binary says that breaks no call: a rule the server broke, an upload that failed."""
 
 
 class CoprocessError(McptestError):
-    """The channel, or what is behind it, failed a call."""
+    """The channel, or what is behind it, failed a call. Its text has no secrets in it."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(blanked(message))
 
 
 class BinaryError(CoprocessError):
@@ -69,9 +96,10 @@ class RefusedError(CoprocessError):
     """The binary refused a request."""
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
+        message, data = blanked(message), blanked(data)
         super().__init__(visible("\n".join([message, *_advice(data)]), keep_newlines=True))
         self.code = code
-        self.message = message
+        self.message: str = message
         # Whatever JSON there is.
         self.data: Any = data
 
@@ -85,14 +113,21 @@ class UpstreamGoneError(RefusedError):
 
     def __init__(self, code: int, message: str, data: object = None) -> None:
         super().__init__(code, message, data)
-        for line in _left_behind(data):
+        for line in _left_behind(self.data):
             self.add_note(line)
 
 
-def refusal_of(code: int, message: str, data: object) -> RefusedError:
-    """The error for a refusal, by its code."""
+def refusal_of(code: int, message: str, data: object, *, is_judged: bool = False) -> RefusedError:
+    """The error for a refusal, by its code.
+
+    Tests of a file are judged by what the server really said, and their results are blanked:
+    for them `data` stays as it is.
+    """
     kinds = {_UPSTREAM_ERROR: UpstreamError, _UPSTREAM_GONE: UpstreamGoneError}
-    return kinds.get(code, RefusedError)(code, message, data)
+    refusal = kinds.get(code, RefusedError)(code, message, data)
+    if is_judged:
+        refusal.data = data
+    return refusal
 
 
 def _advice(data: object) -> list[str]:

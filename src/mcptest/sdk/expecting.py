@@ -15,6 +15,7 @@ from mcptest.reporters.failure_text import render_result
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.launcher import Launcher
 from mcptest.runner.shelf import Shelf
+from mcptest.sdk.errors import blanked
 from mcptest.sdk.forking import quiet_forks
 from mcptest.sdk.verdict import Verdict
 from mcptest.wire.alone import NoGuardian, NoInterrupts
@@ -74,7 +75,7 @@ class Expectations:
         """The tool reported no error."""
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
-            said = visible(verdict.error or "", keep_newlines=True)
+            said = visible(blanked(verdict.error or ""), keep_newlines=True)
             if not isinstance(verdict.raw.get("isError"), bool):
                 raise AssertionError(f"the tool did not succeed: {said}")
             raise AssertionError(f"the tool reported an error: {said}")
@@ -84,7 +85,7 @@ class Expectations:
         """The tool reported an error."""
         verdict = self._verdict_for("to_fail")
         if verdict.success:
-            text = visible(verdict.text or "", keep_newlines=True)
+            text = visible(blanked(verdict.text or ""), keep_newlines=True)
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
             raise AssertionError(f"{message}{said}")
@@ -101,11 +102,12 @@ class Expectations:
 
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
         if complaints:
-            raise BadExpectationError("\n".join(map(_told, complaints)))
+            raise BadExpectationError(blanked("\n".join(map(_told, complaints))))
         try:
             mismatches = self._compared(compiled, has_regex)
         except (PatternTimeoutError, CheckError) as error:
-            raise BadExpectationError(f"{error}; what it says of the value is not known") from None
+            message = f"{blanked(str(error))}; what it says of the value is not known"
+            raise BadExpectationError(message) from None
         if not mismatches:
             return
         result = CaseResult(
@@ -116,7 +118,8 @@ class Expectations:
             expected=written(compiled),
             actual=self._value,
         )
-        lines = render_result(result, columns=_COLUMNS, verbose=False)
+        # Before it is rendered: half of a secret is not recognised.
+        lines = render_result(blanked(result), columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
 
     def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:

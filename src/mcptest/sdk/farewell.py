@@ -6,7 +6,7 @@ import sys
 import warnings
 
 from mcptest.core.visible import visible
-from mcptest.sdk.errors import CoprocessWarning
+from mcptest.sdk.errors import CoprocessWarning, blanked
 from mcptest.wire.stopping import describe_end
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def last_words(peer: LinePeer, *, was_awaited: bool) -> list[str]:
 def pass_on(told: Iterable[str]) -> None:
     """Warn, at the line that is not ours. Whoever has warnings raised is left here."""
     for words in told:
-        warnings.warn(words, CoprocessWarning, stacklevel=_outside())
+        warnings.warn(blanked(words), CoprocessWarning, stacklevel=_outside())
 
 
 def _outside() -> int:

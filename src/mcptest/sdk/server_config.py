@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Config = dict[str, object]
 
-__all__ = ["Told", "config_of", "plain_config"]
+__all__ = ["Told", "config_of", "plain_config", "secrets_of"]
 
 _SECRET = "MCPTEST_SERVER_SECRET_{}"
 _OAUTH_SECRET = "MCPTEST_SERVER_OAUTH_SECRET"
@@ -60,7 +60,7 @@ class Told(Record):
 
 def plain_config(told: Told) -> tuple[Config, dict[str, str]]:
     """The config of a server of which only this is known, and variables for the binary."""
-    filled, variables = _env_of(told.env or {}, _secrets_of(told))
+    filled, variables = _env_of(told.env or {}, _secrets_in_env(told))
     config: Config = {"name": os.path.basename(told.command[0]) if told.command else told.url}
     config |= _started(told.command, told.cwd) | ({"env": filled} if told.command else {})
     if told.url:
@@ -75,7 +75,14 @@ def plain_config(told: Told) -> tuple[Config, dict[str, str]]:
     return (config | {"client": told.client} if told.client else config), variables
 
 
-def _secrets_of(told: Told) -> list[str]:
+def secrets_of(told: Told, environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Every secret that the server gets: in its environment, as a token, in headers."""
+    names = (told.bearer_env, *(told.header_env or {}).values())
+    sent = (environment[name] for name in names if environment.get(name))
+    return (*_secrets_in_env(told), *sent)
+
+
+def _secrets_in_env(told: Told) -> list[str]:
     """The values of variables that are secret, because they were named or by their names."""
     env = told.env or {}
     # A word that cannot be blanked is none that was meant to be, unless somebody says so.

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
-from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
-from mcptest.sdk.errors import ContractError
+from mcptest.sdk.errors import ContractError, quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ _FIELDS = ("success", "data", "text", "error", "duration_ms")
 # Whoever has this member is a verdict; without it, it is the server's answer as it was.
 _MARK = "success"
 _UNLESS = 'unless it is the server that says "success": mcptest call shows its answer'
-_MAX_QUOTED = 200
 
 
 class Verdict(Record):
@@ -41,7 +38,7 @@ class Verdict(Record):
 def read_verdict(result: object, took_ms: float) -> Verdict:
     """The verdict in a result of `mcp.call`; `ContractError` when it is neither shape."""
     if not isinstance(result, dict):
-        raise ContractError(f"contract drift: the result of mcp.call is {_quoted(result)}")
+        raise ContractError(f"contract drift: the result of mcp.call is {quoted(result)}")
     if _MARK in result:
         return _declared(result)
     text = _text_of(result.get("content"))
@@ -59,7 +56,7 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
 def _declared(result: dict[str, Any]) -> Verdict:
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise _drift(f"a verdict has no field {_quoted(surplus[0])}")
+        raise _drift(f"a verdict has no field {quoted(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
         raise _drift(f'a verdict without "{missing[0]}"')
@@ -73,7 +70,7 @@ def _declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise _drift(f"{_quoted(result)} is no verdict")
+        raise _drift(f"{quoted(result)} is no verdict")
     return Verdict(
         success=success,
         data=result["data"],
@@ -107,7 +104,3 @@ def _text_of(content: object) -> str | None:
         and isinstance(block.get("text"), str)
     ]
     return "\n".join(texts) if texts else None
-
-
-def _quoted(value: object) -> str:
-    return visible(dump_json(value)[:_MAX_QUOTED])

@@ -345,7 +345,7 @@ def test_a_device_is_no_tape(tmp_path: Path) -> None:
     (tmp_path / "tape").symlink_to("/dev/full")
     for mode in ("record", "replay"):
         error = talk.ask("mcp.cassette.set_mode", tape(tmp_path, mode))
-        assert error["message"].endswith("it is no regular file")
+        assert error["message"].endswith("it is not a regular file")
 
 
 def test_a_tape_is_not_recorded_through_a_link_out_of_its_folder(tmp_path: Path) -> None:

@@ -55,9 +55,6 @@ ENCODED = {
     "json, all of it, upper case": "".join(f"\\u{ord(char):04X}" for char in SECRET),
     "json in json": inside_json(inside_json(SECRET)),
     "json in json, slashes escaped": inside_json(inside_json(SECRET).replace("/", "\\/")),
-    "json in json in json": inside_json(inside_json(inside_json(SECRET, is_ascii=False))),
-    "javascript": "".join(f"\\u{{{ord(char):x}}}" for char in SECRET),
-    "bytes of python": repr(RAW)[2:-1],
     "percent": quote(SECRET),
     "percent, all of it": "".join(f"%{byte:02X}" for byte in RAW),
     "percent, lower case": quote(SECRET, safe="").lower(),
@@ -125,20 +122,10 @@ def test_base64_is_found_escaped_and_in_broken_lines() -> None:
     assert BLANK in redact(quote(encoded, safe=""))
 
 
-def test_other_alphabets_than_utf_8_are_known() -> None:
-    redact = redactor([SECRET])
-    for raw in (SECRET.encode("utf-16-le"), SECRET.encode("utf-16-be"), SECRET.encode("latin-1")):
-        blanked = redact_bytes(b"<<" + raw + b">>", redact)
-        assert blanked.replace(b"\0", b"") == b"<<[secret]>>"
-        shown = raw.decode("utf-8", "backslashreplace")
-        assert redact(f"<<{shown}>>").replace("\0", "") == f"<<{BLANK}>>"
-
-
 def test_a_secret_that_is_no_text_is_found_as_bytes_and_as_it_is_shown() -> None:
     secret = b"key\xff\xfe\x80bytes".decode("utf-8", "surrogateescape")
     redact = redactor([secret])
     assert redact_bytes(b"a key\xff\xfe\x80bytes", redact) == b"a [secret]"
-    assert redact(r"a key\xff\xfe\x80bytes") == f"a {BLANK}"
     assert redact("a key%FF%FE%80bytes") == f"a {BLANK}"
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import mcptest
+from mcptest import expect
 from mcptest.formats.conductor_config import load_config
 from mcptest.sdk.binary import handed_over
-from mcptest.sdk.server_config import Told, plain_config
+from mcptest.sdk.server_config import Told, plain_config, secrets_of
 
 SERVERS = Path(__file__).parents[2] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
@@ -58,6 +61,70 @@ def test_a_secret_is_blanked_in_errors() -> None:
     assert "[secret]" in caught.value.data["stderr"]
     said = [str(caught.value), *caught.value.__notes__, json.dumps(caught.value.data)]
     assert VALUE not in "\n".join(said)
+
+
+def test_a_secret_is_blanked_in_what_the_server_refuses() -> None:
+    with (
+        mcptest.connect(SERVER, env={"TOKEN": VALUE}) as server,
+        pytest.raises(mcptest.UpstreamError) as caught,
+    ):
+        server.call_tool("refuse", {"words": f"not with {VALUE}"})
+    error = caught.value
+    assert (str(error), error.message) == ("the server refused tools/call: not with [secret]",) * 2
+    assert error.data == {"code": -32602, "message": "not with [secret]", "data": {"why": "mood"}}
+
+
+def test_what_no_secret_is_stays_in_a_refusal() -> None:
+    with (
+        mcptest.connect(SERVER, env={"SHOP": "plain-value-77"}) as server,
+        pytest.raises(mcptest.UpstreamError, match="not with plain-value-77"),
+    ):
+        server.call_tool("refuse", {"words": "not with plain-value-77"})
+
+
+@pytest.mark.parametrize("encode", [str, lambda text: base64.b64encode(text.encode()).decode()])
+def test_a_secret_is_blanked_in_what_an_expectation_says(encode: Callable[[str], str]) -> None:
+    value = f"{VALUE}-{encode.__name__}"
+    with mcptest.connect(SERVER, env={"TOKEN": value}) as server:
+        verdict = server.call_tool("echo", {"text": f"I have {encode(value)}."})
+        failed = server.call_tool("fail", {"words": value})
+    assert encode(value) in str(verdict.raw)
+    claims: list[Callable[[], object]] = [
+        lambda: expect(verdict).to_match(
+            {"content": [{"type": "text", "text": "nothing"}], "isError": False}
+        ),
+        lambda: expect(verdict.text).to_match("I have nothing."),
+        lambda: expect({"inner": [verdict.text]}).to_meet({"contains": "nothing"}),
+        lambda: expect(verdict).to_fail(),
+        lambda: expect(failed).to_succeed(),
+        lambda: expect(verdict.text).to_match(f"match:nope:{encode(value)}"),
+    ]
+    for claim in claims:
+        with pytest.raises(AssertionError) as caught:
+            claim()
+        assert encode(value) not in str(caught.value)
+        assert "[secret]" in str(caught.value)
+    expect(verdict.text).to_match(f"I have {encode(value)}.")
+    expect(failed).to_fail()
+
+
+def test_a_token_and_the_values_of_headers_are_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SHOP_BEARER", "bearer-value-4711")
+    monkeypatch.setenv("SHOP_HEADER", "header-value-4711")
+    told = Told(url="http://x", bearer_env="SHOP_BEARER", header_env={"X-Key": "SHOP_HEADER"})
+    found = secrets_of(told, os.environ)
+    assert found == ("bearer-value-4711", "header-value-4711")
+
+
+def test_a_secret_is_blanked_in_a_result_that_is_no_verdict() -> None:
+    with (
+        mcptest.connect(SERVER, env={"TOKEN": VALUE}) as server,
+        pytest.raises(mcptest.ContractError) as caught,
+    ):
+        server.call_tool("say", {"success": f"{'x' * 180}{VALUE}"})
+    assert VALUE[:8] not in str(caught.value)
 
 
 def test_a_common_word_under_such_a_name_is_no_secret_and_no_reason_to_warn() -> None:
