@@ -9,7 +9,7 @@ import contextlib
 import os
 import signal
 
-from mcptest.wire.sweep import kill_marked
+from mcptest.wire.sweep import STARTING_S, kill_marked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ def _clean_up(heard: bytes, mark: str) -> None:
     for group in _groups(heard):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    kill_marked(mark, but=os.getpid())
+    kill_marked(mark, but=os.getpid(), pause_s=STARTING_S)

@@ -45,8 +45,8 @@ exec "$@"
 _SWEEP = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from mcptest.wire.sweep import kill_marked
-kill_marked(sys.argv[2])
+from mcptest.wire.sweep import STARTING_S, kill_marked
+kill_marked(sys.argv[2], pause_s=STARTING_S)
 """
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
