@@ -172,7 +172,12 @@ def _expand(pattern: str) -> Iterable[str]:
     segments = os.path.normpath(pattern).split(os.sep)
     fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
     base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
-    wanted = re.compile(glob_regex(segments[fixed:]))
+    try:
+        wanted = re.compile(glob_regex(segments[fixed:]))
+    except re.error as error:
+        # Such as [z-a], a range that runs backwards.
+        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
+        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
     # Whoever wants to look into such a folder names it.
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means what `tests/` does; a glob that says more about names means those.
@@ -198,7 +203,7 @@ def glob_regex(segments: list[str]) -> str:
     return lead + (".*" if last == "**" else _segment_regex(last))
 
 
-_GLOB_MARK = r"\*+|\?|\[!?\]?[^\]]*\]|[^*?\[]+|\["
+_GLOB_MARK = r"\*+|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\]|[^*?\[]+|\["
 
 
 def _segment_regex(segment: str) -> str:
@@ -209,7 +214,7 @@ def _segment_regex(segment: str) -> str:
         elif mark == "?":
             parts.append("[^/]")
         elif len(mark) > 2 and mark.startswith("["):
-            inner = mark[1:-1].replace("\\", r"\\")
+            inner = re.sub(r"[\\\[&|~]", r"\\\g<0>", mark[1:-1])
             parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
         else:
             parts.append(re.escape(mark))
