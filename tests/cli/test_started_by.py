@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 
 import pytest
 from console import TINY_SERVER, Ended, run
+
+from mcptest.wire.sweep import MARK_VARIABLE, list_marked
 
 MCPTEST = (sys.executable, "-m", "mcptest")
 SUITE = {
@@ -69,6 +72,49 @@ def test_with_too_few_open_files_for_anything(place: Path) -> None:
     assert "Traceback" not in done.err
 
 
+def side_by_side(place: Path, *limited: str) -> Ended:
+    """The suite four times under a limit; whatever happened, no process is left of it."""
+    for name in "bcd":
+        shutil.copy(place / "a.test.mcp.yml", place / f"{name}.test.mcp.yml")
+    mark = f"outer-{os.urandom(8).hex()}/"
+    done = run([*limited, *MCPTEST, "run", "-j", "4"], place, {MARK_VARIABLE: mark})
+    assert list_marked(mark) == {}
+    assert "Traceback" not in done.err
+    return done
+
+
+def with_limit(option: str, value: int) -> tuple[str, ...]:
+    return ("bash", "-c", f'ulimit {option} {value}; exec "$0" "$@"')
+
+
+@pytest.mark.parametrize("count", range(8, 22))
+def test_with_too_few_open_files_for_servers_side_by_side(place: Path, count: int) -> None:
+    done = side_by_side(place, *with_limit("-n", count))
+    assert done.code in (0, 1, 2, 3)
+    assert (done.code == 0) != ("(ulimit -n)" in done.out + done.err)
+    assert done.code == 0 or "Too many open files" in done.out + done.err
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_with_too_few_processes_for_servers_side_by_side(place: Path, count: int) -> None:
+    limited = ["prlimit", f"--nproc={count}"]
+    if os.geteuid() == 0:
+        # The limit is not for root; the files of the tests may be.
+        caps = "+dac_override,+dac_read_search"
+        user = ["--reuid", str(40_000 + os.getpid() % 20_000), "--clear-groups"]
+        limited = ["setpriv", *user, "--inh-caps", caps, "--ambient-caps", caps, *limited]
+    done = side_by_side(place, *limited)
+    assert done.code in (1, 2)
+    assert "raise the limit of processes (ulimit -u)" in done.out + done.err
+
+
+@pytest.mark.parametrize("kilobytes", [30_000, 60_000, 75_000, 80_000, 90_000])
+def test_with_too_little_memory_for_servers_side_by_side(place: Path, kilobytes: int) -> None:
+    done = side_by_side(place, *with_limit("-v", kilobytes))
+    assert done.code in (0, 1, 2, 3)
+    assert done.code != 2 or "raise the limit of memory (ulimit -v)" in done.err
+
+
 @pytest.mark.parametrize("command", ["run", "list", "validate", "init", "discover", "mock x"])
 def test_in_a_folder_that_is_gone(tmp_path: Path, command: str) -> None:
     gone = tmp_path / "gone"
@@ -123,3 +169,4 @@ def test_nothing_that_is_not_the_systems_is_called_exhaustion() -> None:
     assert exhaustion(OSError(28, os.strerror(28))) is None
     assert exhaustion(ValueError("24")) is None
     assert exhaustion(OSError(24, os.strerror(24))) is not None
+    assert exhaustion(MemoryError()) is not None
