@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -113,6 +114,30 @@ def test_with_too_little_memory_for_servers_side_by_side(place: Path, kilobytes:
     done = side_by_side(place, *with_limit("-v", kilobytes))
     assert done.code in (0, 1, 2, 3)
     assert done.code != 2 or "raise the limit of memory (ulimit -v)" in done.err
+
+
+# A folder of devices without any; and where that may not be made, one that is looked for elsewhere.
+BARE = ("unshare", "-rm", "sh", "-c", 'mount -t tmpfs none /dev; exec "$@"', "sh")
+ELSEWHERE = (
+    sys.executable,
+    "-c",
+    "import os, sys; os.devnull = '/nowhere/null'\n"
+    "from mcptest.cli.main import main; sys.exit(main(sys.argv[4:]))",
+)
+MAY_UNSHARE = shutil.which("unshare") and not subprocess.run([*BARE, "true"]).returncode
+BARE_PLACES = (BARE, ELSEWHERE) if MAY_UNSHARE else (ELSEWHERE,)
+
+
+@pytest.mark.parametrize("stream", ["<&-", ">&-", "2>&-", ""])
+@pytest.mark.parametrize("words", [("run",), ("run", "-j", "2"), ("run", "--json")])
+@pytest.mark.parametrize("bare", BARE_PLACES)
+def test_where_there_is_no_null_device(
+    place: Path, bare: tuple[str, ...], words: tuple[str, ...], stream: str
+) -> None:
+    shell = ("bash", "-c", f'exec "$0" "$@" {stream}')
+    done = ended((*shell, *bare, *MCPTEST, *words), place)
+    assert (done.code, done.err) == (0, "")
+    assert ("passed" in done.out) == (stream != ">&-")
 
 
 @pytest.mark.parametrize("command", ["run", "list", "validate", "init", "discover", "mock x"])

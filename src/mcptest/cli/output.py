@@ -12,6 +12,7 @@ import time
 from mcptest.core.errors import UsageError, hint_at_limit
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import visible
+from mcptest.wire.null_device import open_null
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _usage_of(error: OSError) -> OSError | UsageError:
 
 def silence_stdout() -> None:
     """Nobody can be told any more: what is still buffered must not end in a traceback."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(open_null(), sys.stdout.fileno())
 
 
 def complain(text: str) -> None:
@@ -155,7 +156,7 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            open_null()
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
             # It stays open for as long as we live.
