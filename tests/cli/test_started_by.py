@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -186,6 +187,51 @@ def test_an_interruption_that_python_drops_is_heeded_all_the_same(place: Path) -
     assert "Exception ignored" in done.err
     assert done.err.rstrip().endswith("KeyboardInterrupt")
     assert done.code != 0
+
+
+# Ctrl-C comes while the module with this name is looked for; `entry` is what a script has.
+INTERRUPTED = """
+import os, signal, sys
+class Interrupts:
+    def find_spec(self, name, path=None, target=None):
+        seen.append(name)
+        if name == wanted:
+            os.kill(os.getpid(), signal.SIGINT)
+entry, wanted, *sys.argv[1:] = sys.argv[1:]
+seen = []
+sys.meta_path.insert(0, Interrupts())
+signal.signal(signal.SIGINT, signal.default_int_handler)
+module, _, function = entry.partition(":")
+command = getattr(__import__(module, fromlist=[function]), function)
+if wanted == "none":
+    os._exit = sys.exit = lambda status: print(" ".join(seen))
+command()
+"""
+ROOT = Path(__file__).parent.parent.parent
+SCRIPTS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+
+
+@pytest.mark.parametrize("name", ["mcptest", "conductor"])
+def test_ctrl_c_while_the_commands_are_imported_is_no_traceback(place: Path, name: str) -> None:
+    entry = SCRIPTS[name]
+    words = ["validate", "a.test.mcp.yml"] if name == "mcptest" else ["--help"]
+    start = (sys.executable, "-c", INTERRUPTED, entry)
+    names = ended((*start, "none", *words), place).out.rpartition("\n\n")[2].split()[-200:]
+    ours = [each for each in names if each.startswith("mcptest.")]
+    first = ours.index("mcptest.cli.main")
+    assert len(ours) > first + 10
+    for each in ours[first:]:
+        done = ended((*start, each, *words), place)
+        assert done.code == 130, each
+        assert "Traceback" not in done.err
+        assert "ignored" not in done.err
+
+
+def test_python_m_starts_as_the_script_does(place: Path) -> None:
+    main = (ROOT / "src" / "mcptest" / "__main__.py").read_text("utf-8")
+    module, _, function = SCRIPTS["mcptest"].partition(":")
+    assert f"from {module} import {function}\n" in main
+    assert ended((*MCPTEST, "validate"), place).code == 0
 
 
 def test_nothing_that_is_not_the_systems_is_called_exhaustion() -> None:
