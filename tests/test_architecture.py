@@ -117,6 +117,7 @@ MAY_DEFER = {
     "cli/reports.py",
     "cli/run.py",
     "cli/server_choice.py",
+    "cli/start.py",
     "cli/validate.py",
     "cli/wanted.py",
     "cli/watching.py",

@@ -1,6 +1,6 @@
 """`python -m mcptest` is the `mcptest` command."""
 
-from mcptest.cli.main import command
+from mcptest.cli.start import mcptest_command
 
 if __name__ == "__main__":
-    command()
+    mcptest_command()

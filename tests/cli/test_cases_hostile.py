@@ -23,6 +23,25 @@ def test_an_expression_that_computes_for_ever_is_a_mistake_in_what_is_to_be_sent
     assert (ended.code, "error[F013]" in ended.err) == (2, True)
 
 
+@pytest.mark.parametrize("command", ["validate", "run", "mock", "docs"])
+def test_a_directive_beside_the_members_of_a_message_is_a_mistake(
+    command: str, tmp_path: Path
+) -> None:
+    keys = {"in": request("echo", 1), "out": result(1) | {"match:partial": {"id": 1}}}
+    text = document("mixed", _patterns=True, **keys)
+    (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")
+    ended = mcptest(tmp_path, command, "a.cases.yaml")
+    assert ended.code == 2
+    said = 'error[F014]: "match:partial" cannot stand beside the members of a message\n'
+    assert said in ended.err
+
+
+def test_a_directive_inside_of_a_result_is_none(tmp_path: Path) -> None:
+    wanted = result(1, **{"match:partial": {"echo": {"a": 1}}, "match:any": [{"echo": {"a": 1}}]})
+    keys = {"in": request("echo", 1, a=1), "out": wanted}
+    assert statuses(run(tmp_path, document("within", _patterns=True, **keys))) == ["passed"]
+
+
 @pytest.mark.parametrize("method", [5, None, ["a"], {}])
 def test_a_method_that_is_no_text_is_sent_and_told_of(method: object, tmp_path: Path) -> None:
     sent = {"jsonrpc": "2.0", "id": 1, "method": method}

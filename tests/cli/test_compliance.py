@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from console import Ended, mcptest
+from console import Ended, mcptest, run
+
+from mcptest.cli import compliance
+from mcptest.cli.main import main
 
 ROOT = Path(__file__).parent.parent.parent
 CAPTURES = ROOT / "tests" / "captures"
@@ -34,6 +38,42 @@ def test_a_capture_that_breaks_a_rule_is_a_failure_that_says_which(tmp_path: Pat
     assert (ended.code, ended.err) == (1, "")
     assert "✗ INV-003 the server answered prompts/list and did not advertise" in ended.out
     assert ended.out.endswith("1 session: 1 rule broken\n")
+
+
+@pytest.mark.parametrize(
+    "source", ["/dev/stdin", "<(cat {})", "<(sleep 0.5; head -c 99 {}; sleep 0.5; tail -c +100 {})"]
+)
+def test_a_capture_may_come_through_a_pipe(tmp_path: Path, source: str) -> None:
+    words = f"-m mcptest compliance invariants --capture {source.replace('{}', str(KEPT))}"
+    shell = f"cat {KEPT} | {sys.executable} {words}"
+    ended = run(["bash", "-c", shell], tmp_path, {})
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith("1 session: no rule broken\n")
+
+
+def test_a_pipe_that_nobody_writes_to_is_not_waited_for_in_vain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(compliance, "_WRITER_PATIENCE_S", 0.2)
+    monkeypatch.setattr(compliance, "_SILENCE_PATIENCE_S", 0.3)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    assert main(["compliance", "invariants", "--capture", str(pipe)]) == 2
+    assert "it is a pipe, and in 0.2 s nobody has written to it" in capsys.readouterr().err
+    # The other end is open, and stays silent.
+    holder = os.open(pipe, os.O_RDWR)
+    try:
+        assert main(["compliance", "invariants", "--capture", str(pipe)]) == 2
+    finally:
+        os.close(holder)
+    assert "nothing came through it for 0.3 s" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", ["report", "report merge", "mock", "cases from", "docs"])
+def test_other_commands_take_no_pipe_that_may_never_end(tmp_path: Path, words: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    ended = mcptest(tmp_path, *words.split(), "pipe")
+    assert (ended.code, "it is not a regular file" in ended.err) == (2, True)
 
 
 def test_the_json_has_exactly_the_promised_members(tmp_path: Path) -> None:

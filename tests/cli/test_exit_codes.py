@@ -48,6 +48,12 @@ def test_a_server_that_dies_in_the_middle_is_1(folder: Path) -> None:
     ("words", "complaint"),
     [
         (("run", "nope.test.mcp.yml"), "there is no file or folder 'nope.test.mcp.yml'"),
+        (
+            ("run", "[z-a].yml"),
+            "'[z-a].yml' is not a pattern for file names: bad character range z-a",
+        ),
+        (("validate", "t/[9-0]*/*.yml"), "bad character range 9-0"),
+        (("docs", "[z-a].yml"), "bad character range z-a"),
         (("run", "--config", "nope.json"), "there is no config file 'nope.json'"),
         (("run", "--config", "."), "= help: the config in it is conductor.config.json"),
         (("run", "--nope"), "mcptest run has no option --nope"),

@@ -128,6 +128,24 @@ def test_a_capture_is_played_as_it_was_recorded(folder: Path) -> None:
         assert "1 of 3 cases" in client.leave().err
 
 
+@pytest.mark.parametrize("method", [["tools/call"], {"a": 1}, 5, None])
+def test_a_capture_is_played_also_where_a_method_in_it_is_not_a_string(
+    folder: Path, method: object
+) -> None:
+    odd = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {}}
+    refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32600, "message": "no"}}
+    response = {"jsonrpc": "2.0", "id": 2, "result": {"contents": [{"uri": "note://one"}]}}
+    exchanges = [{"request": odd, "response": refused}, {"request": READ, "response": response}]
+    (folder / "c.json").write_text(json.dumps({"exchanges": exchanges}), encoding="utf-8")
+    with mocking(folder, "c.json") as client:
+        client.send(READ)
+        assert client.message() == response
+        client.send(odd)
+        assert client.message()["error"]["code"] == -32600
+        ended = client.leave()
+    assert (ended.code, "1 of 2 cases" in ended.err) == (0, True)
+
+
 def test_a_log_of_messages_is_played_like_a_capture(folder: Path) -> None:
     response = {"jsonrpc": "2.0", "id": 2, "result": {"contents": [{"uri": "note://one"}]}}
     lines = [{"in": READ}, {"out": response}]

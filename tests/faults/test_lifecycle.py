@@ -8,6 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from command import running, write_files
 from staging import (
     LONG_S,
     SHORT_GRACE,
@@ -30,6 +31,8 @@ from mcptest.wire.stopping import Grace, describe_exit
 from mcptest.wire.sweep import MARK_VARIABLE, list_marked
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from connect_back import Listener
 
 QUICK_GRACE = Grace(stdin_s=0.2, term_s=0.2, kill_s=5.0)
@@ -145,6 +148,27 @@ def test_whoever_a_server_leaves_behind_is_killed_and_named(mode: str, listener:
     assert f"fault_server.py {mode}" in command
     assert listener.next_caller().is_dead_within(5)
     assert report.members["duration_ms"] < LONG_S * 1000 / 3
+
+
+def test_a_process_that_forks_again_and_again_is_killed_and_named(listener: Listener) -> None:
+    """Row 88. Without orphans of our own to look at, where only the mark leads to it."""
+    for _ in range(10):
+        report = perform(spec_for("refork", listener=listener))
+        assert (report.status, report.statuses) == (0, ["passed"])
+        assert list(report.findings) == ["left_behind"]
+        assert listener.next_caller().is_dead_within(5)
+
+
+def test_the_command_kills_a_process_that_forks_again_and_again(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """Row 88. Each of them becomes a child of the command."""
+    words = write_files(tmp_path, spec_for("refork", listener=listener))
+    for _ in range(5):
+        with running(tmp_path, [*words, "--json"]) as run:
+            report = run.finish()
+        assert (report.status, list(report.findings)) == (0, ["left_behind"])
+        assert listener.next_caller().is_dead_within(5)
 
 
 def test_a_server_that_ends_while_its_child_holds_the_pipes_is_noticed_at_once(

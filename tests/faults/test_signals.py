@@ -49,6 +49,20 @@ def test_a_killed_run_takes_a_child_without_our_mark_with_it(
         assert lodger.is_dead_within(2)
 
 
+def test_a_killed_run_takes_a_process_with_it_that_forks_again_and_again(
+    tmp_path: Path, listener: Listener
+) -> None:
+    """Row 92. By the time that one is found its child has taken its place; so it is tried often."""
+    words = write_files(tmp_path, spec_for("refork", "silent", listener=listener))
+    for _ in range(10):
+        with running(tmp_path, words, stdout=subprocess.DEVNULL) as run:
+            caller = listener.next_caller()
+            time.sleep(0.1)
+            run.signal(signal.SIGKILL)
+            run.status()
+            assert caller.is_dead_within(10)
+
+
 def test_a_run_killed_in_its_handshake_leaves_nobody(tmp_path: Path, listener: Listener) -> None:
     """Row 92."""
     words = write_files(tmp_path, spec_for("mute", listener=listener))

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import threading
+import time
 
 from connect_back import PORT_VARIABLE, call_home
 from good_server import mode, on, serve, write
@@ -116,6 +117,28 @@ def daemon() -> None:
     """Leaves a daemon behind: two forks and a session away from us."""
     _daemonise("daemon")
     serve()
+
+
+@mode
+def refork(call: str = "answered") -> None:
+    """Leaves a process behind that is replaced by its own child every millisecond.
+
+    All of them share one connection, so its end proves that the last of them has ended.
+    """
+    home = call_home("refork")
+    if os.fork() == 0:
+        for standard in (0, 1, 2):
+            os.close(standard)
+        # Not for ever: each generation may stay a zombie until somebody reaps it.
+        for _ in range(3000):
+            if os.fork():
+                os._exit(0)
+            os.setsid()
+            time.sleep(0.001)
+        signal.alarm(30)
+        _live_on()
+    home.close()
+    serve({"tools/call": lambda _: None} if call == "silent" else None)
 
 
 @mode

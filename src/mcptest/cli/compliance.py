@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import select
 import sys
 
 from mcptest import __version__
@@ -21,10 +25,11 @@ from mcptest.reporters.conformance_files import (
 from mcptest.reporters.conformance_text import render_conformance
 from mcptest.reporters.marks import narrow_encoding
 from mcptest.reporters.paint import Paint
-from mcptest.runner.discovery import open_regular
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
     from mcptest.cli.options import Arguments
     from mcptest.core.conformance import CaptureScore
 
@@ -33,6 +38,10 @@ __all__ = ["COMMAND", "compliance"]
 _INVARIANTS = "invariants"
 _FORMATS = ("text", "json", "junit", "sarif")
 _PIECE_CHARS = 1 << 16
+
+# How long somebody may take to open the other end of a pipe, and then to write on.
+_WRITER_PATIENCE_S = 10.0
+_SILENCE_PATIENCE_S = 300.0
 
 
 def compliance(arguments: Arguments) -> int:
@@ -67,12 +76,48 @@ def _capture(arguments: Arguments) -> str:
 
 def _scored(file: str) -> CaptureScore:
     try:
-        with open(open_regular(file), encoding="utf-8-sig") as stream:
+        # Without waiting: whoever opens a pipe waits for somebody who writes to it.
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with io.TextIOWrapper(io.BufferedReader(_Input(fd)), encoding="utf-8-sig") as stream:
             return score_file(lambda: stream.read(_PIECE_CHARS), file)
     except OSError as error:
         raise _unreadable(file, f"cannot read it: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise _unreadable(file, f"it is not UTF-8: {error.reason}") from None
+
+
+class _Input(io.RawIOBase):
+    """A file, or a pipe such as /dev/stdin or <(…), of which no part is waited for in vain."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        for wait_s in (_WRITER_PATIENCE_S, _SILENCE_PATIENCE_S):
+            is_ready = self._poll.poll(wait_s * 1000)
+            try:
+                chunk = os.read(self._fd, len(view))
+            except BlockingIOError:
+                # Somebody has opened the other end, and has not written yet.
+                continue
+            if not (chunk or is_ready):
+                reason = f"it is a pipe, and in {wait_s:g} s nobody has written to it"
+                raise TimeoutError(errno.ETIMEDOUT, reason)
+            view[: len(chunk)] = chunk
+            return len(chunk)
+        reason = f"it is a pipe, and nothing came through it for {_SILENCE_PATIENCE_S:g} s"
+        raise TimeoutError(errno.ETIMEDOUT, reason)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._fd)
+        super().close()
 
 
 def _unreadable(file: str, reason: str) -> FormatError:

@@ -1,29 +1,42 @@
 """Signals until a run takes over: they mean what Ctrl-C does, and none gets lost.
 
-A handler that raises is not enough: what is raised while Python lets go of an object is dropped,
-and it does that all the time while it imports. So what was heard is remembered as well.
+While the commands are being imported nothing has begun yet, and Ctrl-C ends us at once. Later it
+raises KeyboardInterrupt. A handler that raises is not enough then: what is raised while Python
+lets go of an object is dropped, and it does that all the time while it imports. So what was heard
+is remembered as well.
 """
 
 from __future__ import annotations
 
+import os
 import signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from types import FrameType
 
-__all__ = ["heed", "ignore", "listen"]
+__all__ = ["heed", "ignore", "leave_on_interrupt", "listen"]
 
 _ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 _heard: list[int] = []
 
 
+def leave_on_interrupt() -> None:
+    """Until `listen` is called, Ctrl-C ends this process at once."""
+    if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    os._exit(130)
+
+
 def listen() -> None:
     """From now on they raise KeyboardInterrupt; those that somebody ignores or handles do not."""
     _heard.clear()
     for number in _ENDINGS:
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, _leave):
             signal.signal(number, _interrupt)
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
         # Whoever ignores the ends of children never learns how they ended; some who start us do.

@@ -152,8 +152,8 @@ def _check_folder() -> None:
 def _guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
     """Every way a command can end, in one place."""
     prepare_streams()
-    listen()
     try:
+        listen()
         status = _reported(words, run)
         StandardOutput().flush()
     except UsageError as error:

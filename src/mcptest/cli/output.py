@@ -9,9 +9,10 @@ import stat
 import sys
 import time
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import UsageError, hint_at_limit
 from mcptest.core.redaction import redactor
 from mcptest.core.visible import defused, visible
+from mcptest.wire.null_device import open_null
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,19 +83,13 @@ def _told_as_usage() -> Iterator[None]:
         raise _usage_of(error) from None
 
 
-# The system has no more of something: open files, processes, memory.
-_EXHAUSTED = frozenset([errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOMEM])
-
-
 def exhaustion(error: Exception) -> UsageError | None:
     """The user's trouble in words, when the system has nothing more to give; else None."""
-    if not isinstance(error, OSError) or error.errno not in _EXHAUSTED:
+    hint = hint_at_limit(error)
+    if not hint:
         return None
-    message = f"the system gives no more to this command: {error.strerror}"
-    help = (
-        "raise its limits (ulimit -n for open files, ulimit -u for processes), or run less at once"
-    )
-    return UsageError(message, help)
+    why = (error.strerror if isinstance(error, OSError) else "") or "Cannot allocate memory"
+    return UsageError(f"the system gives no more to this command: {why}", hint)
 
 
 def _usage_of(error: OSError) -> OSError | UsageError:
@@ -107,7 +102,7 @@ def _usage_of(error: OSError) -> OSError | UsageError:
 
 def silence_stdout() -> None:
     """Nobody can be told any more: what is still buffered must not end in a traceback."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
+    nowhere = open_null()
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)
 
@@ -174,7 +169,7 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(number)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)
+            open_null()
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
             # It stays open for as long as we live.

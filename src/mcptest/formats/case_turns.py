@@ -17,13 +17,13 @@ from mcptest.core.suggest import closest
 from mcptest.formats.case_messages import MessageReader
 from mcptest.formats.fields import kind_of
 from mcptest.matching.blanks import has_blanks
-from mcptest.matching.group import written
+from mcptest.matching.group import Group, written
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.tags import bound_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from typing import Any
 
     from mcptest.core.plan import Leniency
@@ -76,6 +76,9 @@ class TurnReader:
             if has_patterns == is_ours(key):
                 _look_for_patterns(fields.at((key,)), value, is_ours(key))
             draft = self._draft(fields, key, value, has_patterns=has_patterns)
+            if isinstance(draft.value, Group):
+                _refuse_directive(fields.at((key,)), draft.value.source)
+                continue
             pairs.add(
                 Turn(
                     key=key,
@@ -131,6 +134,13 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
         fields.complain(key, "F008", message, help)
         return False
     return bool(parts)
+
+
+def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
+    """Which request a message answers, and what it is, must be there to be read."""
+    directive = next(name for name in message if name.startswith(PREFIX))
+    said = f'"{directive}" cannot stand beside the members of a message'
+    here.complain(directive, "F014", said, 'write it under "result", "error" or "params"')
 
 
 def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:

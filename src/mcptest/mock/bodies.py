@@ -48,7 +48,8 @@ def _params(message: Message) -> object:
     if not isinstance(params, dict):
         return params
     left_out = {"_meta"}
-    method = message["method"]
+    # A message whose method is not a string is never looked up by it, but a case may have one.
+    method = message["method"] if isinstance(message["method"], str) else ""
     if method in LISTS and params.get("cursor") is None:
         left_out.add("cursor")
     if method == "notifications/cancelled":

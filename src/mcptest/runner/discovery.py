@@ -272,7 +272,7 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
     segments = os.path.normpath(pattern).split(os.sep)
     fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
     base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
-    wanted = re.compile(glob_regex(segments[fixed:]))
+    wanted = _compile_glob(pattern, segments[fixed:])
     # Whoever wants to look into such a folder names it.
     skipped = _SKIPPED_FOLDERS.difference(segments)
     # `tests/*` means what `tests/` does; a glob that says more about names means those.
@@ -302,6 +302,15 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
                 left_out.add_file(path)
 
 
+def _compile_glob(pattern: str, segments: list[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(glob_regex(segments))
+    except re.error as error:
+        # Such as [z-a], a range that runs backwards.
+        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
+        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
+
+
 def glob_regex(segments: list[str]) -> str:
     """A regular expression for the paths that these segments of a glob mean."""
     *parents, last = segments
@@ -311,7 +320,7 @@ def glob_regex(segments: list[str]) -> str:
     return lead + (".*" if last == "**" else _segment_regex(last))
 
 
-_GLOB_MARK = r"\*+|\?|\[!?\]?[^\]]*\]|[^*?\[]+|\["
+_GLOB_MARK = r"\*+|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\]|[^*?\[]+|\["
 
 
 def _segment_regex(segment: str) -> str:
@@ -322,7 +331,7 @@ def _segment_regex(segment: str) -> str:
         elif mark == "?":
             parts.append("[^/]")
         elif len(mark) > 2 and mark.startswith("["):
-            inner = mark[1:-1].replace("\\", r"\\")
+            inner = re.sub(r"[\\\[&|~]", r"\\\g<0>", mark[1:-1])
             parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
         else:
             parts.append(re.escape(mark))

@@ -325,12 +325,12 @@ def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
     )
 
 
-def lost_worker(how: str) -> Fault:
+def lost_worker(how: str, hint: str = "") -> Fault:
     return Fault(
         kind="worker_lost",
         message=f"not known: the process of mcptest that ran this file {how} before the test "
         "was over",
-        hint="for lack of memory, perhaps; try a lower --parallel",
+        hint=hint or "for lack of memory, perhaps; try a lower --parallel",
         effect="indefinite",
     )
 

@@ -11,6 +11,7 @@ import os
 import time
 
 from mcptest.core.conformance import CaptureScore
+from mcptest.core.errors import hint_at_limit
 from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.outcome import CaseResult, merge_findings
 from mcptest.core.record import Record
@@ -261,6 +262,12 @@ class _ParallelRun:
     def _take(self, worker: Worker, value: object) -> None:
         if isinstance(value, _LearnedSecrets):
             LEARNED.add(*value.secrets)
+            return
+        if isinstance(value, Exception):
+            if worker.job is not None:
+                why = getattr(value, "strerror", "") or "Cannot allocate memory"
+                fault = faults.lost_worker(f"met a limit ({why})", hint_at_limit(value))
+                self._give_up(self._lanes[worker.job], fault)
             return
         assert worker.job is not None
         lane = self._lanes[worker.job]

@@ -9,7 +9,8 @@ import contextlib
 import os
 import signal
 
-from mcptest.wire.sweep import kill_marked
+from mcptest.wire.null_device import open_null
+from mcptest.wire.sweep import STARTING_S, kill_marked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def _stand_guard(reader: int, mark: str, goodbye: bytes) -> NoReturn:
 
 def _let_go_of_everything_but(reader: int) -> None:
     # Whoever reads our output must see its end when we end, not when the guardian does.
-    null = os.open(os.devnull, os.O_RDWR)
+    null = open_null()
     for standard in (0, 1, 2):
         os.dup2(null, standard)
     os.closerange(3, reader)
@@ -74,4 +75,4 @@ def _clean_up(heard: bytes, mark: str) -> None:
     for group in _groups(heard):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(group, signal.SIGKILL)
-    kill_marked(mark, but=os.getpid())
+    kill_marked(mark, but=os.getpid(), pause_s=STARTING_S)

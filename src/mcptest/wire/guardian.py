@@ -19,6 +19,7 @@ import sys
 import time
 
 from mcptest.wire.child import spawn
+from mcptest.wire.null_device import open_null
 from mcptest.wire.orphans import adopt_orphans, kill_orphans, list_strangers
 from mcptest.wire.sweep import MARK_VARIABLE, wait_until_gone
 
@@ -45,8 +46,8 @@ exec "$@"
 _SWEEP = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from mcptest.wire.sweep import kill_marked
-kill_marked(sys.argv[2])
+from mcptest.wire.sweep import STARTING_S, kill_marked
+kill_marked(sys.argv[2], pause_s=STARTING_S)
 """
 _PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -132,7 +133,7 @@ class Guardian:
 def _posted(reader: int, mark: str) -> int:
     """The id of the guardian, which hears us at the other end of the pipe."""
     sweep = (sys.executable or "", "-P", "-S", "-c", _SWEEP, _PACKAGES, mark)
-    nowhere = os.open(os.devnull, os.O_RDWR)
+    nowhere = open_null()
     try:
         command = (_SHELL, "-c", _GUARD, "mcptest-guardian", *sweep)
         return spawn(command, os.environ, (reader, nowhere, nowhere))

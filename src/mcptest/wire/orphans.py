@@ -11,7 +11,13 @@ import os
 import signal
 import time
 
-from mcptest.wire.sweep import ROUNDS, command_line, wait_until_gone
+from mcptest.wire.sweep import (
+    DYING_S,
+    EMPTY_SEARCHES,
+    SEARCH_S,
+    command_line,
+    wait_until_gone,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,8 +27,6 @@ __all__ = ["adopt_orphans", "follow_parent", "kill_orphans", "list_strangers"]
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
-
-_DYING_S = 0.2
 
 
 def adopt_orphans() -> bool:
@@ -63,16 +67,17 @@ def _prctl() -> Callable[..., object]:
 def kill_orphans(known: set[int]) -> dict[int, str]:
     """End and reap every child of ours that is not known; their ids and command lines."""
     found: dict[int, str] = {}
-    for _ in range(ROUNDS):
+    deadline = time.monotonic() + SEARCH_S
+    empty = 0
+    while empty < EMPTY_SEARCHES and time.monotonic() < deadline:
         strangers = list_strangers(known)
-        if not strangers:
-            break
+        empty = 0 if strangers else empty + 1
         for pid in strangers:
             found[pid] = found.get(pid) or command_line(pid)
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
         # Whoever has ended is taken off the list; whoever cannot be ended stays on it.
-        wait_until_gone(strangers, time.monotonic() + _DYING_S)
+        wait_until_gone(strangers, time.monotonic() + DYING_S)
         for pid in strangers:
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)

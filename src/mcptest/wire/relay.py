@@ -15,6 +15,7 @@ import os
 import select
 import time
 
+from mcptest.wire.null_device import open_null
 from mcptest.wire.relay_flow import Flow
 from mcptest.wire.relay_process import RelayedProcess
 from mcptest.wire.stopping import Grace, stop
@@ -268,6 +269,6 @@ class Relay(RelayedProcess):
 
 def _let_go_of(fd: int) -> None:
     """Close a standard stream; its number stays taken, so that no other file gets it."""
-    null = os.open(os.devnull, os.O_RDWR)
+    null = open_null()
     os.dup2(null, fd)
     os.close(null)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.core.errors import ServerError
+from mcptest.core.errors import ServerError, hint_at_limit
 from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.visible import visible
 from mcptest.wire.child import candidates, start
@@ -78,4 +78,4 @@ def _spawn_hint(
         return "it is not executable: chmod +x, or name its interpreter as the command"
     if isinstance(error, OSError) and error.errno == 8:
         return "its first line does not name an interpreter (#!/usr/bin/env …)"
-    return ""
+    return hint_at_limit(error)

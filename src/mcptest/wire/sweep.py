@@ -17,11 +17,14 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = [
+    "DYING_S",
+    "EMPTY_SEARCHES",
     "MARK_VARIABLE",
-    "ROUNDS",
+    "SEARCH_S",
+    "STARTING_S",
     "belongs_elsewhere",
     "command_line",
     "kill_marked",
@@ -32,38 +35,70 @@ __all__ = [
 
 MARK_VARIABLE = "MCPTEST_RUN"
 
-# A process that forks while it is being killed is chased this many times.
-ROUNDS = 20
+# A process that forks while it is being killed is chased for this long.
+SEARCH_S = 5.0
+
+# One empty search proves little: a process may have been replaced by its child meanwhile.
+EMPTY_SEARCHES = 2
+
+# The pause where a run was killed: a server that it was just starting has no mark yet.
+STARTING_S = 0.05
+
+# How long a process may take to end once it was killed.
+DYING_S = 0.2
+
+# How often one search asks who was started since it began.
+_LISTINGS = 10
 
 
 def list_marked(mark: str, but: int = 0) -> dict[int, str]:
     """The living processes whose mark begins with this one: ids and command lines."""
-    needle = f"{MARK_VARIABLE}={mark}".encode()
-    found = {}
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return {}
-    for name in names:
-        if name.isdigit() and int(name) != but:
-            environment = b"\0" + _read(f"/proc/{name}/environ")
-            if b"\0" + needle in environment:
-                found[int(name)] = command_line(int(name))
-    return found
+    return dict(_search(mark, but))
 
 
-def kill_marked(mark: str, but: int = 0) -> dict[int, str]:
-    """Kill every process whose mark begins with this one; what was found."""
+def kill_marked(mark: str, but: int = 0, pause_s: float = 0.0) -> dict[int, str]:
+    """Kill every process whose mark begins with this one; what was found.
+
+    A process that forks and exits again and again is often missed, so this goes on until several
+    searches in a row, a pause apart, find no other process.
+    """
     killed: dict[int, str] = {}
-    for _ in range(ROUNDS):
-        found = list_marked(mark, but)
-        if not found:
-            break
-        for pid, command in found.items():
+    deadline = time.monotonic() + SEARCH_S
+    empty = 0
+    while empty < EMPTY_SEARCHES and time.monotonic() < deadline:
+        if empty:
+            time.sleep(pause_s)
+        empty += 1
+        for pid, command in _search(mark, but):
+            if pid not in killed:
+                empty = 0
             # Whoever is just ending has no command line any more; its name was read before.
             killed[pid] = killed.get(pid) or command
             _kill(pid)
+    wait_until_gone(killed, time.monotonic() + DYING_S)
     return killed
+
+
+def _search(mark: str, but: int) -> Iterator[tuple[int, str]]:
+    """Each marked process, as soon as it is found; also those that are started meanwhile."""
+    needle = f"\0{MARK_VARIABLE}={mark}".encode()
+    seen = {but}
+    for _ in range(_LISTINGS):
+        started = [pid for pid in _list_pids() if pid not in seen]
+        if not started:
+            return
+        # The latest first: it may live only as long as it takes to start the next one.
+        for pid in sorted(started, reverse=True):
+            if needle in b"\0" + _read(f"/proc/{pid}/environ"):
+                yield pid, command_line(pid)
+        seen.update(started)
+
+
+def _list_pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
 
 
 def mark_of(pid: int) -> str:

@@ -15,6 +15,7 @@ import signal
 import struct
 import time
 
+from mcptest.core.errors import hint_at_limit
 from mcptest.wire.orphans import follow_parent
 
 TYPE_CHECKING = False
@@ -112,9 +113,16 @@ class Workers:
 
     def start(self) -> Worker:
         """One more worker. Must be called before any thread is started."""
-        jobs, give = os.pipe()
-        values, send = os.pipe()
-        pid = os.fork()
+        pipes: list[int] = []
+        try:
+            pipes += os.pipe()
+            pipes += os.pipe()
+            pid = os.fork()
+        except OSError:
+            for fd in pipes:
+                os.close(fd)
+            raise
+        jobs, give, values, send = pipes
         if pid == 0:
             os.close(give)
             os.close(values)
@@ -181,7 +189,14 @@ def _labour(work: Work, jobs: int, send: int) -> NoReturn:
                 writer.write(_LENGTH.pack(len(raw)) + raw)
                 writer.flush()
 
-            work((_LENGTH.unpack(order)[0] for order in iter(lambda: reader.read(4), b"")), tell)
+            orders = iter(lambda: reader.read(4), b"")
+            try:
+                work((_LENGTH.unpack(order)[0] for order in orders), tell)
+            except (OSError, MemoryError) as error:
+                if not hint_at_limit(error):
+                    raise
+                # The system gives no more: no fault of ours, and our parent says so.
+                tell(error)
         status = 0
     except BrokenPipeError:
         status = 0

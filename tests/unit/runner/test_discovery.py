@@ -54,6 +54,8 @@ ALL = ["a.test.mcp.yml", "b.test.mcp.yaml", "sub/c.test.mcp.yml", "sub/deep/d.te
         (("sub/*/",), ["sub/deep/d.test.mcp.yml"]),
         (("sub/?.test.mcp.yml",), ["sub/c.test.mcp.yml"]),
         (("sub/[a-c].test.mcp.yml",), ["sub/c.test.mcp.yml"]),
+        (("sub/[!z-].test.mcp.yml",), ["sub/c.test.mcp.yml"]),
+        (("sub/[[&&c||].test.mcp.yml",), ["sub/c.test.mcp.yml"]),
     ],
 )
 @pytest.mark.usefixtures("folder")
@@ -69,7 +71,7 @@ def test_a_path_that_is_not_there_is_bad_usage() -> None:
         find_suites(["a.test.mcp.yml", "nope.yml"])
 
 
-@pytest.mark.parametrize("pattern", ["*.nope", "sub/other*.test.mcp.yml"])
+@pytest.mark.parametrize("pattern", ["*.nope", "sub/other*.test.mcp.yml", "[!].yml", "[^]"])
 @pytest.mark.usefixtures("folder")
 def test_a_glob_that_matches_nothing_selects_nothing(pattern: str) -> None:
     endings = r"test files end in \.test\.mcp\.yml, _test\.yaml, \.cases\.yaml or mcptest\.yaml$"
