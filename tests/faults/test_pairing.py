@@ -443,8 +443,8 @@ g.serve({"tools/call": call})
 
 
 def test_being_stopped_is_not_the_time_of_the_server(tmp_path: Path) -> None:
-    timed = {"expect": {"performance": {"maxResponseTime": "1500ms"}}}
-    words = write_files(tmp_path, server(SLOW, timeout_s=1.5), echo(**timed))
+    timed = echo(expect={"performance": {"maxResponseTime": "1500ms"}})
+    words = write_files(tmp_path, server(SLOW, timeout_s=1.5), timed)
     with running(tmp_path, [*words, "--json"], process_group=0) as job:
         while not (tmp_path / "called").exists():
             time.sleep(0.01)
