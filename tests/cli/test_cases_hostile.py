@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 
 import pytest
 from console import mcptest
+from console import run as run_words
 from test_cases_run import HANDSHAKE, document, request, result, results, run, statuses
 
 NOTE = {"jsonrpc": "2.0", "method": "notifications/message"}
@@ -21,6 +23,29 @@ def test_an_expression_that_computes_for_ever_is_a_mistake_in_what_is_to_be_sent
     (tmp_path / "a.cases.yaml").write_text(text, encoding="utf-8")
     ended = mcptest(tmp_path, "validate", "a.cases.yaml")
     assert (ended.code, "error[F013]" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize("document", ["", "{}\n", "case: a\n", "# nothing\n"])
+def test_very_many_documents_are_refused_at_once(document: str, tmp_path: Path) -> None:
+    (tmp_path / "a.cases.yaml").write_text(f"---\n{document}" * 300_000, encoding="utf-8")
+    began = time.monotonic()
+    words = [sys.executable, "-m", "mcptest", "validate", "a.cases.yaml"]
+    ended = run_words(["bash", "-c", 'ulimit -v 300000; exec "$0" "$@"', *words], tmp_path, {})
+    assert time.monotonic() - began < 10
+    assert (ended.code, ended.out) == (2, "")
+    assert "error[F004]: the file has 300,000 documents (limit 60,000)\n" in ended.err
+
+
+def test_of_very_many_mistakes_the_first_are_shown_and_the_rest_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.cases.yaml").write_text("---\ncase: a\n" * 2_000, encoding="utf-8")
+    ended = mcptest(tmp_path, "validate", "a.cases.yaml")
+    assert ended.code == 2
+    assert ended.err.count("error[F011]: a case without messages checks nothing\n") == 100
+    assert "there are 1,900 more like these in this file, which are not shown\n" in ended.err
+    (tmp_path / "a.cases.yaml").write_text("---\ncase: a\n" * 100, encoding="utf-8")
+    ended = mcptest(tmp_path, "validate", "a.cases.yaml")
+    assert ended.err.count("error[F011]: a case without messages checks nothing\n") == 100
+    assert "more like these" not in ended.err
 
 
 @pytest.mark.parametrize("command", ["validate", "run", "mock", "docs"])

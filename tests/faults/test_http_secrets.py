@@ -5,13 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from certificates import Authority
 from http_runs import ENVIRONMENT, run, run_over_http, with_config, write_suite
-from raw_http import EVENTS, RawHttp, answer, as_json, good, on, refusal, says
+from raw_http import (
+    EVENTS,
+    RawHttp,
+    answer,
+    as_json,
+    good,
+    hangs_up_after,
+    holds_after,
+    on,
+    refusal,
+    says,
+)
 from staging import Report, echo
 
 if TYPE_CHECKING:
@@ -156,6 +168,47 @@ def test_an_answer_that_brings_no_token_is_not_quoted(script: Script, tmp_path: 
     assert (report.status, report.fault["kind"]) == (3, "auth_failed")
     assert "no token could be fetched" in report.fault["message"]
     assert "canary" not in shown(report)
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (says(), "no answer within 1.35 s"),
+        (holds_after(b"HTTP/1.1 200 OK\r\n"), "no answer within 1.35 s"),
+        (says(as_json({"access_token": "x"})[:-5]), "no answer within 1.35 s"),
+        (hangs_up_after(), "the server closed the connection without an answer"),
+        (
+            says(answer(b"<html>Log in</html>", kind="text/html")),
+            "status 200, and the body is not a JSON object",
+        ),
+        (says(as_json({"error": "invalid_client"}, "401 Unauthorized")), 'status 401, "invalid_'),
+    ],
+    ids=["silent", "half a head", "half a body", "hangs up", "page", "error"],
+)
+def test_who_gives_no_token_is_named_and_not_the_server(
+    script: Script, told: str, tmp_path: Path
+) -> None:
+    """The server itself is never asked anything, so it is not blamed either."""
+    grant = auth(0)
+    with RawHttp(script) as issuer, RawHttp() as server:
+        grant["clientCredentials"]["tokenUrl"] = f"http://127.0.0.1:{issuer.port}/token?key=canary"
+        report = with_config(tmp_path, server.url, startupTimeout=1500, auth=grant)
+    assert (report.status, report.fault["kind"]) == (3, "auth_failed")
+    place = f"http://127.0.0.1:{issuer.port}/token"
+    assert report.fault["message"].startswith(f"no token could be fetched at {place}: {told}")
+    assert "initialize" not in report.fault["message"]
+    assert "canary" not in shown(report)
+    assert server.asked == []
+
+
+def test_who_gives_a_token_late_but_in_time_is_waited_for(tmp_path: Path) -> None:
+    def late(asked: Asked, line: Line) -> None:
+        time.sleep(1.0)
+        line.send(as_json({"access_token": "issued", "token_type": "Bearer"}))
+
+    with RawHttp(late) as issuer, RawHttp() as server:
+        report = with_config(tmp_path, server.url, startupTimeout=8000, auth=auth(issuer.port))
+    assert report.statuses == ["passed"]
 
 
 def test_who_trusts_the_server_does_not_trust_whoever_gives_out_tokens(tmp_path: Path) -> None:

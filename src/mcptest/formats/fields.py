@@ -10,6 +10,7 @@ from mcptest.core.diagnostics import Complaint, Diagnostic
 from mcptest.core.suggest import closest, shortened
 from mcptest.formats.document import locate
 from mcptest.formats.durations import parse_duration
+from mcptest.formats.limits import MAX_DIAGNOSTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,13 +214,22 @@ class Fields:
 def diagnose(
     document: Document | Stream, complaints: Sequence[Complaint]
 ) -> tuple[Diagnostic, ...]:
-    """The complaints with their places in the file, in the order of the file."""
+    """The complaints with their places in the file, in the order of the file.
+
+    Of very many only the first are shown, errors before warnings, and the rest is counted.
+    """
     if not complaints:
         return ()
+    shown = sorted(complaints, key=lambda complaint: complaint.severity)[:MAX_DIAGNOSTICS]
     # A stream knows its places; and whoever has none should not have to load its reader.
     places = document.places() if hasattr(document, "places") else locate(document)
-    found = [point_at(complaint, document.file, places) for complaint in complaints]
-    return tuple(sorted(found, key=lambda diagnostic: (diagnostic.line, diagnostic.column)))
+    found = [point_at(complaint, document.file, places) for complaint in shown]
+    found.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
+    if hidden := len(complaints) - len(shown):
+        message = f"there are {hidden:,} more like these in this file, which are not shown"
+        last = found[-1]
+        found.append(last.but(message=message, help="", line=0, source="", severity="warning"))
+    return tuple(found)
 
 
 def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:

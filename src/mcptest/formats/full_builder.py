@@ -27,7 +27,7 @@ from mcptest.formats.full_dialect import PLAIN, Tagged
 from mcptest.formats.full_shield import LONE_SURROGATE
 from mcptest.formats.full_spots import key_spot, value_spot
 from mcptest.formats.full_tags import TagError, check_collection_tag, value_of_tag
-from mcptest.formats.limits import MAX_DEPTH, MAX_NODES
+from mcptest.formats.limits import MAX_DEPTH, MAX_DIAGNOSTICS, MAX_NODES
 from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Abandoned", "Builder"]
 
-MAX_DIAGNOSTICS = 100
 # Stands for the key `<<` until its mapping ends.
 _MERGE: Any = object()
 

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Piece", "cut"]
+__all__ = ["Piece", "count_starts", "cut"]
 
 _MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
@@ -30,6 +30,11 @@ class Piece(Record):
 
     text: str
     first_line: int
+
+
+def count_starts(text: str) -> int:
+    """How many documents begin with a `---`, empty ones too."""
+    return sum(marker[0] == "---" for marker in _MARKER.finditer(text))
 
 
 def cut(text: str) -> Iterator[Piece]:

@@ -17,10 +17,11 @@ from yaml.reader import Reader
 from yaml.scanner import Scanner
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.full_builder import MAX_DIAGNOSTICS, Abandoned, Builder
+from mcptest.formats.full_builder import Abandoned, Builder
 from mcptest.formats.full_problems import Source, describe, split_lines
 from mcptest.formats.full_scanner import TolerantParser
 from mcptest.formats.full_shield import Shield
+from mcptest.formats.limits import MAX_DIAGNOSTICS
 
 try:
     from yaml._yaml import CParser

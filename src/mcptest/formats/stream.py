@@ -14,15 +14,20 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.formats.document import Places
-from mcptest.formats.full_builder import MAX_DIAGNOSTICS, Builder
+from mcptest.formats.full_builder import Builder
 from mcptest.formats.full_dialect import Dialect, Tagged
 from mcptest.formats.full_outline import Outline
-from mcptest.formats.full_pieces import cut
+from mcptest.formats.full_pieces import count_starts, cut
 from mcptest.formats.full_problems import Source, split_lines
 from mcptest.formats.full_shield import Shield
 from mcptest.formats.full_yaml import forbidden_in, run, ways_to_read, with_spaces
 from mcptest.formats.json_text import NOT_JSON, read_json
-from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.limits import (
+    MAX_DIAGNOSTICS,
+    MAX_DOCUMENTS,
+    MAX_NODES,
+    MAX_TEXT_BYTES,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,6 +83,10 @@ def read_stream(
     if size > MAX_TEXT_BYTES:
         message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
         raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    if (count := count_starts(text)) > MAX_DOCUMENTS:
+        message = f"the file has {count:,} documents (limit {MAX_DOCUMENTS:,})"
+        help = "write several files"
+        raise FormatError([Diagnostic(code="F004", file=file, message=message, help=help)])
     reader = _Reader(file, Dialect(tags=tuple(tags), may_repeat=may_repeat))
     bare = _BYTE_ORDER_MARK.sub("", text)
     for piece in cut(bare):

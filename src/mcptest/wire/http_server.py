@@ -104,6 +104,8 @@ class HttpServer:
         self.talk = HttpTalk(
             spec.http, self._channel, limit, self._take, self._later, self.stdout_tail.add
         )
+        # Before the server would be blamed for not answering what could not be sent.
+        self.talk.token_s = min(self.talk.token_s, 0.9 * spec.startup_timeout_s)
         self.process: StdioServer | None = None
         if spec.command:
             self._refuse_stranger()

@@ -80,6 +80,7 @@ class HttpTalk:
         self.hear = hear
         self._deliver = deliver
         self.credentials = Credentials(spec)
+        self.token_s = 10.0
         self.address = parse_url(spec.url)
         self.session_id = ""
         self.version = ""
@@ -182,7 +183,17 @@ class HttpTalk:
         """Ask for a token, unless that is under way."""
         if not self._is_fetching:
             self._is_fetching = True
-            self._start(self.credentials.token_request(), Fetch(self))
+            fetch = Fetch(self)
+            self._start(self.credentials.token_request(), fetch)
+            self.later(self.token_s, lambda: self._give_up_token(fetch))
+
+    def _give_up_token(self, fetch: Fetch) -> None:
+        """The time for it is over; a silence of others is not the server's."""
+        if fetch in self.running:
+            self.channel.cancel(fetch)
+            self.finished(fetch)
+            problem = f"no token could be fetched: no answer within {self.token_s:g} s"
+            self.take_token(0, b"", problem)
 
     def take_token(self, status: int, raw: bytes, problem: str = "") -> None:
         """What the request for a token brought."""

@@ -6,8 +6,8 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.formats import full_yaml
-from mcptest.formats.full_builder import MAX_DIAGNOSTICS
 from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.limits import MAX_DIAGNOSTICS
 
 
 @pytest.fixture(params=["libyaml", "python"], autouse=True)

@@ -8,8 +8,7 @@ from mcptest.core.diagnostics import Complaint
 from mcptest.core.errors import FormatError
 from mcptest.formats import full_yaml
 from mcptest.formats.fields import diagnose
-from mcptest.formats.full_builder import MAX_DIAGNOSTICS
-from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.limits import MAX_DIAGNOSTICS, MAX_NODES, MAX_TEXT_BYTES
 from mcptest.formats.stream import Stream, StreamDocument, read_stream
 
 CONTRACT = """\

@@ -317,8 +317,7 @@ def test_a_file_with_very_many_tests_is_read_and_one_with_very_many_mistakes_as_
     [suite], _ = load(f"{SERVER}tools:\n{lines}")
     assert (len(suite.cases), suite.cases[-1].line) == (5000, 5002)
     found = mistakes(f"{SERVER}tools:\n{lines.replace('tool: t', 'tol: t')}")
-    assert len(found) == 5000
-    assert [line for _, line, _, _ in found] == list(range(3, 5003))
+    assert [line for _, line, _, _ in found] == list(range(3, 103))
 
 
 def test_names_of_any_kind_are_only_names() -> None:
