@@ -270,7 +270,7 @@ def test_an_answer_with_another_id_is_no_answer_and_is_told(tmp_path: Path) -> N
     assert "an answer whose id belongs to no open request" in ended.err
 
 
-@pytest.mark.parametrize("id", [1, "1", "mcptest-initialize"])
+@pytest.mark.parametrize("id", [1, "1", "mcptest-1"])
 def test_the_server_gets_the_id_of_the_request_so_that_what_it_makes_of_it_shows(
     tmp_path: Path, id: object
 ) -> None:

@@ -227,7 +227,7 @@ def test_snapshots_that_are_a_link_are_not_quoted(stage: Stage) -> None:
     stage.suite("", f"tools: [{{name: a, tool: echo, args: {{text: hi}}, {expect}}}]\n")
     ended = mcptest(stage.home, "run")
     quotes_nothing(ended)
-    assert OUTSIDE in ended.err
+    assert "leads out of this folder" in ended.err
 
 
 def test_a_link_that_the_user_names_is_quoted(stage: Stage) -> None:
@@ -266,9 +266,3 @@ def test_a_schema_outside_that_is_none_is_not_quoted(kind: str, command: str, st
 
 
 # Captures
-
-
-def test_a_capture_that_is_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.json")
-    ended = mcptest(tmp_path, "compliance", "invariants", "--capture", "pipe.json")
-    assert (ended.code, NOT_REGULAR in ended.err) == (2, True)

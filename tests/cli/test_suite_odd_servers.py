@@ -86,7 +86,9 @@ def test_a_second_answer_to_one_try_is_not_taken_for_the_next(tmp_path: Path) ->
     assert '"id":"mcptest.yaml#tools-1","result"' in quote
 
 
-@pytest.mark.parametrize(("id", "kinds"), [(1, ["duplicate_response"]), (1.5, [])])
+@pytest.mark.parametrize(
+    ("id", "kinds"), [(1, ["duplicate_response"]), (1.5, ["protocol_violation"])]
+)
 def test_so_it_is_with_the_ids_of_a_test_file(id: object, kinds: list[str], tmp_path: Path) -> None:
     params = {"name": "again", "arguments": {}}
     right = {"content": [{"type": "text", "text": "right"}]}

@@ -196,7 +196,7 @@ LATE = f"""
 import sys, time; sys.path.insert(0, {str(SERVERS)!r})
 import good_server
 def call(request):
-    time.sleep(0.5 if request["params"]["arguments"]["text"] == "late" else 0)
+    time.sleep(0.6 if request["params"]["arguments"]["text"] == "late" else 0)
     good_server.write(good_server.line_for(request))
 good_server.serve({{"tools/call": call}})
 """

@@ -124,7 +124,8 @@ def test_what_a_suite_imports_is_collected_once(tmp_path: Path) -> None:
 
 
 def test_a_link_that_is_collected_leads_to_nothing_that_is_quoted(tmp_path: Path) -> None:
-    (tmp_path / "foreign").write_text("canary-7f3a: [\n", encoding="utf-8")
+    foreign = "tests: [{it: a}]\ncanary-7f3a: [\n"
+    (tmp_path / "foreign").write_text(foreign, encoding="utf-8")
     home = tmp_path / "home"
     home.mkdir()
     (home / "a.test.mcp.yml").symlink_to("../foreign")

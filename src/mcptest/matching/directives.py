@@ -44,10 +44,10 @@ DIRECTIVES = (
     ),
     Directive(
         name="not:crossField",
-        summary="The same, and it must not hold; both fields must be there.",
+        summary="The same, and it must not hold; without one of the fields it holds with a note.",
         example='match:not:crossField: "used > limit"',
-        passes=({"used": 1, "limit": 2},),
-        fails=({"used": 3, "limit": 2}, {"used": 1}),
+        passes=({"used": 1, "limit": 2}, {"used": 1}),
+        fails=({"used": 3, "limit": 2},),
     ),
     Directive(
         name="all",

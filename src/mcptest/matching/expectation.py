@@ -163,6 +163,7 @@ class Compiler:
                 self.complaints.append(found.but(steps=steps_of(trail), offset=offset))
                 return source
             self._patterns[source] = known
+        self.may_check_nothing |= known.negated
         self.has_seen_regex |= known.matcher.is_slow
         self.has_seen_foreign |= known.matcher.is_foreign
         self.has_seen_remote |= known.matcher.is_remote

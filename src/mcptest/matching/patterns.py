@@ -127,8 +127,15 @@ class Pattern(Record):
         if not self.negated:
             return miss
         if miss:
-            return Miss(why=f"no such path: {miss.nowhere}") if miss.nowhere else None
+            return None
         return Miss(why="it is there" if self.accepts_absence else "it is just that")
+
+    def idle_reason(self, actual: object) -> str:
+        """Which path of a negated pattern leads to nothing, so that it holds; "" if none does."""
+        if not self.negated or self.matcher.is_remote:
+            return ""
+        miss = self.matcher.check(self.parameter, actual)
+        return miss.nowhere if miss else ""
 
     def mismatch(self, actual: object, trail: Trail) -> Mismatch | None:
         """The same, as a mismatch with its hint."""

@@ -81,7 +81,7 @@ class TwoOwnersError(UsageError):
 class Miss(Record):
     """Why a value does not meet a matcher; the hint is looked for when somebody reads it.
 
-    `nowhere` says which path of the matcher leads to nothing: then its negation is not met either.
+    `nowhere` says which path of the matcher leads to nothing: then its negation holds idly.
     """
 
     why: str

@@ -159,10 +159,11 @@ class Inbox:
         for event in self._session.receive(frame.value, frame.answers):
             if isinstance(event, Echoed):
                 self.break_off(faults.echoed())
+            elif isinstance(event, Strayed):
+                self._take_stray(event)
+            elif self.listener and self.listener(event):
                 continue
-            if self.listener and self.listener(event):
-                continue
-            if isinstance(event, Answered):
+            elif isinstance(event, Answered):
                 self._take_answer(event.message, event.id)
             elif isinstance(event, Asked):
                 owed.append(event.reply)
@@ -170,8 +171,6 @@ class Inbox:
                 owed.append(event.request)
             elif isinstance(event, Notified):
                 self._take_notification(event)
-            elif isinstance(event, Strayed):
-                self._take_stray(event)
             elif isinstance(event, Violated):
                 self._take_violation(self._without_secrets(event))
 
@@ -180,6 +179,8 @@ class Inbox:
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
         as_written = event.but(message=self._session.as_written(event.message))
+        if self.listener:
+            self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
         self._suspect(faults.stray_clue(self._without_secrets(event), wire_id))
         self._findings.add_stray(self._without_secrets(as_written))

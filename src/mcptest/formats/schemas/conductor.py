@@ -138,8 +138,15 @@ def _together() -> Schema:
         "oneOf": [{"required": [form]} for form in FORMS],
         "anyOf": [{"required": [key]} for key in ("expect", *SLIPPED_KEYS)],
         "dependentSchemas": {**forms, **slipped},
-        "allOf": [_without_answer(), _in_envelope()],
+        "allOf": [_without_answer(), _in_envelope(), _with_own_id()],
     }
+
+
+def _with_own_id() -> Schema:
+    """Only an id that is written can be kept."""
+    keeps: Schema = {"required": ["wire_id"], "properties": {"wire_id": {"const": True}}}
+    own: Schema = {"required": ["request"], "properties": {"request": {"required": ["id"]}}}
+    return {"if": keeps, "then": own}
 
 
 def _without_answer() -> Schema:
