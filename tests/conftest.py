@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +22,25 @@ from connect_back import Listener  # noqa: E402  # found by the line above
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+@pytest.fixture(autouse=True)
+def _signals_as_usual() -> Iterator[None]:
+    """Programs that tests start heed signals, also where the tests were started to ignore them.
+
+    `nohup` has SIGHUP ignored, a shell SIGINT in what it puts into the background, and programs
+    inherit that. What is handled, as here by doing nothing, is as usual in those we start.
+    """
+    ignored = [
+        number
+        for number in (signal.SIGHUP, signal.SIGINT)
+        if signal.getsignal(number) == signal.SIG_IGN
+    ]
+    for number in ignored:
+        signal.signal(number, lambda *_: None)
+    yield
+    for number in ignored:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @pytest.fixture

@@ -238,6 +238,26 @@ def test_what_we_were_started_to_ignore_is_heeded_by_workers(tmp_path: Path, ign
     assert servers_in(tmp_path) == []
 
 
+def test_a_hangup_that_we_were_started_to_ignore_is_ignored_by_workers_too(tmp_path: Path) -> None:
+    """As `nohup` starts commands: when the terminal goes, all of them go on."""
+    write_files(tmp_path, 60_000)
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        child = start(tmp_path, "-j", "2", "--json")
+    finally:
+        signal.signal(signal.SIGHUP, previous)
+    servers = wait_for(lambda: len(servers_in(tmp_path)) == 2 and servers_in(tmp_path), "servers")
+    for pid in (child.pid, *map(parent_of, servers)):
+        os.kill(pid, signal.SIGHUP)
+    time.sleep(0.5)
+    assert servers_in(tmp_path) == servers
+    child.send_signal(signal.SIGTERM)
+    out, err = child.communicate(timeout=PATIENCE_S)
+    ended = Ended(child.returncode, out.decode(), err.decode())
+    assert (ended.code, ended.report()["interrupted"]) == (130, True)
+    assert servers_in(tmp_path) == []
+
+
 def test_nobody_is_left_when_a_stopped_worker_loses_its_parent(tmp_path: Path) -> None:
     write_files(tmp_path, 60_000)
     child = start(tmp_path, "-j", "2")

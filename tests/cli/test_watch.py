@@ -141,6 +141,21 @@ def test_nobody_is_left_when_the_watch_is_killed(tmp_path: Path) -> None:
     wait_for(lambda: not servers_in(tmp_path), "the server to end")
 
 
+def test_a_hangup_that_the_watch_was_started_to_ignore_ends_nothing(tmp_path: Path) -> None:
+    slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 2_000}, "expect": said("")}
+    write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())
+    previous = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        command = Watching(tmp_path)
+    finally:
+        signal.signal(signal.SIGHUP, previous)
+    wait_for(lambda: servers_in(tmp_path), "the server")
+    command.process.send_signal(signal.SIGHUP)
+    command.wait_for("Ctrl-C ends it")
+    assert "interrupted" not in command.text
+    assert command.end() in ENDS
+
+
 def test_a_watch_that_ends_in_its_first_round_does_not_say_that_it_goes_on(tmp_path: Path) -> None:
     slow = {"it": "slow", "tool": "sleep", "arguments": {"ms": 60_000}, "expect": said("")}
     write_suite(tmp_path / "a.test.mcp.yml", slow, server=features())

@@ -169,17 +169,22 @@ def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
     assert subprocess.run([sys.executable, "-c", stuck], timeout=LONG_S).returncode == 130
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
 def test_a_signal_that_was_ignored_from_the_start_stays_ignored(
-    tmp_path: Path, listener: Listener
+    number: signal.Signals, tmp_path: Path, listener: Listener
 ) -> None:
-    """Row 94: nohup."""
+    """Row 94: nohup, and what a shell puts into the background."""
     words = write_files(tmp_path, spec_for("announced", listener=listener))
-    with running(tmp_path, ["nohup", *words, "--json"]) as run:
-        caller = listener.next_caller()
-        assert caller.next_word() == "initialize"
-        run.signal(signal.SIGHUP)
-        caller.let_go()
-        report = run.finish()
+    previous = signal.signal(number, signal.SIG_IGN)
+    try:
+        with running(tmp_path, [*words, "--json"]) as run:
+            caller = listener.next_caller()
+            assert caller.next_word() == "initialize"
+            run.signal(number)
+            caller.let_go()
+            report = run.finish()
+    finally:
+        signal.signal(number, previous)
     assert (report.status, report.members["interrupted"]) == (0, False)
 
 

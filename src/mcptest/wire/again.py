@@ -27,7 +27,9 @@ class _PassedOn:
     def __init__(self) -> None:
         self.last = 0
         self.pid = 0
-        self._previous = {number: signal.signal(number, self._handle) for number in _SIGNALS}
+        # A signal that we were started to ignore (nohup) stays ignored.
+        heeded = [each for each in _SIGNALS if signal.getsignal(each) != signal.SIG_IGN]
+        self._previous = {number: signal.signal(number, self._handle) for number in heeded}
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.last = number

@@ -178,9 +178,11 @@ def _labour(work: Work, jobs: int, send: int) -> NoReturn:
     """The whole life of a worker. It shares our memory image, so it never returns into it."""
     status = 1
     try:
-        # Whatever our parent was told to ignore, we must hear it when it wants us to stop.
+        # By these two our parent stops us, so they are heeded also where it ignores them itself.
+        # SIGHUP stays ignored where it is (nohup): nobody but a terminal that is gone sends it.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, signal.SIG_DFL)
+            if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)
         _leave_terminal_and_follow_parent()
         with open(jobs, "rb", buffering=0) as reader, open(send, "wb") as writer:
 
