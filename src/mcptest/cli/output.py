@@ -9,8 +9,9 @@ import stat
 import sys
 import time
 
-from mcptest.core.errors import UsageError, hint_at_limit
+from mcptest.core.errors import UsageError
 from mcptest.core.redaction import redactor
+from mcptest.core.system_limits import hint_at_limit
 from mcptest.core.visible import defused, visible
 from mcptest.wire.null_device import open_null
 

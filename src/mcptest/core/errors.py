@@ -18,8 +18,6 @@ Anything else that is raised is a fault of ours and reaches the top of the CLI.
 
 from __future__ import annotations
 
-import errno
-
 from mcptest.core.outcome import Fault
 
 TYPE_CHECKING = False
@@ -41,22 +39,7 @@ __all__ = [
     "RefusedError",
     "ServerError",
     "UsageError",
-    "hint_at_limit",
 ]
-
-_LIMITS = {
-    errno.EMFILE: "raise the limit of open files (ulimit -n), or run less at once",
-    errno.ENFILE: "the whole system has no more open files to give; end something else",
-    errno.EAGAIN: "raise the limit of processes (ulimit -u), or run less at once",
-    errno.ENOMEM: "raise the limit of memory (ulimit -v), or run less at once",
-}
-
-
-def hint_at_limit(error: BaseException) -> str:
-    """What to do when the system gives no more files, processes or memory; "" for other errors."""
-    if isinstance(error, MemoryError):
-        return _LIMITS[errno.ENOMEM]
-    return _LIMITS.get(error.errno or 0, "") if isinstance(error, OSError) else ""
 
 
 class McptestError(Exception):

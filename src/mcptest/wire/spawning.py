@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 
-from mcptest.core.errors import ServerError, hint_at_limit
+from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.system_limits import hint_at_limit
 from mcptest.core.visible import visible
 from mcptest.wire.child import candidates, start
 from mcptest.wire.sweep import MARK_VARIABLE

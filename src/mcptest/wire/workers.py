@@ -15,7 +15,7 @@ import signal
 import struct
 import time
 
-from mcptest.core.errors import hint_at_limit
+from mcptest.core.system_limits import hint_at_limit
 from mcptest.wire.orphans import follow_parent
 
 TYPE_CHECKING = False
