@@ -134,8 +134,10 @@ class Connection:
     def open_request(self, line: bytes, id: object, *, keeps_id: bool = False) -> bytes:
         """Prepare to send a request; the line to send. ServerError if the server has failed."""
         # What has arrived by now cannot be the answer to what is only sent now.
-        self.look_around()
-        self.raise_broken()
+        if self.wire.has_news:
+            self.look_around()
+        if self.inbox.is_broken:
+            self.raise_broken()
         if self.session.is_answered_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
         if self.wire.decoder.has_begun_line:

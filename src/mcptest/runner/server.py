@@ -63,6 +63,8 @@ class Server:
         self._is_asking = False
         # Where in all that was sent the request begins and ends whose answer is awaited.
         self._request_place = (0, 0)
+        # For how long we had been stopped when it was sent.
+        self._stopped_s = 0.0
         # While the time of an answer matters: up to when nothing had come.
         self._waited_until = 0.0
         # Why the last answer to a question of ours was not the end of it.
@@ -118,22 +120,21 @@ class Server:
         # What was sent ahead has waited for us since then.
         deadline = time.monotonic() + timeout_s
         mark, began = begun or self._begin(step, is_call=is_call)
-        stopped_s = self.launcher.interrupts.stopped_s
         wants_exit = step.expectation.exit_code is not None
+        is_timed = step.expectation.is_timed
         answer: Any = ABSENT
         if is_call:
-            self._waited_until = began if step.expectation.is_timed else 0.0
+            self._waited_until = began if is_timed else 0.0
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
             self.refuse_refusal()
-        ended = (
-            max(self._waited_until, began) if is_call and self._waited_until else time.monotonic()
-        )
-        elapsed_s = ended - began - (self.launcher.interrupts.stopped_s - stopped_s)
-        exit_code = self._wait_for_exit(deadline) if wants_exit else None
-        if step.expectation.is_timed:
+        elapsed_s = time.monotonic() - began
+        if is_timed and is_call:
+            stopped_s = self.launcher.interrupts.stopped_s - self._stopped_s
+            elapsed_s = self._waited_until - began - stopped_s
             self.connection.put_off_rules()
+        exit_code = self._wait_for_exit(deadline) if wants_exit else None
         # One more look takes what stderr holds by now, and notices an end at once.
         self.connection.look_around()
         if wants_exit:
@@ -289,36 +290,50 @@ class Server:
         begin = self._wire.sent_bytes
         self.connection.send(line)
         self._request_place = begin, self._wire.sent_bytes
+        self._stopped_s = self.launcher.interrupts.stopped_s
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
-        interrupts, own_s, late_from = self.launcher.interrupts, 0.0, -1
-        stopped_s = interrupts.stopped_s
         try:
-            while True:
-                # Our own work, and being stopped, is not the server's time.
-                extra_s = min(own_s, limit_s) + interrupts.stopped_s - stopped_s
-                items = self._receive(deadline + extra_s)
-                came = time.monotonic()
-                self.connection.take(items)
-                if self._inbox.answer is not ABSENT:
-                    break
-                if self._wire.is_closed:
-                    raise ServerError(self._gone_before(method, id))
-                now = time.monotonic()
-                own_s += now - came
-                if items and now >= deadline + extra_s and late_from < 0:
-                    # What the server has sent by now is still looked at, and no more.
-                    late_from = self._wire.stdout_tail.total
-                if not items or (
-                    late_from >= 0 and self._wire.stdout_tail.total > late_from + _LATE_BYTES
-                ):
-                    raise ServerError(self.overdue(method, id, limit_s))
+            items = self._receive(deadline)
+            came = time.monotonic()
+            self.connection.take(items)
+            if self._inbox.answer is ABSENT:
+                own_s = time.monotonic() - came if items else 0.0
+                self._wait_longer(method, id, deadline, limit_s, own_s)
         finally:
             self._inbox.stop_expecting()
-        if self._wire.is_pipe:
+        if not self._wire.has_read_all:
             self._refuse_unread(method, id)
         self._silent_since = ""
         return self._inbox.answer
+
+    def _wait_longer(
+        self, method: str, id: object, deadline: float, limit_s: float, own_s: float
+    ) -> None:
+        """Wait for an answer that did not come first.
+
+        `own_s` is what we needed for what came: our own work is not the server's time, and
+        neither is that we were stopped.
+        """
+        interrupts, stdout, late_from = self.launcher.interrupts, self._wire.stdout_tail, -1
+        while self._inbox.answer is ABSENT:
+            if self._wire.is_closed:
+                raise ServerError(self._gone_before(method, id))
+            extra_s = min(own_s, limit_s) + interrupts.stopped_s - self._stopped_s
+            items = self._receive(deadline + extra_s)
+            came = time.monotonic()
+            self.connection.take(items)
+            is_over = came >= deadline + extra_s
+            if is_over and late_from < 0:
+                # What the server has sent by now is still looked at, and no more.
+                late_from = stdout.total
+            if is_over and (not items or stdout.total > late_from + _LATE_BYTES):
+                break
+            own_s += time.monotonic() - came if items else 0.0
+        if self._inbox.answer is ABSENT:
+            if self._wire.is_closed:
+                raise ServerError(self._gone_before(method, id))
+            raise ServerError(self.overdue(method, id, limit_s))
 
     def _receive(self, deadline: float) -> Sequence[Item]:
         if not self._waited_until:
@@ -333,6 +348,8 @@ class Server:
 
     def _refuse_unread(self, method: str, id: object) -> None:
         """Nobody can answer what has not been read. Our replies to the server may wait longer."""
+        if not self._wire.is_pipe:
+            return
         begin, end = self._request_place
         sent, unsent = self._wire.sent_bytes, self._wire.unsent_bytes
         if unsent > sent - end:

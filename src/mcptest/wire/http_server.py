@@ -78,6 +78,7 @@ class HttpServer:
     has_closed_stdin = False
     is_unheard = False
     unsent_bytes = unread_bytes = sent_bytes = 0
+    has_read_all = has_news = True
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
         self._is_port_untold = _keeps_port(spec)

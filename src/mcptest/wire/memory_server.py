@@ -94,6 +94,7 @@ class MemoryServer:
     has_exited = False
     stranger = ""
     unread_bytes = sent_bytes = 0
+    has_read_all = has_news = True
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
         self.spec = spec

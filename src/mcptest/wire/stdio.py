@@ -50,6 +50,9 @@ _STDOUT_KEPT_BYTES = 4 * 1024
 
 _UNREAD_PATIENCE_S = 0.05
 
+# The number 0, as FIONREAD gives it.
+_NOTHING = b"\0\0\0\0"
+
 # About 40 µs of asking before a wait goes to sleep.
 _SPINS = 20
 
@@ -159,11 +162,23 @@ class StdioServer:
         return len(self._backlog)
 
     @property
+    def has_news(self) -> bool:
+        """Whether something has arrived or happened that was not looked at yet."""
+        return bool(self._poll.poll(0))
+
+    @property
+    def has_read_all(self) -> bool:
+        """Whether the server has read all that it was sent."""
+        if self._backlog or self._stdin < 0:
+            return False
+        return fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING) == _NOTHING
+
+    @property
     def unread_bytes(self) -> int:
         """How much of what it was sent the server has not read, as far as can be seen."""
         if self._stdin < 0:
             return self._lost_bytes
-        waiting = fcntl.ioctl(self._stdin, termios.FIONREAD, b"\0\0\0\0")
+        waiting = fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING)
         return len(self._backlog) + int.from_bytes(waiting, sys.byteorder)
 
     def send(self, line: bytes) -> None:
@@ -193,7 +208,7 @@ class StdioServer:
         """
         deadline = time.monotonic() + _UNREAD_PATIENCE_S
         while self._stdin >= 0 and time.monotonic() < deadline:
-            if not self.unread_bytes:
+            if self.has_read_all:
                 return
             time.sleep(0.0001)
 
