@@ -335,6 +335,12 @@ def test_an_answer_that_began_before_its_request_does_not_count() -> None:
     assert report.findings["early_response"]["count"] == 1
 
 
+def test_a_server_that_reads_nothing_does_not_pass_in_a_contract(tmp_path: Path) -> None:
+    report = run_files(tmp_path, server(DEAF), "--timeout", SHORT, a=CONTRACT)
+    assert (report.status, set(report.statuses)) == (1, {"error"})
+    assert report.tests[0]["error"]["kind"] == "early_response"
+
+
 def test_a_server_that_reads_nothing_does_not_pass() -> None:
     report = perform(server(DEAF, timeout_s=2.0), echo())
     assert (report.status, report.statuses) == (1, ["error"])
@@ -369,7 +375,9 @@ def test_a_server_that_ends_after_its_answer_has_the_same_verdicts_every_time(
         error = report.fault
         assert (error["kind"], error["effect"]) == ("exited_during_call", "definite")
         found.append(error["message"])
-    wanted = "the server ended (exit status 3) while tools/call (id 2) was to be sent to it"
+    wanted = (
+        "the server ended (exit status 3) after its last answer, before it read tools/call (id 2)"
+    )
     assert set(found) == {wanted}
 
 

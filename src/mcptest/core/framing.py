@@ -158,7 +158,7 @@ def encode_line(message: object) -> bytes:
 def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
     """The message in these bytes, or why there is none."""
     try:
-        return Frame(value=parse_json(raw.decode("utf-8")), line=line)
+        return Frame.made_of({"value": parse_json(raw.decode("utf-8")), "line": line})
     except UnicodeDecodeError as error:
         reason, column = _explain_encoding(raw, error), error.start + 1
     except NotJsonError as error:

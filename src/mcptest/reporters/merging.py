@@ -107,8 +107,9 @@ def _incomplete_shard(
         part = _part_beside(first, name, run)
         for index in part.indexes:
             if index in owners:
-                both = f"{visible(owners[index])} and {visible(name)}"
-                message = f"{both} are both part {index} of {part.count}"
+                both = f"{visible(owners[index])} and {visible(name)} are both"
+                both = f"{visible(name)} was given twice: it is" if owners[index] == name else both
+                message = f"{both} part {index} of {part.count}"
                 raise UsageError(message, "give the report of each part once")
             owners[index] = name
         if part.selection:
@@ -138,7 +139,7 @@ def _part_beside(first: tuple[str, Collected], name: str, run: Collected) -> Rep
         raise UsageError(message, help)
     if part.count != other.count:
         message = f"{_described(first[0], other)}, but {_described(name, part)}"
-        raise UsageError(message, "merge only parts of the same number, N of --shard I/N")
+        raise UsageError(message, "all parts must have the same N in --shard I/N")
     if not part.selection and not _has_trouble(run):
         raise UsageError(f"{_described(name, part)}, but its run found no test files", _SAME)
     return part

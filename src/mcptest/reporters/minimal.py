@@ -61,6 +61,8 @@ class MinimalReporter(Collected):
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
+            elif finding.kind == "shard_missing":
+                yield f"NOTE {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
             elif finding.kind == "tls_unverified":
                 # Whether it was the server that answered, nobody knows.
                 yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"

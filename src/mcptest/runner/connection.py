@@ -132,10 +132,10 @@ class Connection:
         self._replied_bytes = 0
 
     def open_request(self, line: bytes, id: object, *, keeps_id: bool = False) -> bytes:
-        """Prepare to send a request; the line to send. ServerError if the server has failed."""
-        # What has arrived by now cannot be the answer to what is only sent now.
-        if self.wire.has_news:
-            self.look_around()
+        """Prepare to send a request; the line to send. ServerError if the server has failed.
+
+        The caller has looked around: what has arrived before cannot be its answer.
+        """
         if self.inbox.is_broken:
             self.raise_broken()
         if self.session.is_answered_early(id):

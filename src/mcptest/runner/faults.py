@@ -216,18 +216,16 @@ def after_silence(fault: Fault, since: str) -> Fault:
     return fault.but(hint=_join(sentence, fault.hint))
 
 
-def gone(
-    wire: Wire, moment: str, stopped: Stopped | None, clues: list[str], was_open: bool
-) -> Fault:
+def gone(wire: Wire, when: str, stopped: Stopped | None, clues: list[str], was_open: bool) -> Fault:
     """The server went away, or closed its stdout, at a bad moment."""
     hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
     if stopped is None:
         what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
-        message = f"the server {what} while {moment}"
+        message = f"the server {what} {when}"
         status = "still running; it was stopped" if wire.spec.command else ""
     else:
         status = describe_exit(stopped.exit_code)
-        message = f"the server ended ({status}) while {moment}"
+        message = f"the server ended ({status}) {when}"
     fault = Fault(
         kind="exited_during_call" if was_open else "exited_early",
         message=message,

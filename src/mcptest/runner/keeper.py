@@ -77,7 +77,7 @@ class Keeper:
         if spec is not self._spec and spec != self._spec:
             self._turn_to(spec)
         if self._server and self._server.has_ended:
-            raise ServerError(self._server.gone("the case was about to begin", effect="definite"))
+            raise ServerError(self._server.gone("before the case began", effect="definite"))
         if self._server and dialogue.opens_session and self._server.is_initialised:
             self.retire()
         note = _ENDED if self._server and not self._server.is_usable else ""

@@ -43,7 +43,7 @@ def await_ready(server: Server, deadline: float) -> None:
     if fault:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
-        raise ServerError(server.gone("it was awaited to listen"))
+        raise ServerError(server.gone("while it was awaited to listen"))
     if connection.wire.stranger:
         message = "what listens at the URL is no process that the command is known to have started"
         server.findings.add("foreign_listener", message, quote=connection.wire.stranger)
@@ -64,7 +64,7 @@ def _wait_for_pattern(server: Server, deadline: float) -> None:
         connection.take(wire.receive(min(deadline, time.monotonic() + 0.05)))
         connection.raise_broken()
         if wire.is_closed:
-            raise ServerError(server.gone("it was awaited to be ready"))
+            raise ServerError(server.gone("while it was awaited to be ready"))
         if time.monotonic() >= deadline:
             raise ServerError(faults.not_ready(server.spec, wire))
 

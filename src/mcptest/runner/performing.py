@@ -217,13 +217,15 @@ class Performer:
         log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
         if ahead:
             self._keeper.send_ahead(ahead)
-        return CaseResult(
-            name=case.name,
-            status="passed",
-            line=case.line,
-            duration_s=duration_s,
-            notes=notes,
-            log=log,
+        return CaseResult.made_of(
+            {
+                "name": case.name,
+                "status": "passed",
+                "line": case.line,
+                "duration_s": duration_s,
+                "notes": notes,
+                "log": log,
+            }
         )
 
     def _unusual(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:

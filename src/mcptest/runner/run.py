@@ -203,7 +203,7 @@ class Run:
         return True
 
     def _run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> None:
-        self._tell(CaseStarted(name=case.name, line=case.line))
+        self._tell(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
         if case.skip is not None:
             result = CaseResult(
@@ -226,7 +226,7 @@ class Run:
             result = with_snapshots(result, taken)
         self._current = ""
         self._tally.add(result)
-        self._tell(CaseFinished(result=result))
+        self._tell(CaseFinished.made_of({"result": result}))
 
 
 def _has_hooks(case: Case) -> bool:

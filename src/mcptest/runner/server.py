@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     # How much stderr had brought, and when it was, as a step's message was sent.
     _Begun = tuple[int, float]
+    # Where in all that was sent a request begins and ends.
+    Place = tuple[int, int]
 
 __all__ = ["Launcher", "Reply", "Server"]
 
@@ -67,6 +69,7 @@ class Server:
         self._stopped_s = 0.0
         # While the time of an answer matters: up to when nothing had come.
         self._waited_until = 0.0
+        self._is_first_look = True
         # Why the last answer to a question of ours was not the end of it.
         self.unfinished = ""
 
@@ -103,6 +106,7 @@ class Server:
     def ask_first(self, request: Message, deadline: float) -> Any:
         """The answer to the first request of a session."""
         method, id = request["method"], request["id"]
+        self.connection.look_around()
         self._ask(encode_line(request), id)
         return self._wait_for_answer(method, id, deadline, self.spec.startup_timeout_s)
 
@@ -124,7 +128,7 @@ class Server:
         is_timed = step.expectation.is_timed
         answer: Any = ABSENT
         if is_call:
-            self._waited_until = began if is_timed else 0.0
+            self._waited_until, self._is_first_look = began if is_timed else 0.0, True
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
@@ -135,21 +139,26 @@ class Server:
             elapsed_s = self._waited_until - began - stopped_s
             self.connection.put_off_rules()
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
-        # One more look takes what stderr holds by now, and notices an end at once.
-        self.connection.look_around()
+        if answer is ABSENT or not self._wire.is_pipe:
+            # One more look takes what stderr holds by now, and notices an end at once. On pipes
+            # the look that brought an answer has brought what stderr held before it.
+            self.connection.look_around()
         if wants_exit:
             self._session.abandon(step.id)
         elif answer is ABSENT:
             self._refuse_gone(step)
-        return Reply(
-            message=answer,
-            elapsed_s=elapsed_s,
-            stderr=self.connection.stderr_since(mark),
-            stderr_mark=mark,
-            size=self.connection.size,
-            exit_code=exit_code,
-            notifications=tuple(self._inbox.notifications),
-            unfinished=self._session.unfinished(step.id),
+        connection = self.connection
+        return Reply.made_of(
+            {
+                "message": answer,
+                "elapsed_s": elapsed_s,
+                "stderr": connection.stderr_since(mark),
+                "stderr_mark": mark,
+                "size": connection.size,
+                "exit_code": exit_code,
+                "notifications": tuple(self._inbox.notifications),
+                "unfinished": self._session.unfinished(step.id),
+            }
         )
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
@@ -192,6 +201,9 @@ class Server:
         return self._begun is not None
 
     def _begin(self, step: Step, *, is_call: bool) -> _Begun:
+        # What has arrived by now belongs to the step before, and is not the answer to this one.
+        if self._wire.has_news:
+            self.connection.look_around()
         begun = self._wire.stderr.total, time.monotonic()
         self.connection.start_step()
         if is_call:
@@ -210,7 +222,7 @@ class Server:
     def _refuse_gone(self, step: Step) -> None:
         """Nothing answers a notification; but a server that is gone has not taken it."""
         if self.connection.is_lost:
-            raise ServerError(self.gone(f"{visible(step.method)} was handed over"))
+            raise ServerError(self.gone(f"while {visible(step.method)} was handed over"))
         if self._wire.has_closed_stdin:
             raise ServerError(faults.deaf(step.method, self._wire))
 
@@ -303,7 +315,7 @@ class Server:
         finally:
             self._inbox.stop_expecting()
         if not self._wire.has_read_all:
-            self._refuse_unread(method, id)
+            self.refuse_unread(method, id, self._request_place)
         self._silent_since = ""
         return self._inbox.answer
 
@@ -318,7 +330,7 @@ class Server:
         interrupts, stdout, late_from = self.launcher.interrupts, self._wire.stdout_tail, -1
         while self._inbox.answer is ABSENT:
             if self._wire.is_closed:
-                raise ServerError(self._gone_before(method, id))
+                raise ServerError(self.gone_unanswered(method, id, self._request_place))
             extra_s = min(own_s, limit_s) + interrupts.stopped_s - self._stopped_s
             items = self._receive(deadline + extra_s)
             came = time.monotonic()
@@ -332,46 +344,48 @@ class Server:
             own_s += time.monotonic() - came if items else 0.0
         if self._inbox.answer is ABSENT:
             if self._wire.is_closed:
-                raise ServerError(self._gone_before(method, id))
+                raise ServerError(self.gone_unanswered(method, id, self._request_place))
             raise ServerError(self.overdue(method, id, limit_s))
 
     def _receive(self, deadline: float) -> Sequence[Item]:
         if not self._waited_until:
             return self.connection.receive(deadline)
-        # The answer is timed. It came when there was something to wait for; what is there
-        # already came before, while we were busy.
+        # The answer is timed. Where we had to wait for what comes, it came just now; what is
+        # there already came earlier, while we were busy with what came before.
         items: Sequence[Item] = self._wire.receive(0.0)
-        if not items and not self._wire.is_closed:
+        has_waited = not items and not self._wire.is_closed
+        if has_waited:
             items = self.connection.receive(deadline, works=False)
-            self._waited_until = time.monotonic()
+        if has_waited or self._is_first_look:
+            self._waited_until, self._is_first_look = time.monotonic(), False
         return items
 
-    def _refuse_unread(self, method: str, id: object) -> None:
-        """Nobody can answer what has not been read. Our replies to the server may wait longer."""
+    def refuse_unread(self, method: str, id: object, place: Place) -> None:
+        """A server cannot answer what it has not read. Our replies to it may wait longer."""
         if not self._wire.is_pipe:
             return
-        begin, end = self._request_place
+        begin, end = place
         sent, unsent = self._wire.sent_bytes, self._wire.unsent_bytes
         if unsent > sent - end:
             raise ServerError(faults.premature(method, id, self._wire, unsent - (sent - end)))
         if self._wire.unread_bytes >= sent - begin:
             raise ServerError(faults.unread(method, id, self._wire))
 
-    def _gone_before(self, method: str, id: object) -> Fault:
+    def gone_unanswered(self, method: str, id: object, place: Place) -> Fault:
         """That the server has ended, and this call has no answer."""
-        begin, _ = self._request_place
         wire = self._wire
-        if self.is_open and wire.is_pipe and wire.unread_bytes >= wire.sent_bytes - begin:
+        if self.is_open and wire.is_pipe and wire.unread_bytes >= wire.sent_bytes - place[0]:
             return self.gone_unasked(method, id)
-        return self.gone(f"{faults.call(method, id)} was waiting for its answer")
+        return self.gone(f"while {faults.call(method, id)} was waiting for its answer")
 
     def gone_unasked(self, method: str, id: object) -> Fault:
         """That the server has ended of itself before it read a call."""
-        return self.gone(f"{faults.call(method, id)} was to be sent to it", effect="definite")
+        when = f"after its last answer, before it read {faults.call(method, id)}"
+        return self.gone(when, effect="definite")
 
     # Faults
 
-    def gone(self, moment: str, *, effect: Effect | None = None) -> Fault:
+    def gone(self, when: str, *, effect: Effect | None = None) -> Fault:
         """That the server has ended, or its stdout has, at a moment that must not be one."""
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
@@ -379,7 +393,7 @@ class Server:
         self._is_end_told = not self._is_asking
         stopped = self.close()
         fault = faults.gone(
-            self._wire, moment, stopped if has_exited else None, self._inbox.clues, was_open
+            self._wire, when, stopped if has_exited else None, self._inbox.clues, was_open
         )
         return fault.but(effect=effect) if effect else fault
 

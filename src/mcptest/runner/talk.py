@@ -28,13 +28,13 @@ from mcptest.runner.weighing import weighed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from mcptest.core.coverage import Use
     from mcptest.core.dialogue import Dialogue, Turn
     from mcptest.core.session import Message
-    from mcptest.runner.server import Server
+    from mcptest.runner.server import Place, Server
 
     # A request that has been sent: its method and its id.
     Sent = tuple[str, object]
@@ -77,6 +77,7 @@ class Talk:
         self._ear = Ear(frozenset())
         self._open: dict[jsonrpc.IdKey, Sent] = {}
         self._ids: dict[int, list[object]] = {}
+        self._places: dict[jsonrpc.IdKey, Place] = {}
         self.mismatches: list[Mismatch] = []
         self.sent: list[str] = []
         self.uses: list[Use] = []
@@ -162,7 +163,10 @@ class Talk:
         lines = [self._open_request(index, message) for message in messages]
         self.sent.append(encode_line(value).decode("utf-8").rstrip("\n"))
         line = b",".join(lines)
+        begin = self._connection.wire.sent_bytes
         self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
+        for id in self._ids.get(index, ()):
+            self._places[jsonrpc.id_key(id)] = begin, self._connection.wire.sent_bytes
         if not any("method" in message and "id" in message for message in messages):
             self._connection.wire.wait_until_read()
 
@@ -192,6 +196,7 @@ class Talk:
             said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
             fault = Fault(kind="unusable_capture", message=said)
             raise UnsentError(fault, has_begun=True)
+        self._connection.look_around()
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
         self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
@@ -219,12 +224,14 @@ class Talk:
         method, _ = self._open[key]
         deadline = time.monotonic() + self._timeout_s
         self._connection.inbox.expect(id)
+        place = self._places[key]
         while key not in self._ear.answers:
-            moment = f"{faults.call(method, id)} was waiting for its answer"
             if self._ear.strays:
                 # Somebody answers with another id: the case has failed, and is not waited for long.
                 deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
-            if not self._wait_or_reply(moment, deadline):
+            if not self._wait_or_reply(
+                lambda: self._server.gone_unanswered(method, id, place), deadline
+            ):
                 if self._ear.strays:
                     self._judge_surplus()
                     raise _StrayedError
@@ -232,6 +239,7 @@ class Talk:
                 raise ServerError(self._overdue(method, id))
         self._connection.inbox.stop_expecting()
         del self._open[key]
+        self._server.refuse_unread(method, id, place)
         self.has_answers = True
         answer = self._ear.answers.pop(key)
         if method == "initialize" and isinstance(answer.get("result"), dict):
@@ -241,10 +249,10 @@ class Talk:
     def _await_message(self, index: int, turn: Turn) -> bool:
         """Wait for the next message with the turn's method; False when it does not come."""
         deadline = time.monotonic() + self._timeout_s
-        moment = f"{turn.method or 'a message'} was awaited"
+        when = f"while {turn.method or 'a message'} was awaited"
         heard = self._ear.claim(turn.method)
         while heard is None:
-            if not self._wait(moment, deadline):
+            if not self._wait(lambda: self._server.gone(when), deadline):
                 self._miss(turn)
                 return False
             heard = self._ear.claim(turn.method)
@@ -259,21 +267,21 @@ class Talk:
         replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
         return any(turn.answers in (index, None) for turn in replies)
 
-    def _wait(self, moment: str, deadline: float) -> bool:
-        """Wait until something comes; False at the deadline."""
+    def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
+        """Wait until something comes; False at the deadline. `gone` says that the server ended."""
         connection = self._connection
         items = connection.receive(deadline)
         connection.take(items)
         connection.raise_broken()
         if connection.wire.is_closed and not items:
-            raise ServerError(self._server.gone(moment))
+            raise ServerError(gone())
         return bool(items) and time.monotonic() < deadline
 
-    def _wait_or_reply(self, moment: str, deadline: float) -> bool:
+    def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """The same. A question that was held back for later may be what the server waits with."""
         held = [heard for heard in self._ear.left_over if heard.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
-        if self._wait(moment, pause):
+        if self._wait(gone, pause):
             return True
         for heard in held:
             self._reply(heard)
@@ -343,7 +351,11 @@ class Talk:
             # Nothing that came shows that the server took what it was sent, or that it is done.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
+            self._connection.look_around()
+            begin = self._connection.wire.sent_bytes
             self._connection.send(self._connection.open_request(line, _PING_ID))
+            end = self._connection.wire.sent_bytes
+            self._places[jsonrpc.id_key(_PING_ID)] = begin, end
             self._answer_to(_PING_ID)
         self._connection.look_around()
 
