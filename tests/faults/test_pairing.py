@@ -350,6 +350,125 @@ def test_a_server_that_reads_nothing_does_not_pass() -> None:
     )
 
 
+# A batch that begins before the request.
+HALF_BATCH = """
+g.INITIALIZE_RESULT["protocolVersion"] = "2025-03-26"
+def initialize(request):
+    guess = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    guess["params"] = {"name": "echo", "arguments": {"text": "hi"}}
+    g.write(g.line_for(request) + b"[" + g.line_for(guess).strip() + b"]")
+g.serve({"initialize": initialize, "tools/call": lambda request: g.write(b"\\n")})
+"""
+
+
+def test_an_answer_in_a_batch_that_began_before_its_request_does_not_count() -> None:
+    report = perform(server(HALF_BATCH, timeout_s=0.7), echo())
+    assert (report.status, report.fault["kind"]) == (1, "timeout")
+    assert report.findings["early_response"]["count"] == 1
+
+
+TWO_CALLS = """
+case: two at once
+in: {jsonrpc: "2.0", id: 1, method: tools/call, params: {name: echo, arguments: {text: hi}}}
+in2: {jsonrpc: "2.0", id: 2, method: tools/call, params: {name: echo, arguments: {text: hi}}}
+out: {jsonrpc: "2.0", id: 1, result: {content: [{type: text, text: hi}]}}
+out2: {jsonrpc: "2.0", id: 2, result: {content: [{type: text, text: hi}]}}
+"""
+
+
+def test_of_two_calls_in_a_contract_neither_is_answered_by_a_line_that_had_begun(
+    tmp_path: Path,
+) -> None:
+    second = "    if request['id'] == 2: g.write(rest + g.line_for(request))"
+    body = HALF.replace("    g.write(rest)", second)
+    report = run_files(tmp_path, server(body), "--timeout", SHORT, a=TWO_CALLS)
+    assert (report.status, report.statuses) == (1, ["error"])
+
+
+@pytest.mark.parametrize("before", ["Loading ...", " ", "\\r"])
+@pytest.mark.parametrize("after", [" done\\n", "\\n"])
+def test_a_line_that_is_no_message_takes_nothing_from_the_next(before: str, after: str) -> None:
+    body = f"""
+def initialize(request):
+    g.write(g.line_for(request) + b"{before}")
+def call(request):
+    g.write(b"{after}" + g.line_for(request))
+g.serve({{"initialize": initialize, "tools/call": call}})
+"""
+    assert perform(server(body), echo()).statuses == ["passed"]
+
+
+def test_a_log_line_with_the_id_of_a_call_is_not_its_answer() -> None:
+    body = """
+def call(request):
+    g.write(b'INFO loaded user {"id": 1, "name": "x"}\\n' + g.line_for(request))
+g.serve({"tools/call": call})
+"""
+    assert perform(server(body), echo()).statuses == ["passed"]
+
+
+# Guesses the id of the next round, and sends its answer before the round.
+GUESSED_ROUND = """
+def answer(id, **result):
+    g.write(g.line_of({"jsonrpc": "2.0", "id": id, "result": result}))
+for line in sys.stdin.buffer:
+    request = json.loads(line)
+    if request.get("method") == "server/discover":
+        answer(request["id"], resultType="complete", supportedVersions=["2026-07-28"],
+               capabilities={"tools": {}}, serverInfo={"name": "x", "version": "1"})
+    elif request.get("method") == "tools/call" and "requestState" not in request["params"]:
+        answer(request["id"], resultType="input_required", requestState="s")
+        answer("mcptest-round-1", resultType="complete", content=[])
+"""
+
+
+def test_an_answer_to_a_round_that_was_not_sent_does_not_count(tmp_path: Path) -> None:
+    words = ("--timeout", SHORT, "--spec-version", "2026-07-28")
+    report = run_files(tmp_path, server(GUESSED_ROUND), *words, a=[echo() | ANY_RESULT])
+    assert (report.status, report.statuses) == (1, ["error"])
+    assert report.fault["kind"] == "timeout"
+
+
+# Refuses only the first message that is not legal, and late.
+LATE_REFUSAL = """
+import threading
+refused = []
+def refuse():
+    time.sleep(0.4)
+    g.write(g.line_of({"jsonrpc": "2.0", "id": None, "error": {"code": -32600, "message": "bad"}}))
+for line in sys.stdin.buffer:
+    request = json.loads(line)
+    if request.get("jsonrpc") != "2.0":
+        if not os.path.exists("refused"):
+            open("refused", "w").close()
+            threading.Thread(target=refuse, daemon=True).start()
+    elif "id" in request:
+        g.write(g.line_for(request))
+"""
+
+
+def test_a_late_refusal_of_an_earlier_message_is_not_that_of_the_next(tmp_path: Path) -> None:
+    note = {"it": "note", "request": {"jsonrpc": "1.0", "method": "x"}}
+    note["expect"] = {"stderr": "toBeEmpty"}
+    illegal = {"it": "illegal", "request": {"jsonrpc": "1.0", "id": 7, "method": "y"}, **ANY_ERROR}
+    words = ("--timeout", SHORT)
+    report = run_files(tmp_path, server(LATE_REFUSAL), *words, a=[note, illegal])
+    assert report.statuses == ["passed", "error"]
+    assert "a late answer to an earlier message" in report.notes[0]
+
+
+def test_ids_with_as_many_digits_as_can_be_read_are_replaced() -> None:
+    body = "sys.set_int_max_str_digits(0)\ng.serve()"
+    tests = [echo(id=sign * (10**4299 - 1)) for sign in (1, 1, -1, -1)]
+    assert perform(server(body), *tests).statuses == ["passed"] * 4
+
+
+def test_quick_answers_take_some_time() -> None:
+    timed = echo(expect={"performance": {"minResponseTime": 0.001, "maxResponseTime": "20s"}})
+    report = perform(server("g.serve()"), *[timed] * 20)
+    assert report.statuses == ["passed"] * 20
+
+
 # The end right after an answer
 
 ONE_SHOT = """

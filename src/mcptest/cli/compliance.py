@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import select
+import stat
 import sys
 
 from mcptest import __version__
@@ -104,6 +105,8 @@ class _Input(io.RawIOBase):
             try:
                 chunk = os.read(self._fd, len(view))
             except BlockingIOError:
+                if stat.S_ISREG(os.fstat(self._fd).st_mode):
+                    raise OSError(errno.EAGAIN, "it has nothing to read yet") from None
                 # Somebody has opened the other end, and has not written yet.
                 continue
             if not (chunk or is_ready):

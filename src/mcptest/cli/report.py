@@ -19,6 +19,7 @@ from mcptest.core.verdict import exit_code_of
 from mcptest.core.visible import visible
 from mcptest.reporters.merging import merge_runs
 from mcptest.reporters.saved_run import read_saved_run
+from mcptest.runner.discovery import read_now
 from mcptest.runner.run import RunOptions, gated
 
 TYPE_CHECKING = False
@@ -145,7 +146,7 @@ def _read_regular(file: str) -> bytes:
                 f"cannot read {visible(file)}: it is not a regular file",
                 "what comes through a pipe is read from standard input: mcptest report -",
             )
-        raw = source.read(_MAX_REPORT_BYTES + 1)
+        raw = read_now(source, _MAX_REPORT_BYTES + 1)
     if len(raw) > _MAX_REPORT_BYTES:
         raise UsageError(f"cannot read {visible(file)}: {_TOO_LARGE}")
     return raw

@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 
-from mcptest.runner.discovery import open_regular
+from mcptest.runner.discovery import open_regular, read_now
 
 __all__ = ["open_regular", "read_regular", "why_not", "write_all"]
 
@@ -20,7 +20,7 @@ def read_regular(path: str) -> str:
     """The text of a regular file; OSError, or UnicodeDecodeError when it is not UTF-8."""
     fd = open_regular(path, os.O_RDONLY)
     with os.fdopen(fd, "rb") as file:
-        raw = file.read(_MAX_BYTES + 1)
+        raw = read_now(file, _MAX_BYTES + 1)
     if len(raw) > _MAX_BYTES:
         raise OSError(errno.EFBIG, "it is too large")
     return raw.decode("utf-8")

@@ -107,9 +107,16 @@ class LineDecoder:
         return out
 
     @property
-    def has_begun_line(self) -> bool:
-        """Whether a part of a line has arrived and its end has not."""
+    def has_part(self) -> bool:
+        """Whether something has arrived after the last newline."""
         return self._pending > 0 or self._skipping
+
+    @property
+    def begun_line(self) -> int:
+        """The number of a line of which more than white space has arrived, and its end has not; 0
+        when there is none."""
+        has_begun = self._skipping or any(part.strip() for part in self._parts)
+        return self._line + 1 if has_begun else 0
 
     @property
     def remainder(self) -> tuple[bytes, int]:

@@ -65,6 +65,7 @@ class AnswerReader:
         self.id = id
         # What responses may answer here: what the POST has asked for.
         self.ids = frozenset([jsonrpc.id_key(id)]) if ids is None and id is not ABSENT else ids
+        self._owed = set(self.ids or ())
         # Whether the id of what was sent may not have been readable, so that an error without
         # one answers it.
         self._is_illegal = is_illegal
@@ -96,6 +97,11 @@ class AnswerReader:
         return self._mode == "events"
 
     @property
+    def begun_event(self) -> int:
+        """The number of an event of which a part has arrived; 0 when there is none."""
+        return self.events + 1 if self._events.pending_bytes else 0
+
+    @property
     def last_id(self) -> str:
         return self._events.last_id
 
@@ -124,7 +130,7 @@ class AnswerReader:
 
     def resume(self, broken: AnswerReader) -> None:
         """This answer brings the rest of a stream that broke off."""
-        self.ids, self._is_illegal = broken.ids, broken._is_illegal
+        self.ids, self._owed, self._is_illegal = broken.ids, broken._owed, broken._is_illegal
         self._facts["resumed"] = True
         self._events.last_id = broken.last_id
         self._events.retry_s = broken.retry_s
@@ -282,15 +288,22 @@ class AnswerReader:
         return is_again
 
     def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
-        if self.id is not ABSENT and isinstance(value, dict) and "method" not in value:
-            key = jsonrpc.id_key(value.get("id"))
-            is_nameless = value.get("id") is None and "error" in value and self._is_illegal
-            self.is_answered |= is_nameless or key == jsonrpc.id_key(self.id)
-        elif isinstance(value, list):
-            self.is_answered = True
+        if self.id is not ABSENT:
+            for each in value if isinstance(value, list) else [value]:
+                self._take_response(each)
         # The older transport has one stream for all answers.
         answers = None if self._is_old else self.ids or frozenset()
-        return Frame(value=value, line=0, http=self._facts | (more or {}), answers=answers)
+        http, line = self._facts | (more or {}), self.events if self._is_old else 0
+        return Frame(value=value, line=line, http=http, answers=answers)
+
+    def _take_response(self, value: object) -> None:
+        """Note what is answered by now, if this is a response."""
+        if not isinstance(value, dict) or "method" in value:
+            return
+        if value.get("id") is None and "error" in value and self._is_illegal:
+            self._owed.clear()
+        self._owed.discard(jsonrpc.id_key(value.get("id")))
+        self.is_answered = not self._owed
 
     def _came(self) -> str:
         return f"the server answered {self.said} with"

@@ -66,8 +66,10 @@ class _Asked:
 class InputRounds:
     """The requests that may have to be sent again, by the id of their newest round."""
 
-    def __init__(self, script: ClientScript) -> None:
+    def __init__(self, script: ClientScript, salt: str = "") -> None:
         self._script = script
+        # A part of the ids of rounds that no server can guess before they are sent.
+        self._salt = salt
         self._asked: dict[jsonrpc.IdKey, _Asked] = {}
         self._reasons: dict[jsonrpc.IdKey, str] = {}
         self._count = 0
@@ -112,7 +114,7 @@ class InputRounds:
             return None
         del self._asked[key]
         self._count += 1
-        newest = f"mcptest-round-{self._count}"
+        newest = f"mcptest-round-{self._count}{self._salt}"
         params = asked.request.get("params") or {}
         self._asked[jsonrpc.id_key(newest)] = _Asked(
             asked.request, asked.first, newest, asked.rounds + 1

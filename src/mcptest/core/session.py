@@ -59,6 +59,7 @@ __all__ = [
     "SessionEvent",
     "Strayed",
     "Violated",
+    "is_illegal",
 ]
 
 INITIALIZE_ID = "mcptest-initialize"
@@ -153,8 +154,10 @@ class ClientSession:
         self._early: set[jsonrpc.IdKey] = set()
         # What we last replied to requests of the server, by their ids.
         self._replies: dict[jsonrpc.IdKey, Message] = {}
-        # How many messages without an id that are not legal JSON-RPC may still be refused.
-        self._refusable = 0
+        # What we sent that is not legal JSON-RPC and may be refused without an id, oldest first:
+        # the wire ids of requests, numbers for messages that have none.
+        self._illegal: dict[jsonrpc.IdKey | int, None] = {}
+        self._notes = 0
         # Whether an open message has no method: coming back, it looks like an answer.
         self._is_plain = True
 
@@ -256,8 +259,10 @@ class ClientSession:
         self._used[key] = written
         if self._settled:
             self._settled.pop(key, None)
-        if line and _METHOD not in line:
-            self._is_plain = False
+        is_plain_id = type(written) is str or type(written) is int
+        if line and not (is_plain_id and _is_surely_legal(line)) and is_illegal(line):
+            self._illegal[key] = None
+            self._is_plain = self._is_plain and _METHOD in line
         self._open[key] = written, line
         return line
 
@@ -273,9 +278,10 @@ class ClientSession:
                 fresh = number + 0.5
             else:
                 assert isinstance(id, int)
-                fresh = (
-                    number if 0 <= id < _LARGE_NUMBER else id - number if id < 0 else id + number
-                )
+                # Large numbers stay large, and get no more digits than can be written.
+                fresh = number if id >= 0 else -number
+                if abs(id) >= _LARGE_NUMBER:
+                    fresh = id - fresh
             if not self.has_seen(fresh):
                 return fresh
 
@@ -285,7 +291,9 @@ class ClientSession:
         A request that it cancels has its wire id there. If it is not legal, the server may
         refuse it by an error without an id.
         """
-        self._refusable += _is_illegal(line)
+        if is_illegal(line):
+            self._notes += 1
+            self._illegal[self._notes] = None
         if not self._wire_ids or _CANCELLED not in line:
             return line
         message: Any = parse_json(line.decode("utf-8"))
@@ -353,7 +361,8 @@ class ClientSession:
         if not isinstance(message, dict) or "method" not in message:
             return line
         params = message.get("params")
-        if message["method"] == "notifications/cancelled" and isinstance(params, dict):
+        is_cancellation = message["method"] == "notifications/cancelled"
+        if is_cancellation and isinstance(params, dict) and "requestId" in params:
             written = self.written_id(params.get("requestId"))
             return encode_line({**message, "params": {**params, "requestId": written}})
         if "id" not in message:
@@ -366,6 +375,11 @@ class ClientSession:
             return ""
         return self.rounds.unfinished(self._wire_ids.get(jsonrpc.id_key(id), id))
 
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether an error without an id may still come for something that was sent."""
+        return bool(self._illegal)
+
     def is_owed(self, id: object) -> bool:
         """Was a request with this wire id given up, and has its answer still not come?"""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"
@@ -375,6 +389,8 @@ class ClientSession:
         found = self._open.pop(key, None)
         if found is None:
             return ABSENT
+        if self._illegal:
+            self._illegal.pop(key, None)
         self._settle(key, "duplicate_response")
         return found[0]
 
@@ -459,10 +475,10 @@ class ClientSession:
         self, message: Message, answers: Container[jsonrpc.IdKey] | None
     ) -> SessionEvent:
         key = jsonrpc.id_key(message.get("id"))
+        if message.get("id") is None and key not in self._open and answers != frozenset():
+            return self._receive_nameless(message)
         if answers is not None and key not in answers and key in self._used:
             return Strayed(message=message, kind="misplaced_response")
-        if message.get("id") is None and key not in self._open:
-            return self._receive_nameless(message)
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.is_stateless:
@@ -477,13 +493,18 @@ class ClientSession:
 
     def _receive_nameless(self, message: Message) -> SessionEvent:
         """An error with the id null: who provoked it?"""
-        for key, (_, line) in self._open.items():
-            if _is_illegal(line):
-                return Answered(message=message, id=self._settle_open(key))
-        if self._refusable:
-            self._refusable -= 1
+        waiting = [key for key in self._illegal if key in self._open]
+        key = next(iter(waiting or self._illegal), None)
+        if key is None:
+            return Strayed(message=message, kind="unattributed_error")
+        del self._illegal[key]
+        if isinstance(key, int):
             return Refused(message=message)
-        return Strayed(message=message, kind="unattributed_error")
+        id = self._settle_open(key)
+        if id is ABSENT:
+            # It was given up, and this is its late answer.
+            return Strayed(message=message, kind="late_response")
+        return Answered(message=message, id=id)
 
     def _last(self, message: Message, rounds: InputRounds) -> SessionEvent:
         """The answer, unless the server wants to know more first."""
@@ -505,9 +526,17 @@ class ClientSession:
 
 _METHOD = b'"method":'
 _CANCELLED = b'"notifications/cancelled"'
+_PLAIN_HEADS = tuple(b'{"jsonrpc":"2.0","id":' + start.encode() for start in '"-0123456789')
 
 
-def _is_illegal(line: bytes) -> bool:
+def _is_surely_legal(line: bytes) -> bool:
+    """Whether a line looks like the requests that nearly all tests send, which are legal."""
+    if not line.startswith(_PLAIN_HEADS) or b',"method":"' not in line:
+        return False
+    return b'"params":' not in line or b',"params":{' in line
+
+
+def is_illegal(line: bytes) -> bool:
     """Whether a line of ours is not a legal JSON-RPC request or notification."""
     if not line:
         return False

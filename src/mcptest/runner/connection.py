@@ -140,9 +140,10 @@ class Connection:
             self.raise_broken()
         if self.session.is_answered_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
-        if self.wire.decoder.has_begun_line:
-            self.inbox.sent_during_line(id)
-        return self.session.opened(id, line, keeps_id=keeps_id)
+        line = self.session.opened(id, line, keeps_id=keeps_id)
+        if begun := self.wire.begun_line:
+            self.inbox.sent_during_line(id, begun)
+        return line
 
     def send(self, line: bytes) -> None:
         """Send a line; it is in the log of the step and in the capture, when they are kept."""

@@ -16,6 +16,7 @@ from mcptest.core.visible import visible
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
+    from io import BufferedReader
 
 __all__ = [
     "CONFIG_NAMES",
@@ -26,6 +27,7 @@ __all__ = [
     "is_suite_name",
     "is_test_name",
     "open_regular",
+    "read_now",
     "read_text",
 ]
 
@@ -373,13 +375,21 @@ def open_regular(path: str | bytes, flags: int = os.O_RDONLY) -> int:
     return fd
 
 
+def read_now(file: BufferedReader, size: int) -> bytes:
+    """So much of a file that does not block. OSError for one in /proc that has nothing yet."""
+    raw: bytes | None = file.read(size)
+    if raw is None:
+        raise OSError(errno.EAGAIN, NOT_REGULAR)
+    return raw
+
+
 def read_text(path: str) -> str:
     """The text of a file the user named. FormatError when it cannot be read as text."""
     if os.path.isdir(path):
         raise _folder(path)
     try:
         with open(open_regular(path), "rb") as file:
-            raw = file.read(_MAX_FILE_BYTES + 1)
+            raw = read_now(file, _MAX_FILE_BYTES + 1)
             # What is in /proc calls itself a regular file, and empty.
             if raw and os.fstat(file.fileno()).st_size == 0:
                 raise OSError(errno.EINVAL, NOT_REGULAR)

@@ -61,8 +61,8 @@ class Inbox:
         self._awaited: object = ABSENT
         self._broken: Fault | None = None
         self._forgiven: set[jsonrpc.IdKey] = set()
-        # A call that was sent when the line that comes next had begun to arrive.
-        self._sent_meanwhile: object = ABSENT
+        # By wire id, the calls that were sent while a line was arriving, and its number.
+        self._sent_during: dict[jsonrpc.IdKey, int] = {}
         self.answer: Any = ABSENT
         self.clues: list[str] = []
         self.noise: list[str] = []
@@ -92,9 +92,9 @@ class Inbox:
         """A call with this id is sent, and its answer is waited for."""
         self._awaited, self.answer = id, ABSENT
 
-    def sent_during_line(self, id: object) -> None:
-        """A call with this id is sent, and the line that comes next began before that."""
-        self._sent_meanwhile = id
+    def sent_during_line(self, id: object, line: int) -> None:
+        """A call with this id is sent while the line with this number is arriving."""
+        self._sent_during[jsonrpc.id_key(self._session.wire_id(id))] = line
 
     def stop_expecting(self) -> None:
         self._awaited = ABSENT
@@ -137,7 +137,7 @@ class Inbox:
         self._broken = self._broken or fault
 
     def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
-        if self._sent_meanwhile is not ABSENT and self._is_early(frame.value):
+        if self._sent_during and self._is_early(frame):
             self._findings.add("early_response", faults.STRAYS["early_response"])
             return
         # Over HTTP it matters on which stream an answer comes.
@@ -148,12 +148,19 @@ class Inbox:
         else:
             self._take_answer(self._session.as_written(frame.value), id)
 
-    def _is_early(self, value: Any) -> bool:
-        """Whether a line answers the call that was sent only when the line had begun."""
-        id, self._sent_meanwhile = self._sent_meanwhile, ABSENT
-        key = jsonrpc.id_key(self._session.wire_id(id))
-        is_response = isinstance(value, dict) and "method" not in value and "id" in value
-        return is_response and jsonrpc.id_key(value["id"]) == key
+    def _is_early(self, frame: Frame) -> bool:
+        """Whether a line answers a call that was sent only when the line had begun."""
+        keys = {key for key, line in self._sent_during.items() if line == frame.line}
+        self._sent_during = {
+            key: line for key, line in self._sent_during.items() if line > frame.line
+        }
+        values: list[Any] = frame.value if isinstance(frame.value, list) else [frame.value]
+        return any(
+            isinstance(value, dict)
+            and "method" not in value
+            and jsonrpc.id_key(value.get("id")) in keys
+            for value in values
+        )
 
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value, frame.answers):
@@ -242,4 +249,7 @@ def _is_meant_for(raw: bytes, id: object) -> bool:
     wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
     # Without its NULs, UTF-16 can be read well enough.
     text = raw.replace(b"\0", b"")
+    if b'"result"' not in text and b'"error"' not in text:
+        # A log line may hold any id.
+        return False
     return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None

@@ -158,8 +158,8 @@ class Keeper:
             return _ENDED
         if step and server.needs_fresh_process_for(step):
             return (
-                "a fresh server was started: an earlier call with the same id was given up, "
-                "and its late answer could be taken for this one's"
+                "a fresh server was started: a late answer to an earlier message could be taken "
+                "for the answer to this one"
             )
         return ""
 

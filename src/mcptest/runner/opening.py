@@ -6,6 +6,7 @@ asked once more, as a fresh process, whether it is of that era; both are never t
 
 from __future__ import annotations
 
+import os
 import time
 
 from mcptest.core.errors import ServerError
@@ -113,7 +114,7 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     from mcptest.core.input_rounds import InputRounds  # noqa: PLC0415
 
     session = server.connection.session
-    session.rounds = InputRounds(session.script)
+    session.rounds = InputRounds(session.script, f"-{os.urandom(4).hex()}")
     try:
         answer = server.ask_first(session.discover(), deadline)
     except ServerError as error:

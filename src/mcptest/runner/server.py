@@ -14,6 +14,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
+from mcptest.core.session import is_illegal
 from mcptest.core.visible import visible
 from mcptest.runner import faults
 from mcptest.runner.connection import Connection
@@ -114,8 +115,12 @@ class Server:
 
     def needs_fresh_process_for(self, step: Step) -> bool:
         """Could the late answer to a call that was given up be taken for that to this step?"""
+        if step.id is ABSENT:
+            return False
+        if self._session.may_be_refused and is_illegal(step.line):
+            return True
         keeps_id = step.keeps_id or not jsonrpc.can_replace_id(step.id)
-        return step.id is not ABSENT and keeps_id and self._session.is_owed(step.id)
+        return keeps_id and self._session.is_owed(step.id)
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
         """Send the step's message and wait for all that it is expected to bring."""

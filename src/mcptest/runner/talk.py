@@ -120,7 +120,7 @@ class Talk:
         for index, turn in enumerate(turns):
             self._ear.await_asks(self._awaited(index))
             if turn.is_ours:
-                if index and not turns[index - 1].is_ours and turn.kind != "response":
+                if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
                     # What follows is about this, and not about what came before it.
                     self._connection.look_around()
                     self._pass_over()

@@ -145,6 +145,11 @@ class HttpServer:
         """A part of what the server sent, without the secrets it was given."""
         return redact_bytes(raw, lambda text: redact_part(text, self.redact))
 
+    @property
+    def begun_line(self) -> int:
+        """The number of the event that is arriving on the one stream of the older transport."""
+        return self.talk.begun_event
+
     def progress(self, id: object) -> str:
         """How far the answer to a request has come."""
         return self.talk.progress(id)

@@ -295,6 +295,12 @@ class HttpTalk:
         return True
 
     @property
+    def begun_event(self) -> int:
+        """The number of the event that is arriving where all answers come; 0 when there is none."""
+        readers = [each.reader for each in self.running if self.is_old and isinstance(each, Stream)]
+        return readers[0].begun_event if readers else 0
+
+    @property
     def is_stateless(self) -> bool:
         return self.version == STATELESS
 

@@ -93,7 +93,7 @@ class MemoryServer:
     is_unheard = False
     has_exited = False
     stranger = ""
-    unread_bytes = sent_bytes = 0
+    unread_bytes = sent_bytes = begun_line = 0
     has_read_all = has_news = True
 
     def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:

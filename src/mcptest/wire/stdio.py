@@ -162,6 +162,11 @@ class StdioServer:
         return len(self._backlog)
 
     @property
+    def begun_line(self) -> int:
+        """The number of the line that is arriving; 0 when there is none."""
+        return self.decoder.begun_line if self.decoder.has_part else 0
+
+    @property
     def has_news(self) -> bool:
         """Whether something has arrived or happened that was not looked at yet."""
         return bool(self._poll.poll(0))
