@@ -326,3 +326,32 @@ def test_progress_of_a_stream_tells_events_from_their_parts() -> None:
     assert found.progress == "status 200 came and no message that answers it"
     found.brought(b"data: {")
     assert found.progress == "status 200 came and 7 bytes of a message that is not complete"
+
+
+# Batches
+
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+
+
+def test_a_batch_of_notifications_answers_nothing() -> None:
+    found = reader()
+    items = read(found, event([NOTE, NOTE]) + event(ANSWER), kind=EVENTS)
+    assert values(items) == [[NOTE, NOTE], ANSWER]
+    assert found.is_answered
+
+
+def test_a_batch_is_answered_when_all_of_it_is() -> None:
+    other = ANSWER | {"id": 8}
+    found = reader(ids=frozenset([("int", 7), ("int", 8)]))
+    items = read(found, event(ANSWER), kind=EVENTS)
+    assert (values(items), found.is_answered) == ([ANSWER], False)
+    assert values(found.brought(event(other))) == [other]
+    assert found.is_answered
+
+
+def test_an_error_without_an_id_answers_only_what_is_not_legal() -> None:
+    legal, illegal = reader(), reader(is_illegal=True)
+    read(legal, NAMELESS, 400)
+    read(illegal, NAMELESS, 400)
+    assert (legal.is_answered, illegal.is_answered) == (False, True)

@@ -204,8 +204,8 @@ def test_giving_up_what_was_never_opened_changes_nothing() -> None:
     ("id", "fresh"),
     [
         (1, 1_000_001),
-        (-1, -1_000_002),
-        (2**60, 2**60 + 1_000_001),
+        (-1, -1_000_001),
+        (2**60, 2**60 - 1_000_001),
         ("a", "a~2"),
     ],
 )
@@ -330,6 +330,29 @@ def test_concurrent_requests_answered_in_any_order_are_paired_right(
 
 
 # Errors without an id
+
+
+def test_an_error_without_an_id_comes_late_for_an_illegal_request_that_was_given_up() -> None:
+    session = ClientSession()
+    session.opened(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
+    session.abandon(7)
+    assert session.may_be_refused
+    assert received(session, error(None)) == [Strayed(message=error(None), kind="late_response")]
+    assert not session.may_be_refused
+
+
+def test_an_illegal_request_that_was_answered_is_not_refused_as_well() -> None:
+    session = ClientSession()
+    session.opened(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
+    received(session, result(7))
+    assert not session.may_be_refused
+
+
+@pytest.mark.parametrize("id", [None, 7])
+def test_an_answer_on_the_stream_of_no_request_is_misplaced(id: object) -> None:
+    session = opened(7, None)
+    found = list(session.receive(result(id), frozenset()))
+    assert found == [Strayed(message=result(id), kind="misplaced_response")]
 
 
 @pytest.mark.parametrize("answer", [error(), error(None)])

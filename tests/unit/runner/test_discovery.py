@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
-from mcptest.runner.discovery import find_config, find_suites, read_text
+from mcptest.runner.discovery import find_config, find_suites, read_now, read_text
 
 FILES = (
     "a.test.mcp.yml",
@@ -173,3 +173,11 @@ def test_a_folder_is_no_file_but_may_hold_the_config_that_is_meant(tmp_path: Pat
         (found,) = caught.value.diagnostics
         assert (found.code, found.message) == ("F001", "it is a folder")
         assert found.help == help.format(path)
+
+
+def test_a_file_that_has_nothing_yet_is_not_waited_for() -> None:
+    reader, writer = os.pipe()
+    os.set_blocking(reader, False)
+    with open(reader, "rb") as file, open(writer, "wb"), pytest.raises(BlockingIOError) as caught:
+        read_now(file, 10)
+    assert caught.value.strerror == "it is not a regular file"
