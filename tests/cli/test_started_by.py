@@ -106,7 +106,8 @@ def test_with_too_few_processes_for_servers_side_by_side(place: Path, count: int
         user = ["--reuid", str(40_000 + os.getpid() % 20_000), "--clear-groups"]
         limited = ["setpriv", *user, "--inh-caps", caps, "--ambient-caps", caps, *limited]
     done = side_by_side(place, *limited)
-    assert done.code in (1, 2)
+    # Where it is met depends on what else runs: by a worker, by a server, or before either.
+    assert done.code in (1, 2, 3)
     assert "raise the limit of processes (ulimit -u)" in done.out + done.err
 
 

@@ -249,7 +249,8 @@ def _is_meant_for(raw: bytes, id: object) -> bool:
     wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
     # Without its NULs, UTF-16 can be read well enough.
     text = raw.replace(b"\0", b"")
-    if b'"result"' not in text and b'"error"' not in text:
+    is_json = text.lstrip().startswith((b"{", b"[", b'"'))
+    if not is_json and b'"result"' not in text and b'"error"' not in text:
         # A log line may hold any id.
         return False
     return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None
