@@ -554,15 +554,15 @@ g.serve({"tools/call": call})
 
 
 def test_being_stopped_is_not_the_time_of_the_server(tmp_path: Path) -> None:
-    timed = echo(expect={"performance": {"maxResponseTime": "1500ms"}})
-    words = write_files(tmp_path, server(SLOW, timeout_s=1.5), timed)
+    timed = echo(expect={"performance": {"maxResponseTime": "2500ms"}})
+    words = write_files(tmp_path, server(SLOW, timeout_s=2.5), timed)
     with running(tmp_path, [*words, "--json"], process_group=0) as job:
         while not (tmp_path / "called").exists():
             time.sleep(0.01)
         os.killpg(job.process.pid, signal.SIGTSTP)
         _, status = os.waitpid(job.process.pid, os.WUNTRACED)
         assert os.WIFSTOPPED(status)
-        time.sleep(2.5)
+        time.sleep(3.5)
         os.killpg(job.process.pid, signal.SIGCONT)
         report = job.finish()
     assert report.statuses == ["passed"], report.members
