@@ -107,14 +107,11 @@ class LineDecoder:
         return out
 
     @property
-    def has_part(self) -> bool:
-        """Whether something has arrived after the last newline."""
-        return self._pending > 0 or self._skipping
-
-    @property
     def begun_line(self) -> int:
         """The number of a line of which more than white space has arrived, and its end has not; 0
         when there is none."""
+        if not self._parts and not self._skipping:
+            return 0
         has_begun = self._skipping or any(part.strip() for part in self._parts)
         return self._line + 1 if has_begun else 0
 

@@ -150,8 +150,10 @@ class ClientSession:
         # The wire id of the newest request with a written id, where the two differ.
         self._wire_ids: dict[jsonrpc.IdKey, object] = {}
         self._fresh_number = _FIRST_FRESH_NUMBER
+        # Whether any request was sent under another id than the written one.
+        self.has_fresh_ids = False
         # Ids of responses that came before any request with that id.
-        self._early: set[jsonrpc.IdKey] = set()
+        self.early_ids: set[jsonrpc.IdKey] = set()
         # What we last replied to requests of the server, by their ids.
         self._replies: dict[jsonrpc.IdKey, Message] = {}
         # What we sent that is not legal JSON-RPC and may be refused without an id, oldest first:
@@ -248,23 +250,28 @@ class ClientSession:
         With `keeps_id` the id goes out as written, even if it was used before.
         """
         key = jsonrpc.id_key(id)
-        if self._wire_ids:
-            self._wire_ids.pop(key, None)
-        written = id
-        if self._has_seen(key) and not keeps_id and jsonrpc.can_replace_id(id):
-            id = self._fresh_id(id)
-            self._wire_ids[key] = id
-            line = jsonrpc.replace_id(line, written, id) if line else line
-            key = jsonrpc.id_key(id)
-        self._used[key] = written
-        if self._settled:
-            self._settled.pop(key, None)
-        is_plain_id = type(written) is str or type(written) is int
-        if line and not (is_plain_id and _is_surely_legal(line)) and is_illegal(line):
+        if key in self._used or key in self.early_ids or key in self._replies:
+            key, line = self._open_again(key, id, line, keeps_id=keeps_id)
+        self._used[key] = id
+        is_plain = _PLAIN_PART in line and line.startswith(_PLAIN_HEAD)
+        if line and not (is_plain and key[0] in _PLAIN_ID_TYPES) and is_illegal(line):
             self._illegal[key] = None
             self._is_plain = self._is_plain and _METHOD in line
-        self._open[key] = written, line
+        self._open[key] = id, line
         return line
+
+    def _open_again(
+        self, key: jsonrpc.IdKey, id: object, line: bytes, *, keeps_id: bool
+    ) -> tuple[jsonrpc.IdKey, bytes]:
+        """The wire id, as a key, and the line of a request whose id was seen before."""
+        self._wire_ids.pop(key, None)
+        if keeps_id or not jsonrpc.can_replace_id(id):
+            self._settled.pop(key, None)
+            return key, line
+        fresh = self._fresh_id(id)
+        self._wire_ids[key] = fresh
+        self.has_fresh_ids = True
+        return jsonrpc.id_key(fresh), jsonrpc.replace_id(line, id, fresh) if line else line
 
     def _fresh_id(self, id: object) -> object:
         """An id of the same JSON type that neither side has used in this session."""
@@ -315,11 +322,11 @@ class ClientSession:
         return self._has_seen(jsonrpc.id_key(id))
 
     def _has_seen(self, key: jsonrpc.IdKey) -> bool:
-        return key in self._used or key in self._early or key in self._replies
+        return key in self._used or key in self.early_ids or key in self._replies
 
     def is_answered_early(self, id: object) -> bool:
         """Whether a response with this id came before any request with it."""
-        return bool(self._early) and jsonrpc.id_key(id) in self._early
+        return jsonrpc.id_key(id) in self.early_ids
 
     def abandon(self, id: object) -> None:
         """The request was given up; its answer, should it come, is late."""
@@ -346,9 +353,9 @@ class ClientSession:
 
     def as_written(self, message: Any) -> Any:
         """A message of the server; a response with the written id in place of the wire id."""
-        if not self._wire_ids or not isinstance(message, dict) or "method" in message:
+        if not self.has_fresh_ids or not isinstance(message, dict):
             return message
-        if "id" not in message:
+        if "method" in message or "id" not in message:
             return message
         written = self.written_id(message["id"])
         return message if written is message["id"] else {**message, "id": written}
@@ -484,8 +491,8 @@ class ClientSession:
             if self.rounds and self.is_stateless:
                 return self._last(message, self.rounds)
             return Answered(message=self.as_written(message), id=id)
-        if key not in self._used and len(self._early) < REMEMBERED_IDS:
-            self._early.add(key)
+        if key not in self._used and len(self.early_ids) < REMEMBERED_IDS:
+            self.early_ids.add(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
@@ -526,14 +533,10 @@ class ClientSession:
 
 _METHOD = b'"method":'
 _CANCELLED = b'"notifications/cancelled"'
-_PLAIN_HEADS = tuple(b'{"jsonrpc":"2.0","id":' + start.encode() for start in '"-0123456789')
-
-
-def _is_surely_legal(line: bytes) -> bool:
-    """Whether a line looks like the requests that nearly all tests send, which are legal."""
-    if not line.startswith(_PLAIN_HEADS) or b',"method":"' not in line:
-        return False
-    return b'"params":' not in line or b',"params":{' in line
+# So nearly all requests look that tests send: a string before the params, which are an object.
+_PLAIN_HEAD = b'{"jsonrpc":"2.0","id":'
+_PLAIN_PART = b'","params":{'
+_PLAIN_ID_TYPES = ("str", "int")
 
 
 def is_illegal(line: bytes) -> bool:

@@ -136,11 +136,12 @@ class Connection:
 
         The caller has looked around: what has arrived before cannot be its answer.
         """
+        session = self.session
         if self.inbox.is_broken:
             self.raise_broken()
-        if self.session.is_answered_early(id):
+        if session.early_ids and session.is_answered_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
-        line = self.session.opened(id, line, keeps_id=keeps_id)
+        line = session.opened(id, line, keeps_id=keeps_id)
         if begun := self.wire.begun_line:
             self.inbox.sent_during_line(id, begun)
         return line

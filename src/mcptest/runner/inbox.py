@@ -146,7 +146,10 @@ class Inbox:
         if id is ABSENT:
             self._take_events(frame, owed)
         else:
-            self._take_answer(self._session.as_written(frame.value), id)
+            value = frame.value
+            if self._session.has_fresh_ids:
+                value = self._session.as_written(value)
+            self._take_answer(value, id)
 
     def _is_early(self, frame: Frame) -> bool:
         """Whether a line answers a call that was sent only when the line had begun."""

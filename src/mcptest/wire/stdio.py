@@ -164,7 +164,7 @@ class StdioServer:
     @property
     def begun_line(self) -> int:
         """The number of the line that is arriving; 0 when there is none."""
-        return self.decoder.begun_line if self.decoder.has_part else 0
+        return self.decoder.begun_line
 
     @property
     def has_news(self) -> bool:
