@@ -407,6 +407,39 @@ g.serve({"tools/call": call})
     assert perform(server(body), echo()).statuses == ["passed"]
 
 
+# Says something once, before any case begins, and takes its time for a ping.
+SAYS_ONCE = """
+def ping(request):
+    time.sleep(0.1)
+    g.write(g.line_for(request))
+g.serve({"ping": ping, "notifications/initialized": lambda note: g.write(g.line_of(g.LOG))})
+"""
+
+SAID_AFTERWARDS = """
+case: says something after the ping
+in: {jsonrpc: "2.0", id: 1, method: ping}
+out: {jsonrpc: "2.0", method: notifications/message}
+out2: {jsonrpc: "2.0", id: 1, result: {}}
+"""
+
+SAID_FIRST = """
+case: says something at the start
+out: {jsonrpc: "2.0", method: notifications/message}
+in: {jsonrpc: "2.0", id: 1, method: ping}
+out2: {jsonrpc: "2.0", id: 1, result: {}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("contract", "status"), [(SAID_AFTERWARDS, "failed"), (SAID_FIRST, "passed")]
+)
+def test_what_a_server_says_before_a_case_is_not_what_follows_its_request(
+    tmp_path: Path, contract: str, status: str
+) -> None:
+    report = run_files(tmp_path, server(SAYS_ONCE), "--timeout", SHORT, a=contract)
+    assert report.statuses == [status]
+
+
 # Guesses the id of the next round, and sends its answer before the round.
 GUESSED_ROUND = """
 def answer(id, **result):
