@@ -214,7 +214,8 @@ def test_a_config_that_is_found_beside_tests_is_not_quoted(stage: Stage) -> None
     stage.foreign.write_text(BROKEN, encoding="utf-8")
     link("conductor.config.json")(stage)
     test = {"it": "a", "tool": "t", "expect": {"response": {"result": 1}}}
-    (stage.home / "a.test.mcp.yml").write_text(json.dumps({"description": "d", "tests": [test]}))
+    text = json.dumps({"description": "d", "tests": [test]})
+    (stage.home / "a.test.mcp.yml").write_text(text, encoding="utf-8")
     ended = mcptest(stage.home, "run", "a.test.mcp.yml")
     quotes_nothing(ended)
     assert OUTSIDE in ended.err

@@ -110,7 +110,7 @@ def test_a_second_answer_is_never_that_to_the_next_request_under_pytest(tmp_path
         capture_output=True,
         timeout=60,
         check=False,
-        text=True,
+        encoding="utf-8",
     )
     assert "1 failed, 1 passed" in done.stdout, done.stdout
 
