@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 WRONG = "match:not:match:contains:secret"
-SAID = '"match:" stands once, in front of "not:"'
+SAID = '"match:" is written once, in front of "not:"'
 HELP = (
     "write match:not:contains:secret; to search for this very text, write "
     "match:not:contains:match:contains:secret"
@@ -88,7 +88,7 @@ def test_in_suites(tmp_path: Path, wrong: str, is_nested: bool) -> None:
 
 
 def test_in_python() -> None:
-    with pytest.raises(BadExpectationError, match="stands once"):
+    with pytest.raises(BadExpectationError, match="is written once"):
         expect({"text": "fine"}).to_match({"text": WRONG})
 
 

@@ -147,6 +147,26 @@ def test_each_request_has_an_id_of_its_own_and_reports_have_the_written_one(
     assert [x.get("wire_id") for x in calls] == [None, 1_000_001, None, "a~3", 1_000_003]
 
 
+# Answers the second call twice.
+SECOND_TWICE = """
+seen = []
+def call(request):
+    g.write(g.line_for(request) * (1 + len(seen)))
+    seen.append(request)
+g.serve({"tools/call": call})
+"""
+
+
+def test_a_broken_rule_names_the_id_of_the_file_live_and_in_a_capture(tmp_path: Path) -> None:
+    spec = server(SECOND_TWICE)
+    report = run_files(tmp_path, spec, "--capture", "capture.json", a=[echo(), echo()])
+    sentence = "the request with the id 1 (sent as 1000001) was answered more than once"
+    assert sentence in json.dumps(report.members)
+    words = [MCPTEST, "compliance", "invariants", "--capture", "capture.json"]
+    shown = subprocess.run(words, cwd=tmp_path, capture_output=True, encoding="utf-8", check=False)
+    assert sentence in " ".join(shown.stdout.split())
+
+
 def test_a_test_that_means_to_use_an_id_again_says_so(tmp_path: Path) -> None:
     log = tmp_path / "log"
     spec = server(LOGGING)
@@ -320,6 +340,13 @@ def test_an_answer_before_its_request_does_not_count() -> None:
     report = perform(server(EAGER, timeout_s=0.7), echo())
     assert (report.status, report.fault["kind"]) == (1, "timeout")
     assert "an answer with id 1 came before the request was sent" in report.fault["hint"]
+    assert report.findings["early_response"]["count"] == 1
+
+
+def test_an_early_answer_is_reported_once_however_often_its_id_is_used() -> None:
+    body = EAGER.replace(', "tools/call": lambda request: None', "")
+    report = perform(server(body), *[echo(id=1)] * 3)
+    assert report.statuses == ["passed"] * 3
     assert report.findings["early_response"]["count"] == 1
 
 
@@ -586,9 +613,12 @@ g.serve({"tools/call": call})
 """
 
 
-def test_being_stopped_is_not_the_time_of_the_server(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["a.test.mcp.yml", "a.cases.yaml"])
+def test_being_stopped_is_not_the_time_of_the_server(tmp_path: Path, name: str) -> None:
     timed = echo(expect={"performance": {"maxResponseTime": "2500ms"}})
     words = write_files(tmp_path, server(SLOW, timeout_s=2.5), timed)
+    (tmp_path / "a.cases.yaml").write_text(CONTRACT.partition("---")[0], encoding="utf-8")
+    words = [name if word == "a.test.mcp.yml" else word for word in words]
     with running(tmp_path, [*words, "--json"], process_group=0) as job:
         while not (tmp_path / "called").exists():
             time.sleep(0.01)

@@ -40,7 +40,7 @@ _INVARIANTS = "invariants"
 _FORMATS = ("text", "json", "junit", "sarif")
 _PIECE_CHARS = 1 << 16
 
-# How long somebody may take to open the other end of a pipe, and then to write on.
+# Limits for another process to open the other end of a pipe, and then for silence on it.
 _WRITER_PATIENCE_S = 10.0
 _SILENCE_PATIENCE_S = 300.0
 
@@ -77,7 +77,7 @@ def _capture(arguments: Arguments) -> str:
 
 def _scored(file: str) -> CaptureScore:
     try:
-        # Without waiting: whoever opens a pipe waits for somebody who writes to it.
+        # Non-blocking: opening a pipe would wait until another process opens it for writing.
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with io.TextIOWrapper(io.BufferedReader(_Input(fd)), encoding="utf-8-sig") as stream:
             return score_file(lambda: stream.read(_PIECE_CHARS), file)
@@ -88,7 +88,7 @@ def _scored(file: str) -> CaptureScore:
 
 
 class _Input(io.RawIOBase):
-    """A file, or a pipe such as /dev/stdin or <(…), of which no part is waited for in vain."""
+    """A file, or a pipe such as /dev/stdin or <(…), with a bound on every read."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -107,10 +107,10 @@ class _Input(io.RawIOBase):
             except BlockingIOError:
                 if stat.S_ISREG(os.fstat(self._fd).st_mode):
                     raise OSError(errno.EAGAIN, "it has nothing to read yet") from None
-                # Somebody has opened the other end, and has not written yet.
+                # Another process has opened the other end and has not written yet.
                 continue
             if not (chunk or is_ready):
-                reason = f"it is a pipe, and in {wait_s:g} s nobody has written to it"
+                reason = f"it is a pipe, and nothing was written to it within {wait_s:g} s"
                 raise TimeoutError(errno.ETIMEDOUT, reason)
             view[: len(chunk)] = chunk
             return len(chunk)

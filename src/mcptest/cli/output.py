@@ -59,7 +59,7 @@ class StandardOutput:
     def write_utf8(self, text: str) -> None:
         """Write what must be UTF-8 whatever the locale says: JSON, XML, YAML, Markdown.
 
-        Whoever rendered it has made it safe, in the way that its format allows.
+        The caller has made it safe for CI logs in the way that its format allows.
         """
         raw = text.encode("utf-8", "backslashreplace")
         with _told_as_usage():
@@ -139,9 +139,9 @@ def _error_columns() -> int:
 
 
 class _Blanked:
-    """Standard error without secrets, whoever writes to it: a traceback, a plugin, a worker.
+    """Standard error without secrets and without commands to a CI system.
 
-    Nor does it hold commands to a CI system.
+    This covers tracebacks, plugins and workers too.
     """
 
     def __init__(self, stream: TextIO, secrets: Sequence[str]) -> None:

@@ -280,7 +280,7 @@ class Reports:
     def exit_status(self, status: int) -> int:
         """The status of a command that comes to its end: that of its run, if all is written.
 
-        Reports that could not be written are told on standard error.
+        Reports that could not be written are named on standard error.
         """
         if not self._unwritten:
             return status

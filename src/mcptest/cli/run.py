@@ -106,7 +106,7 @@ def _failed_shard(asked: Wanted) -> ReportedShard | None:
 def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
     """What lies there from an earlier run must not be taken for the result of this one."""
     if isinstance(error, BrokenPipeError) and not reports.has_files:
-        # Whoever read standard output has left, and there is no other report.
+        # The reader of standard output is gone, and there is no other report.
         return
     fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
     told = exhaustion(error) or fault

@@ -112,7 +112,7 @@ class Cache:
             remove_leftovers(self._folder)
 
     def _refuse_links(self) -> None:
-        """The folder that nobody named must be in this one; OSError if a link leads out of it."""
+        """The default folder must be in this one; OSError if a link leads out of it."""
         if self._folder == _FOLDER:
             resolve_inside(self._folder, ".")
 

@@ -25,6 +25,7 @@ __all__ = [
     "describe_id",
     "error_response",
     "id_key",
+    "is_illegal",
     "is_plain_result",
     "message_kind",
     "notification",
@@ -116,6 +117,11 @@ def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
         and "error" not in message
         and "method" not in message
     )
+
+
+def is_illegal(message: object) -> bool:
+    """Whether a message that a client sends is not a legal request or notification."""
+    return not isinstance(message, dict) or "method" not in message or any(breaches(message))
 
 
 def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:

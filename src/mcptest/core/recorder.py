@@ -116,7 +116,9 @@ class SessionRecorder:
         key = jsonrpc.id_key(message.get("id"))
         if key not in self._by_id and message.get("id") is None and "error" in message:
             # A server that cannot read the id of a request answers with null.
-            illegal = (k for k, each in self._by_id.items() if _is_illegal(each.exchange.request))
+            illegal = (
+                k for k, each in self._by_id.items() if jsonrpc.is_illegal(each.exchange.request)
+            )
             key = next(illegal, key)
         elif answers is not None and key not in answers:
             return None
@@ -170,7 +172,3 @@ class SessionRecorder:
 
 def _id_of(request: Any) -> object:
     return request["id"]
-
-
-def _is_illegal(request: Any) -> bool:
-    return any(jsonrpc.breaches(request))

@@ -59,7 +59,6 @@ __all__ = [
     "SessionEvent",
     "Strayed",
     "Violated",
-    "is_illegal",
 ]
 
 INITIALIZE_ID = "mcptest-initialize"
@@ -145,8 +144,8 @@ class ClientSession:
         # By wire id: the written id and the line of each open request.
         self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
         self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
-        # Every id that was used for a request of ours, by wire id: the written id.
-        self._used: dict[jsonrpc.IdKey, object] = {}
+        # The written id of every request, by wire id: all that must not be used again.
+        self.written_ids: dict[jsonrpc.IdKey, object] = {}
         # The wire id of the newest request with a written id, where the two differ.
         self._wire_ids: dict[jsonrpc.IdKey, object] = {}
         self._fresh_number = _FIRST_FRESH_NUMBER
@@ -204,7 +203,7 @@ class ClientSession:
 
     def dressed(self, line: bytes) -> bytes:
         """A message as it must be sent in the stateless era; what it says itself stands."""
-        message: Any = parse_json(line.decode("utf-8"))
+        message = _parsed(line)
         if not isinstance(message, dict) or "method" not in message or "id" not in message:
             return line
         params = message.get("params", {})
@@ -250,11 +249,12 @@ class ClientSession:
         With `keeps_id` the id goes out as written, even if it was used before.
         """
         key = jsonrpc.id_key(id)
-        if key in self._used or key in self.early_ids or key in self._replies:
+        if self._has_seen(key):
             key, line = self._open_again(key, id, line, keeps_id=keeps_id)
-        self._used[key] = id
+        self.written_ids[key] = id
         is_plain = _PLAIN_PART in line and line.startswith(_PLAIN_HEAD)
-        if line and not (is_plain and key[0] in _PLAIN_ID_TYPES) and is_illegal(line):
+        is_plain = is_plain and key[0] in _PLAIN_ID_TYPES
+        if line and not is_plain and jsonrpc.is_illegal(_parsed(line)):
             self._illegal[key] = None
             self._is_plain = self._is_plain and _METHOD in line
         self._open[key] = id, line
@@ -298,12 +298,12 @@ class ClientSession:
         A request that it cancels has its wire id there. If it is not legal, the server may
         refuse it by an error without an id.
         """
-        if is_illegal(line):
+        if jsonrpc.is_illegal(_parsed(line)):
             self._notes += 1
             self._illegal[self._notes] = None
         if not self._wire_ids or _CANCELLED not in line:
             return line
-        message: Any = parse_json(line.decode("utf-8"))
+        message = _parsed(line)
         params = message.get("params") if isinstance(message, dict) else None
         if not isinstance(params, dict) or "requestId" not in params:
             return line
@@ -322,11 +322,16 @@ class ClientSession:
         return self._has_seen(jsonrpc.id_key(id))
 
     def _has_seen(self, key: jsonrpc.IdKey) -> bool:
-        return key in self._used or key in self.early_ids or key in self._replies
+        return key in self.written_ids or key in self.early_ids or key in self._replies
 
-    def is_answered_early(self, id: object) -> bool:
-        """Whether a response with this id came before any request with it."""
-        return jsonrpc.id_key(id) in self.early_ids
+    def take_early(self, id: object) -> bool:
+        """Whether a response with this id came before any request with it; reported once."""
+        key = jsonrpc.id_key(id)
+        if key not in self.early_ids:
+            return False
+        self.early_ids.remove(key)
+        self.written_ids[key] = id
+        return True
 
     def abandon(self, id: object) -> None:
         """The request was given up; its answer, should it come, is late."""
@@ -340,7 +345,7 @@ class ClientSession:
 
     def written_id(self, wire_id: object) -> object:
         """The id that was written for the request that was sent under this one."""
-        return self._used.get(jsonrpc.id_key(wire_id), wire_id)
+        return self.written_ids.get(jsonrpc.id_key(wire_id), wire_id)
 
     def awaited_id(self, wire_id: object) -> object:
         """The id under which the caller waits for the answer to what was sent under this one."""
@@ -364,7 +369,7 @@ class ClientSession:
         """A line that was sent, with written ids in place of wire ids."""
         if not self._wire_ids:
             return line
-        message: Any = parse_json(line.decode("utf-8"))
+        message = _parsed(line)
         if not isinstance(message, dict) or "method" not in message:
             return line
         params = message.get("params")
@@ -476,7 +481,7 @@ class ClientSession:
         if "method" not in message and self._replies.get(key) == message:
             return message.get("result") != {}
         line = self._open[key][1]
-        return bool(line) and parse_json(line.decode("utf-8")) == message
+        return bool(line) and _parsed(line) == message
 
     def _receive_response(
         self, message: Message, answers: Container[jsonrpc.IdKey] | None
@@ -484,14 +489,14 @@ class ClientSession:
         key = jsonrpc.id_key(message.get("id"))
         if message.get("id") is None and key not in self._open and answers != frozenset():
             return self._receive_nameless(message)
-        if answers is not None and key not in answers and key in self._used:
+        if answers is not None and key not in answers and key in self.written_ids:
             return Strayed(message=message, kind="misplaced_response")
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.is_stateless:
                 return self._last(message, self.rounds)
             return Answered(message=self.as_written(message), id=id)
-        if key not in self._used and len(self.early_ids) < REMEMBERED_IDS:
+        if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:
             self.early_ids.add(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
@@ -539,11 +544,5 @@ _PLAIN_PART = b'","params":{'
 _PLAIN_ID_TYPES = ("str", "int")
 
 
-def is_illegal(line: bytes) -> bool:
-    """Whether a line of ours is not a legal JSON-RPC request or notification."""
-    if not line:
-        return False
-    message = parse_json(line.decode("utf-8"))
-    return (
-        not isinstance(message, dict) or "method" not in message or any(jsonrpc.breaches(message))
-    )
+def _parsed(line: bytes) -> Any:
+    return parse_json(line.decode("utf-8"))

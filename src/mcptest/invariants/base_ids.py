@@ -122,16 +122,16 @@ class _OneResponse:
             # What it answers could not be read, or should have been named: another rule's.
             return None
         is_second = key in self._answered or jsonrpc.id_key(id) in facts.skipped
-        return [_stray(said, is_second=is_second)]
+        return [_stray(said, facts, is_second=is_second)]
 
     def end(self, _: Facts) -> Breaches:
         return None
 
 
-def _stray(said: Said, *, is_second: bool) -> str:
+def _stray(said: Said, facts: Facts, *, is_second: bool) -> str:
     id = said.message.get("id")
     if is_second:
-        return f"the request with the id {shown(id)} was answered more than once"
+        return f"the request with the id {facts.name_id(id)} was answered more than once"
     if id is None:
         return "a result must have the id of its request and has none"
     return f"a response has the id {shown(id)}, and no request had it"
@@ -152,7 +152,8 @@ def _error_id(said: Said, facts: Facts) -> Breaches:
     ids = [request.get("id") for request in facts.open.values()]
     if not ids or any(type(id) not in (str, int) for id in ids):
         return None
-    wanted = shown(ids[0]) if len(ids) == 1 else f"one of {shown(ids[:5])}"
+    named = ",".join(map(facts.name_id, ids[:5]))
+    wanted = named if len(ids) == 1 else f"one of [{named}]"
     absent = "null" if "id" in message else "missing"
     return [f"the id of an error must be that of its request ({wanted}) and is {absent}"]
 

@@ -10,10 +10,11 @@ from itertools import islice
 
 from mcptest.core import jsonrpc
 from mcptest.core.revisions import REVISIONS
+from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
     from mcptest.invariants.said import Said
@@ -62,6 +63,8 @@ class Facts:
         self.server_open: dict[jsonrpc.IdKey, Members] = {}
         # Plain calls with plain answers that nobody was asked about one by one, the latest ones.
         self.skipped: dict[jsonrpc.IdKey, None] = {}
+        # The ids that were written for requests, by those under which they were sent.
+        self.written_ids: Mapping[jsonrpc.IdKey, object] = {}
         # Every tool that a list has shown, by name.
         self.tools: dict[str, Members] = {}
 
@@ -71,6 +74,13 @@ class Facts:
         surplus = len(self.skipped) - _MAX_SKIPPED
         for key in [*islice(self.skipped, max(0, surplus))]:
             del self.skipped[key]
+
+    def name_id(self, id: object) -> str:
+        """The id of a request of the client, as its author knows it."""
+        key = jsonrpc.id_key(id)
+        written = self.written_ids.get(key, id)
+        is_same = jsonrpc.id_key(written) == key
+        return shown(id) if is_same else f"{shown(written)} (sent as {shown(id)})"
 
     def note_block(self, block: object) -> None:
         """The capabilities that the capture names for the whole session."""

@@ -40,7 +40,7 @@ class _NoResponsesOnGet:
             return None
         if said.kind not in ("result", "error"):
             return ()
-        id = shown(said.message.get("id"))
+        id = facts.name_id(said.message.get("id"))
         return [f"the response to id {id} came on a GET stream; only a resumed one may bring it"]
 
     def end(self, _: Facts) -> Breaches:
@@ -64,7 +64,7 @@ class _ResponseOnPost:
         if not said.http or self._old.is_used(said, facts):
             return None
         if said.kind in ("result", "error"):
-            return self._answered(said)
+            return self._answered(said, facts)
         if not on_stream(said, "post") or media_type(said.http) != EVENT_STREAM:
             return None
         return self._began(said, facts)
@@ -80,17 +80,17 @@ class _ResponseOnPost:
         if len(requests) == 1 and len(self._open) < _MAX_STREAMS:
             self._open.setdefault(jsonrpc.id_key(requests[0].get("id")), self._requests)
         elif "request_id" in said.http and not requests:
-            id = shown(said.http["request_id"])
+            id = facts.name_id(said.http["request_id"])
             return [f"{shown(said.method)} came on the stream of id {id} after its response"]
         return None
 
-    def _answered(self, said: Said) -> Breaches:
+    def _answered(self, said: Said, facts: Facts) -> Breaches:
         was_open = self._open.pop(jsonrpc.id_key(said.message.get("id")), None) is not None
         if on_stream(said, "post") and media_type(said.http) == EVENT_STREAM:
             return ()
         if not was_open or not on_stream(said, "get"):
             return None
-        id = shown(said.message.get("id"))
+        id = facts.name_id(said.message.get("id"))
         return [f"the stream that answers id {id} did not bring its response: a GET stream did"]
 
     def end(self, facts: Facts) -> Breaches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.conformance import CaptureScore
+from mcptest.core.jsonrpc import id_key
 from mcptest.invariants.composition import Member, hazards_of
 from mcptest.invariants.facts import Facts
 from mcptest.invariants.registry import RULES
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.conformance import SessionScore
+    from mcptest.core.jsonrpc import IdKey
     from mcptest.invariants.rule import Rule
 
 __all__ = ["SessionJudge", "score_capture"]
@@ -24,7 +26,10 @@ class SessionJudge:
     """Judges one session, exchange by exchange; its other members may come at any time."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
-        self._scorer = Scorer(rules, Facts())
+        facts = Facts()
+        self._written_ids: dict[IdKey, object] = {}
+        facts.written_ids = self._written_ids
+        self._scorer = Scorer(rules, facts)
         self._teller = Teller(self._scorer)
         self.member = Member("", "")
 
@@ -47,6 +52,14 @@ class SessionJudge:
             self._teller.prologue(value)
 
     def exchange(self, exchange: dict[str, Any]) -> None:
+        """An exchange of the capture; rules are asked about the id under which it was sent."""
+        request, response = exchange.get("request"), exchange.get("response")
+        if "wire_id" in exchange and isinstance(request, dict) and "id" in request:
+            id = {"id": exchange["wire_id"]}
+            self._written_ids[id_key(exchange["wire_id"])] = request["id"]
+            if isinstance(response, dict) and response.get("id") == request["id"]:
+                exchange = {**exchange, "response": response | id}
+            exchange = {**exchange, "request": request | id}
         self._teller.exchange(exchange)
         self.member.exchanged(exchange.get("request"), exchange.get("response"))
 

@@ -12,7 +12,7 @@ from mcptest.invariants.session_rules import SESSION_RULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from mcptest.core.conformance import SessionScore
@@ -28,8 +28,15 @@ class LiveJudge:
     that they could have anything to say of.
     """
 
-    def __init__(self, label: str, transport: str) -> None:
+    def __init__(
+        self,
+        label: str,
+        transport: str,
+        written_ids: Mapping[jsonrpc.IdKey, object] | None = None,
+    ) -> None:
         facts = Facts()
+        if written_ids is not None:
+            facts.written_ids = written_ids
         facts.label, facts.transport = label, transport
         self._scorer = Scorer((*SESSION_RULES, *ID_RULES), facts, label, self._look_closer)
         self.member = Member(label, transport)

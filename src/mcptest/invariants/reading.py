@@ -143,8 +143,6 @@ class _Reader:
             if not isinstance(value, (dict, list)) and (member == "request" or value is not None):
                 message = f"{where}.{member} must be an object and is {a_type(value)}"
                 raise self._refused("F008", message, place)
-        if "wire_id" in exchange:
-            _restore_wire_id(exchange)
         return exchange
 
     def _refused(
@@ -163,12 +161,3 @@ class _Reader:
                 )
             ]
         )
-
-
-def _restore_wire_id(exchange: dict[str, Any]) -> None:
-    """Put the id back under which a request was really sent: rules are about that."""
-    request, response = exchange["request"], exchange.get("response")
-    if isinstance(request, dict) and "id" in request:
-        if isinstance(response, dict) and response.get("id") == request["id"]:
-            response["id"] = exchange["wire_id"]
-        request["id"] = exchange["wire_id"]

@@ -128,7 +128,7 @@ def with_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any
 
 
 def without_denials(compiled: object) -> Any:
-    """The same expectation in which no negation is ever met, but for `match:not:exists`."""
+    """The same expectation in which no negation is ever met, except `match:not:exists`."""
     if isinstance(compiled, Pattern):
         is_denial = compiled.negated and not compiled.accepts_absence
         return Group(source={}, checks=(_NEVER,)) if is_denial else compiled

@@ -265,7 +265,7 @@ def _refuse_second_prefix(body: str, at: int) -> None:
     rest = body.lstrip()
     if rest[: len(PREFIX)].lower() != PREFIX:
         return
-    message = f'"{PREFIX}" stands once, in front of "not:"'
+    message = f'"{PREFIX}" is written once, in front of "not:"'
     meant = rest[len(PREFIX) :].lstrip().removeprefix("not:")
     help = f"write {PREFIX}not:{meant}; to search for this very text, write "
     width = len(body) - len(rest) + len(PREFIX)

@@ -146,7 +146,7 @@ def _undecided(schema: _Schema, error: Any) -> Fault:
     named = f"pattern {dump_json(shorten(pattern, _MAX_CHARS))}" if pattern else "pattern"
     place = render_path(error.instance_path)
     return _gave_up(
-        f"gave up on the {named} of {schema.file}, which stands at {render_path(path)}"
+        f"gave up on the {named} of {schema.file} at {render_path(path)}"
         f"{f', with the value at {place}' if place else ''} ({error.message})"
     )
 

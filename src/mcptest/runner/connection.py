@@ -23,7 +23,7 @@ from mcptest.runner.wires import wire_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import SessionScore
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong | Trouble
 
-__all__ = ["Connection"]
+__all__ = ["Connection", "Waiting"]
 
 _TICK_S = 0.1
 
@@ -50,6 +50,9 @@ _numbers = count(1)
 # More than this takes so long to be judged that it matters to whoever looks at times.
 _LARGE_BYTES = 16 * 1024
 _HUGE_BYTES = 4 * 1024 * 1024
+
+# What a pipe may hold when the time for an answer is up, and is still looked at.
+_LATE_BYTES = 2 * 1024 * 1024
 
 # How much may wait to be read by a server that asks us things and does not listen.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
@@ -69,7 +72,11 @@ class Connection:
         self._label = self.wire.label
         self._tape = _new_tape() if launcher.keeps_traffic else None
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
-        self._watch = RuleWatch(self._label, self._transport) if launcher.judges else None
+        self._watch = (
+            RuleWatch(self._label, self._transport, self.session.written_ids)
+            if launcher.judges
+            else None
+        )
         self._hears = bool(self._watch or self._tape)
         # A question of our own, which is nobody's traffic, and the ids of all of them so far:
         # neither are their answers, also those that come too late.
@@ -102,7 +109,7 @@ class Connection:
         return self._watch is not None and self._watch.is_behind
 
     def put_off_rules(self) -> None:
-        """Have nothing judged before nobody waits."""
+        """Leave everything to be judged for the time between two tests."""
         if self._watch:
             self._watch.is_behind = True
 
@@ -139,8 +146,9 @@ class Connection:
         session = self.session
         if self.inbox.is_broken:
             self.raise_broken()
-        if session.early_ids and session.is_answered_early(id):
+        if session.early_ids and session.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
+            self.inbox.suspect(faults.early_clue(id))
         line = session.opened(id, line, keeps_id=keeps_id)
         if begun := self.wire.begun_line:
             self.inbox.sent_during_line(id, begun)
@@ -181,7 +189,7 @@ class Connection:
     # Receiving
 
     def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
-        """What comes by the deadline; whoever shows progress hears from us meanwhile.
+        """What comes by the deadline. Progress is shown meanwhile, where it is.
 
         Rules are asked while we wait, unless that could be taken for time of the server.
         """
@@ -303,6 +311,44 @@ class Connection:
             is_stderr_utf8=self._is_stderr_utf8(),
             written_id=self.session.written_id,
         )
+
+
+class Waiting:
+    """Waits for a server for a limited time, which is the server's alone.
+
+    Our own work on what has come prolongs the wait, by at most the limit itself. So does the time
+    for which we were stopped.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._interrupts = connection.launcher.interrupts
+        self.begin(0.0)
+
+    def begin(self, limit_s: float) -> None:
+        """Another wait begins, with this limit."""
+        self._limit_s = limit_s
+        self._own_s = 0.0
+        self._stopped_s = self._interrupts.stopped_s
+        self._late_from = -1
+
+    def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
+        """Take what comes by the deadline; False when the time is up.
+
+        What the server has sent by then is still taken, and no more.
+        """
+        stopped_s = self._interrupts.stopped_s - self._stopped_s
+        deadline += min(self._own_s, self._limit_s) + stopped_s
+        items = receive(deadline)
+        came = time.monotonic()
+        self._connection.take(items)
+        if items:
+            self._own_s += time.monotonic() - came
+        if came < deadline:
+            return True
+        total = self._connection.wire.stdout_tail.total
+        self._late_from = total if self._late_from < 0 else self._late_from
+        return bool(items) and total <= self._late_from + _LATE_BYTES
 
 
 # Most runs keep neither of these.

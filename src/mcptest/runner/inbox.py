@@ -146,10 +146,7 @@ class Inbox:
         if id is ABSENT:
             self._take_events(frame, owed)
         else:
-            value = frame.value
-            if self._session.has_fresh_ids:
-                value = self._session.as_written(value)
-            self._take_answer(value, id)
+            self._take_answer(self._session.as_written(frame.value), id)
 
     def _is_early(self, frame: Frame) -> bool:
         """Whether a line answers a call that was sent only when the line had begun."""
@@ -192,7 +189,7 @@ class Inbox:
         if self.listener:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
-        self._suspect(faults.stray_clue(self._without_secrets(event), wire_id))
+        self.suspect(faults.stray_clue(self._without_secrets(event), wire_id))
         self._findings.add_stray(self._without_secrets(as_written))
 
     def _take_notification(self, event: Notified) -> None:
@@ -215,7 +212,7 @@ class Inbox:
         if event.id is not ABSENT:
             self.break_off(faults.violation(event))
             return
-        self._suspect(faults.violation_sentence(event, with_quote=True))
+        self.suspect(faults.violation_sentence(event, with_quote=True))
         self._findings.add_violation(event)
 
     def _take_trouble(self, trouble: Trouble) -> None:
@@ -226,7 +223,7 @@ class Inbox:
         if is_awaited or trouble.is_refusal:
             self.break_off(faults.channel_failed(trouble))
             return
-        self._suspect(trouble.message)
+        self.suspect(trouble.message)
         self._findings.add(trouble.kind, trouble.message)
 
     def _take_noise(self, noise: Noise) -> None:
@@ -238,11 +235,12 @@ class Inbox:
             return
         quote = faults.quoted_line(noise.raw, noise.size)
         clue = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
-        self._suspect(clue)
+        self.suspect(clue)
         if len(self.noise) < _MAX_CLUES:
             self.noise.append(clue)
 
-    def _suspect(self, clue: str) -> None:
+    def suspect(self, clue: str) -> None:
+        """Remember something odd as a possible reason why the answer does not come."""
         if len(self.clues) < _MAX_CLUES:
             self.clues.append(clue)
 

@@ -67,7 +67,7 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
 
 
 def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
-    """What is wrong with an answer of which a test says nothing; `key` stands before its paths.
+    """What is wrong with an answer of which a test says nothing; `key` is the prefix of its paths.
 
     Who asks only for the time, for stderr or for notifications wants the call to be answered.
     """

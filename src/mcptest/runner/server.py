@@ -14,10 +14,10 @@ from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.outcome import ABSENT, Fault
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.session import is_illegal
+from mcptest.core.strict_json import parse_json
 from mcptest.core.visible import visible
 from mcptest.runner import faults
-from mcptest.runner.connection import Connection
+from mcptest.runner.connection import Connection, Waiting
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.opening import await_ready, open_session
 from mcptest.wire.stopping import Stopped, describe_exit
@@ -44,9 +44,6 @@ __all__ = ["Launcher", "Reply", "Server"]
 
 # A server whose stdout has ended is given this long to end as well.
 _EXIT_AFTER_EOF_S = 0.5
-
-# What a pipe may hold when the time for an answer is up, and is still looked at.
-_LATE_BYTES = 2 * 1024 * 1024
 
 
 class Server:
@@ -83,6 +80,7 @@ class Server:
         self.findings = connection.findings
         self._session, self._wire = connection.session, connection.wire
         self._inbox = connection.inbox
+        self._waiting = Waiting(connection)
 
     # Opening
 
@@ -117,7 +115,7 @@ class Server:
         """Could the late answer to a call that was given up be taken for that to this step?"""
         if step.id is ABSENT:
             return False
-        if self._session.may_be_refused and is_illegal(step.line):
+        if self._session.may_be_refused and jsonrpc.is_illegal(parse_json(step.line.decode())):
             return True
         keeps_id = step.keeps_id or not jsonrpc.can_replace_id(step.id)
         return keeps_id and self._session.is_owed(step.id)
@@ -310,47 +308,22 @@ class Server:
         self._stopped_s = self.launcher.interrupts.stopped_s
 
     def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
+        self._waiting.begin(limit_s)
         try:
-            items = self._receive(deadline)
-            came = time.monotonic()
-            self.connection.take(items)
-            if self._inbox.answer is ABSENT:
-                own_s = time.monotonic() - came if items else 0.0
-                self._wait_longer(method, id, deadline, limit_s, own_s)
+            while self._inbox.answer is ABSENT:
+                is_time_left = self._waiting.take(deadline, self._receive)
+                if self._inbox.answer is not ABSENT:
+                    break
+                if self._wire.is_closed:
+                    raise ServerError(self.gone_unanswered(method, id, self._request_place))
+                if not is_time_left:
+                    raise ServerError(self.overdue(method, id, limit_s))
         finally:
             self._inbox.stop_expecting()
         if not self._wire.has_read_all:
             self.refuse_unread(method, id, self._request_place)
         self._silent_since = ""
         return self._inbox.answer
-
-    def _wait_longer(
-        self, method: str, id: object, deadline: float, limit_s: float, own_s: float
-    ) -> None:
-        """Wait for an answer that did not come first.
-
-        `own_s` is what we needed for what came: our own work is not the server's time, and
-        neither is that we were stopped.
-        """
-        interrupts, stdout, late_from = self.launcher.interrupts, self._wire.stdout_tail, -1
-        while self._inbox.answer is ABSENT:
-            if self._wire.is_closed:
-                raise ServerError(self.gone_unanswered(method, id, self._request_place))
-            extra_s = min(own_s, limit_s) + interrupts.stopped_s - self._stopped_s
-            items = self._receive(deadline + extra_s)
-            came = time.monotonic()
-            self.connection.take(items)
-            is_over = came >= deadline + extra_s
-            if is_over and late_from < 0:
-                # What the server has sent by now is still looked at, and no more.
-                late_from = stdout.total
-            if is_over and (not items or stdout.total > late_from + _LATE_BYTES):
-                break
-            own_s += time.monotonic() - came if items else 0.0
-        if self._inbox.answer is ABSENT:
-            if self._wire.is_closed:
-                raise ServerError(self.gone_unanswered(method, id, self._request_place))
-            raise ServerError(self.overdue(method, id, limit_s))
 
     def _receive(self, deadline: float) -> Sequence[Item]:
         if not self._waited_until:
@@ -405,8 +378,6 @@ class Server:
     def overdue(self, method: str, id: object, limit_s: float) -> Fault:
         """That a call was not answered in time; it is given up."""
         clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
-        if self._session.is_answered_early(id):
-            clues = [faults.early_clue(id), *clues]
         fault = faults.timed_out(self._wire, method, id, limit_s, clues)
         if self.late_answers > self._late:
             self._late, self._silent_since = self.late_answers, ""

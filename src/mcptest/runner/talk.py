@@ -19,6 +19,7 @@ from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
 from mcptest.matching.group import written
 from mcptest.matching.notes import checked_nothing
 from mcptest.runner import faults
+from mcptest.runner.connection import Waiting
 from mcptest.runner.ear import Ear, Heard, asked_in
 from mcptest.runner.judging import judge_unread
 from mcptest.runner.launcher import Reply
@@ -74,6 +75,7 @@ class Talk:
         self._next_turns: Sequence[Turn] = ()
         self._values = values
         self._timeout_s = timeout_s
+        self._waiting = Waiting(server.connection)
         self._ear = Ear(frozenset())
         self._open: dict[jsonrpc.IdKey, Sent] = {}
         self._ids: dict[int, list[object]] = {}
@@ -223,6 +225,7 @@ class Talk:
         key = jsonrpc.id_key(id)
         method, _ = self._open[key]
         deadline = time.monotonic() + self._timeout_s
+        self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
         place = self._places[key]
         while key not in self._ear.answers:
@@ -249,6 +252,7 @@ class Talk:
     def _await_message(self, index: int, turn: Turn) -> bool:
         """Wait for the next message with the turn's method; False when it does not come."""
         deadline = time.monotonic() + self._timeout_s
+        self._waiting.begin(self._timeout_s)
         when = f"while {turn.method or 'a message'} was awaited"
         heard = self._ear.claim(turn.method)
         while heard is None:
@@ -270,12 +274,12 @@ class Talk:
     def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """Wait until something comes; False at the deadline. `gone` says that the server ended."""
         connection = self._connection
-        items = connection.receive(deadline)
-        connection.take(items)
+        before = connection.inbox.messages
+        is_time_left = self._waiting.take(deadline, connection.receive)
         connection.raise_broken()
-        if connection.wire.is_closed and not items:
+        if connection.wire.is_closed and connection.inbox.messages == before:
             raise ServerError(gone())
-        return bool(items) and time.monotonic() < deadline
+        return is_time_left
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """The same. A question that was held back for later may be what the server waits with."""

@@ -15,9 +15,10 @@ from mcptest.core.strict_json import dump_json, parse_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from mcptest.core.conformance import SessionScore
+    from mcptest.core.jsonrpc import IdKey
     from mcptest.core.trouble import Trouble
     from mcptest.invariants.composition import Member
     from mcptest.invariants.live import LiveJudge
@@ -39,11 +40,14 @@ _EXTRA = b'"_meta"'
 
 
 class RuleWatch:
-    """Watches one session for the rules."""
+    """Watches one session for the rules, which name requests by their `written_ids`."""
 
-    def __init__(self, label: str, transport: str) -> None:
+    def __init__(
+        self, label: str, transport: str, written_ids: Mapping[IdKey, object] | None = None
+    ) -> None:
         self._label = label
         self._transport = transport
+        self._written_ids = written_ids
         # What has passed and was not looked at yet, and what of it is to be judged.
         self._passed: list[bytes | Sequence[Item]] = []
         self._waiting: list[bytes | Item] = []
@@ -155,7 +159,7 @@ class RuleWatch:
         # See above: this is when there is time for it.
         from mcptest.invariants.live import LiveJudge  # noqa: PLC0415
 
-        self._judge = LiveJudge(self._label, self._transport)
+        self._judge = LiveJudge(self._label, self._transport, self._written_ids)
         return self._judge
 
     def finish(

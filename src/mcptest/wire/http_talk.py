@@ -19,7 +19,7 @@ from mcptest.core.http_status import (
     of_refused_credentials,
     without_older_transport,
 )
-from mcptest.core.jsonrpc import breaches, id_key
+from mcptest.core.jsonrpc import id_key, is_illegal
 from mcptest.core.outcome import ABSENT
 from mcptest.core.revisions import REVISIONS, STATELESS
 from mcptest.core.strict_json import parse_json
@@ -126,7 +126,7 @@ class HttpTalk:
             limit=self.limit,
             is_old=self.is_old,
             ids=_ids_of(message),
-            is_illegal=isinstance(first, dict) and any(breaches(first)),
+            is_illegal=is_illegal(first),
         )
         reader.seen = self._seen
         if not self.version and own_version(message) == STATELESS:

@@ -179,7 +179,7 @@ def _labour(work: Work, jobs: int, send: int) -> NoReturn:
     status = 1
     try:
         # By these two our parent stops us, so they are heeded also where it ignores them itself.
-        # SIGHUP stays ignored where it is (nohup): nobody but a terminal that is gone sends it.
+        # SIGHUP stays ignored where it is (nohup): only a terminal that is gone sends it.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)

@@ -266,8 +266,9 @@ def test_a_cancellation_names_the_id_that_was_sent() -> None:
 def test_an_answer_before_its_request_does_not_count() -> None:
     session = opened()
     received(session, result(5))
-    assert session.is_answered_early(5)
-    assert not session.is_answered_early("5")
+    assert not session.take_early("5")
+    assert session.take_early(5)
+    assert not session.take_early(5)
     assert json.loads(session.opened(5, encode_line(call(5))))["id"] == 1_000_001
     assert received(session, result(1_000_001)) == [Answered(message=result(5), id=5)]
 

@@ -197,10 +197,10 @@ def test_every_habit_leads_to_a_word_of_the_language_and_is_none_itself(habit: s
         (
             "match:not:match:contains:x",
             "F012",
-            '"match:" stands once, in front of "not:"',
+            '"match:" is written once, in front of "not:"',
             "match:",
         ),
-        ("match:not: Match:x", "F012", '"match:" stands once, in front of "not:"', " Match:"),
+        ("match:not: Match:x", "F012", '"match:" is written once, in front of "not:"', " Match:"),
         (
             "match:NOT:contains:x",
             "F012",
