@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import codecs
 
+from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 
@@ -29,8 +30,6 @@ __all__ = [
     "encode_line",
     "read_message",
 ]
-
-DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 # How much of a bad line is kept as evidence.
 KEPT_BYTES = 4096

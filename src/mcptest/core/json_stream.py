@@ -13,6 +13,7 @@ from mcptest.core.strict_json import NotJsonError, finite_float
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import NoReturn
 
 __all__ = ["BrokenStreamError", "JsonStream"]
 
@@ -136,7 +137,7 @@ class JsonStream:
         self._text, self._at = self._text[self._at :], 0
 
 
-def _refuse_constant(name: str) -> object:
+def _refuse_constant(name: str) -> NoReturn:
     raise NotJsonError(f"{name} is not JSON")
 
 

@@ -6,7 +6,6 @@ will be sent, expectations are compiled, and every mistake has been reported.
 
 from __future__ import annotations
 
-from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     Leniency = Literal["", "objects", "all"]
 
 __all__ = [
+    "DEFAULT_MAX_LINE_BYTES",
     "Assertion",
     "Capture",
     "Case",
@@ -39,6 +39,9 @@ __all__ = [
     "Suite",
     "Template",
 ]
+
+# The longest line that is accepted from a server, unless its limits say otherwise.
+DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 DEFAULT_TIMEOUT_S = 30.0
 

@@ -18,6 +18,7 @@ from mcptest.core.visible import visible
 from mcptest.formats.fields import Fields, diagnose
 from mcptest.formats.suite_defaults import MOST_RETRIES, Defaults
 from mcptest.formats.suite_entries import EntryReader
+from mcptest.formats.suite_expect import DAY_MS
 from mcptest.formats.suite_lanes import LaneReader
 from mcptest.formats.suite_parts import Part, Parts, read_parts
 from mcptest.formats.suite_servers import read_servers
@@ -63,7 +64,6 @@ COVERAGE_KEYS = ("tools", "resources", "prompts", "total")
 PERFORMANCE_KEYS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms", "max_ms")
 
 _MOST_WORKERS = 256
-_DAY_MS = 24 * 3600 * 1000.0
 
 
 class SuiteContext(Record):
@@ -125,7 +125,7 @@ class _Loader:
         for part in parts.imports_first:
             self._read_head(part)
             coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS, 100.0)
-            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS, _DAY_MS)
+            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS, DAY_MS)
         for part in parts.imports_first:
             self._read_servers(part)
         self._gates = None

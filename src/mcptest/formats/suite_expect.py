@@ -38,7 +38,7 @@ BUDGETS = ("threshold", "max_duration_ms", "max_response_tokens")
 EXPECT_KEYS = ("assertions", *BUDGETS)
 ASSERTION_KEYS = ("target", "matcher", "message", "weight")
 
-_DAY_MS = 24 * 3600 * 1000.0
+DAY_MS = 24 * 3600 * 1000.0
 _MAX_TOKENS = 1_000_000_000
 _MAX_WEIGHT = 1_000_000.0
 
@@ -94,7 +94,7 @@ def read_budgets(fields: Fields) -> Budgets:
     tokens = None
     if "max_response_tokens" in fields.mapping:
         tokens = fields.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
-    slowest_ms = fields.number("max_duration_ms", 0.001, _DAY_MS)
+    slowest_ms = fields.number("max_duration_ms", 0.001, DAY_MS)
     return Budgets(threshold=threshold, max_duration_ms=slowest_ms, max_tokens=tokens)
 
 

@@ -10,7 +10,6 @@ from mcptest.formats.schemas.suite_lanes import agents, compliance, evals, secur
 from mcptest.formats.schemas.values import NAME_PATTERN, TEXT, TEXTS, number, whole_number
 from mcptest.formats.schemas.words import MATCHER, matcher
 from mcptest.formats.suite import (
-    _DAY_MS,
     _MOST_WORKERS,
     COVERAGE_KEYS,
     FILE_KEYS,
@@ -18,6 +17,7 @@ from mcptest.formats.suite import (
     RUN_KEYS,
 )
 from mcptest.formats.suite_defaults import MOST_RETRIES
+from mcptest.formats.suite_expect import DAY_MS
 from mcptest.formats.suite_parts import IMPORT_KEYS
 from mcptest.formats.suite_steps import CALLS
 from mcptest.formats.suite_variables import CONFIG_DIR
@@ -70,7 +70,7 @@ def suite_schema(registry: Registry) -> Schema:
             "How much of what the servers offer must be called, in percent.", COVERAGE_KEYS, 100
         ),
         "performance": _gate(
-            "How long answers may take, in milliseconds.", PERFORMANCE_KEYS, _DAY_MS
+            "How long answers may take, in milliseconds.", PERFORMANCE_KEYS, DAY_MS
         ),
         "run_options": _run_options(),
     }

@@ -22,11 +22,11 @@ from mcptest.formats.schemas.words import MATCHER
 from mcptest.formats.suite_defaults import DEFAULT_KEYS, MOST_RETRIES
 from mcptest.formats.suite_entries import _CALL, ENTRY_KEYS
 from mcptest.formats.suite_expect import (
-    _DAY_MS,
     _MAX_TOKENS,
     _MAX_WEIGHT,
     ASSERTION_KEYS,
     BUDGETS,
+    DAY_MS,
     EXPECT_KEYS,
 )
 from mcptest.formats.suite_steps import CALLS, STEP_KEYS
@@ -150,7 +150,7 @@ def budgets() -> dict[str, Schema]:
             0.8,
         ),
         "max_duration_ms": said(
-            "The longest time that the answer may take.", filled_value(number(0.001, _DAY_MS)), 900
+            "The longest time that the answer may take.", filled_value(number(0.001, DAY_MS)), 900
         ),
         "max_response_tokens": said(
             "The largest answer, in tokens: a token is four bytes of its JSON.",
