@@ -9,13 +9,22 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.revisions import REVISIONS
 from mcptest.core.visible import visible
+from mcptest.formats.durations import parse_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.runner.sent_along import SentAlong
 
-__all__ = ["HTTP_OPTIONS", "SPEC_VERSION", "over_http", "sent_along", "spec_version"]
+__all__ = [
+    "HTTP_OPTIONS",
+    "SPEC_VERSION",
+    "over_http",
+    "sent_along",
+    "server_command",
+    "spec_version",
+    "timeout_s",
+]
 
 HTTP_OPTIONS = (
     Option(
@@ -129,3 +138,35 @@ def spec_version(arguments: Arguments) -> str:
         message = f"--spec-version takes auto or one of {', '.join(REVISIONS)}"
         raise UsageError(f"{message}, not {visible(text)!r}")
     return text
+
+
+def server_command(arguments: Arguments) -> tuple[str, ...]:
+    """The words of `--server-command`; none when it is not given."""
+    if arguments.command:
+        for name in ("--server-command", "--config"):
+            if arguments.has(name):
+                raise UsageError(f"{name} and the words after -- both name a server; give one")
+        return arguments.command
+    if not arguments.has("--server-command"):
+        return ()
+    import shlex  # noqa: PLC0415  # only for those who use the option
+
+    text = arguments.last("--server-command")
+    try:
+        words = tuple(shlex.split(text))
+    except ValueError as error:
+        raise UsageError(f"--server-command cannot be split: {error}") from None
+    if not words:
+        raise UsageError("--server-command is empty")
+    if arguments.has("--config"):
+        raise UsageError("--server-command and --config both name a server; give one of them")
+    return words
+
+
+def timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--timeout"):
+        return None
+    try:
+        return parse_duration(arguments.last("--timeout"))
+    except ValueError as error:
+        raise UsageError(f"--timeout {error}") from None

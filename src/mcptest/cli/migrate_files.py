@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 
+from mcptest.cli.http_options import server_command
 from mcptest.cli.migrate_writing import SOURCE, needed_by_server
-from mcptest.cli.wanted import server_command
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.record import Record

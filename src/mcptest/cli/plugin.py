@@ -6,12 +6,12 @@ import os
 import time
 
 from mcptest.cli.exploring import tell_fault, write_json
+from mcptest.cli.http_options import timeout_s
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import StandardOutput, complain, hide_secrets
 from mcptest.cli.plugin_listing import list_plugins
 from mcptest.cli.plugin_options import PLUGIN, plugins
 from mcptest.cli.suite_here import find_suite, plugins_of_suite
-from mcptest.cli.wanted import timeout_s
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.exit_codes import ExitCode

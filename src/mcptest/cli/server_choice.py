@@ -9,11 +9,12 @@ from mcptest.cli.http_options import (
     SPEC_VERSION,
     over_http,
     sent_along,
+    server_command,
     spec_version,
+    timeout_s,
 )
 from mcptest.cli.options import Option
 from mcptest.cli.output import complain
-from mcptest.cli.wanted import server_command, timeout_s
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import ServerSpec

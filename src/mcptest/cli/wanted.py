@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 import re
 
-from mcptest.cli.http_options import over_http, sent_along, spec_version
+from mcptest.cli.http_options import (
+    over_http,
+    sent_along,
+    server_command,
+    spec_version,
+    timeout_s,
+)
 from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
 from mcptest.core.visible import visible
-from mcptest.formats.durations import parse_duration
 from mcptest.runner.file_format import FORMATS
 from mcptest.runner.loading import Wanted
 from mcptest.runner.selection import Selection, Shard
@@ -25,8 +30,6 @@ __all__ = [
     "min_coverage",
     "parallel",
     "retries",
-    "server_command",
-    "timeout_s",
     "wanted",
 ]
 
@@ -126,35 +129,3 @@ def _shard(arguments: Arguments) -> Shard | None:
         message = "--shard takes I/N, part I of N, such as 2/3"
         raise UsageError(f"{message}, not {visible(text)!r}", "I is from 1 to N")
     return Shard(number=int(found[1]), count=int(found[2]))
-
-
-def server_command(arguments: Arguments) -> tuple[str, ...]:
-    """The words of `--server-command`; none when it is not given."""
-    if arguments.command:
-        for name in ("--server-command", "--config"):
-            if arguments.has(name):
-                raise UsageError(f"{name} and the words after -- both name a server; give one")
-        return arguments.command
-    if not arguments.has("--server-command"):
-        return ()
-    import shlex  # noqa: PLC0415  # only for those who use the option
-
-    text = arguments.last("--server-command")
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(f"--server-command cannot be split: {error}") from None
-    if not words:
-        raise UsageError("--server-command is empty")
-    if arguments.has("--config"):
-        raise UsageError("--server-command and --config both name a server; give one of them")
-    return words
-
-
-def timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
-        return None
-    try:
-        return parse_duration(arguments.last("--timeout"))
-    except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
