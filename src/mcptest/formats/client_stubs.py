@@ -1,13 +1,4 @@
-"""`client:` in a config: what the client can do, and its scripted answers to the server.
-
-    client:
-      roots: ["file:///project"]
-      sampling: "The capital of France is Paris."
-      elicitation: [{action: accept, content: {name: Ada}}, decline]
-
-Each of the three is one answer, given every time, or a list of answers, given one after
-the other. What is scripted is declared as a capability; `capabilities` adds to that.
-"""
+"""`client:` in a config: what the client can do, and its scripted answers to the server."""
 
 from __future__ import annotations
 
@@ -31,7 +22,16 @@ _ERROR = "error"
 
 
 def read_client(fields: Fields) -> ClientSpec:
-    """The client that these keys describe; every mistake has been complained about."""
+    """The client that these keys describe; mistakes are added to the complaints of `fields`.
+
+        client:
+          roots: ["file:///project"]
+          sampling: "The capital of France is Paris."
+          elicitation: [{action: accept, content: {name: Ada}}, decline]
+
+    Each of the three is one answer, given every time, or a list of answers, given one after
+    the other. Whatever has an answer is declared as a capability; `capabilities` adds more.
+    """
     fields.refuse_unknown(KEYS, (), '"client"')
     reader = _Reader(fields)
     answers: dict[str, object] = {}

@@ -6,12 +6,14 @@ from mcptest.wire.stdio import StdioServer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
     from mcptest.core.plan import ServerSpec
     from mcptest.runner.launcher import Launcher
     from mcptest.wire.http_server import HttpServer
     from mcptest.wire.memory_server import MemoryServer
 
-    Wire = StdioServer | HttpServer | MemoryServer
+    Wire: TypeAlias = StdioServer | HttpServer | MemoryServer
 
 __all__ = ["wire_to"]
 
