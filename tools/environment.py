@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -55,11 +56,17 @@ def find_browser() -> str | None:
 
 def _install(purpose: str, targets: list[str]) -> None:
     stamp = VENV / f".installed-for-{purpose}"
-    wanted = hashlib.sha256((ROOT / "pyproject.toml").read_bytes()).hexdigest()
+    declared = (ROOT / "pyproject.toml").read_bytes()
+    pins: list[str] = []
+    if os.environ.get("MCPTEST_DEPENDENCIES") == "lowest":
+        # The oldest versions that pyproject.toml declares to work.
+        dependencies = tomllib.loads(declared.decode("utf-8"))["project"]["dependencies"]
+        pins = [each.replace(">=", "==") for each in dependencies]
+    wanted = hashlib.sha256(declared + " ".join(pins).encode()).hexdigest()
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
         return
     _say(f"installing what is needed for {purpose}")
-    _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--editable", *targets])
+    _run([str(PYTHON), "-m", "pip", "install", "--quiet", "--editable", *targets, *pins])
     stamp.write_text(wanted, encoding="utf-8")
 
 
