@@ -15,8 +15,8 @@ from mcptest._collect import collect, node_names, told_mistakes
 from mcptest._coprocess import CoprocessError
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.redaction import redactor
-from mcptest.core.visible import defused, visible
+from mcptest.core.secrets import redactor
+from mcptest.core.text import defused, visible
 from mcptest.pytest_between import drivers_of, is_alone
 from mcptest.pytest_plugin import NOTE, McptestWarning
 from mcptest.sdk.drivable import NotDrivableError

@@ -17,8 +17,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, visible
 from mcptest.runner.discovery import CASE_ENDINGS, read_text
 from mcptest.traffic.contract import build_contract
 from mcptest.traffic.reading import read_recording

@@ -18,14 +18,13 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.revisions import STATELESS
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import counted, shorten, visible
 from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.explore.survey import Surveyor
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.shown import counted
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan

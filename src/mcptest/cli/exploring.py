@@ -18,7 +18,7 @@ from mcptest.cli.output import (
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused_markers, printable_json, visible
+from mcptest.core.text import defused_markers, printable_json, visible
 from mcptest.explore.offers import error_sentence
 from mcptest.reporters.failure_text import fault_details, fault_headline, stderr_lines
 from mcptest.reporters.json_report import render_failure

@@ -12,8 +12,7 @@ from mcptest.cli.output import complain, explain
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, visible
 from mcptest.migrate.suite_writing import write_suite
 from mcptest.runner.discovery import find_suites, read_text
 from mcptest.runner.file_format import FORMATS, format_of

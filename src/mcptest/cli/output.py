@@ -10,9 +10,9 @@ import sys
 import time
 
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redactor
+from mcptest.core.secrets import redactor
 from mcptest.core.system_limits import hint_at_limit
-from mcptest.core.visible import defused, visible
+from mcptest.core.text import defused, visible
 from mcptest.wire.null_device import open_null
 
 TYPE_CHECKING = False

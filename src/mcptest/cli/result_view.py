@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.visible import visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import shown, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import re
 from mcptest.cli.http_options import over_http, sent_along, spec_version
 from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.durations import parse_duration
 from mcptest.runner.file_format import FORMATS
 from mcptest.runner.loading import Wanted

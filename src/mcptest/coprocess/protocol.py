@@ -16,11 +16,10 @@ from mcptest.coprocess.refusals import (
     quoted,
 )
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Overlong, encode_line
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
 from mcptest.core.suggest import closest
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.matching.values import a_type
 
 TYPE_CHECKING = False

@@ -18,8 +18,8 @@ from mcptest.coprocess.targets import BadTargetError, read_target
 from mcptest.coprocess.uploads import UploadError, Uploads
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import counted
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, shown, visible
 from mcptest.matching.compare import compare
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

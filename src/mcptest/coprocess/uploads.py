@@ -12,8 +12,7 @@ import time
 
 from mcptest.coprocess.files import open_regular, why_not, write_all
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, visible
 from mcptest.runner.file_targets import resolve_inside, resolve_target
 
 TYPE_CHECKING = False

@@ -11,10 +11,10 @@ from mcptest.core import jsonrpc
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, read_message
 from mcptest.core.http_headers import media_type
 from mcptest.core.http_status import status_trouble
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.sse import OverlongEvent, SseDecoder
+from mcptest.core.text import quoted_bytes, shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import quoted_bytes, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mcptest.core.text import quoted_bytes, shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import quoted_bytes, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

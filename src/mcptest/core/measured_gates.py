@@ -11,7 +11,7 @@ import math
 from mcptest.core.coverage import ServerCoverage, merge_coverage
 from mcptest.core.outcome import Finding
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

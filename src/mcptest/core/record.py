@@ -18,7 +18,23 @@ else:
         return lambda cls: cls
 
 
-__all__ = ["Record"]
+__all__ = ["ABSENT", "Record"]
+
+
+class _Absent:
+    """The type of `ABSENT`, which marks a JSON value that is not there; null is a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __reduce__(self) -> str:
+        # Unpickles to the one instance of this module.
+        return "ABSENT"
+
+
+ABSENT = _Absent()
 
 
 class _RecordType(type):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mcptest.core.visible import is_plain, shorten, visible
+from mcptest.core.text import is_plain, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.explore.schema import branches, properties_of, required_of, resolved
-from mcptest.matching.regex_sample import sample_of
+from mcptest.matching.regex import sample_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,16 +10,15 @@ from itertools import islice
 
 from mcptest.core.dialogue import Turn
 from mcptest.core.jsonrpc import describe_id, id_key
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Expectation
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.case_messages import MessageReader
 from mcptest.formats.fields import kind_of
-from mcptest.matching.blanks import has_blanks
-from mcptest.matching.group import Group, written
+from mcptest.matching.compare import Group, written
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.tags import bound_name
+from mcptest.matching.tags import bound_name, has_blanks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Capture, Template
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
 from mcptest.formats.conductor_request import FORMS

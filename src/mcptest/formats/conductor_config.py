@@ -185,7 +185,7 @@ class _Values:
         value = self._environment[name]
         if value:
             self.secrets.append(value)
-        from mcptest.core.secret_names import names_secret  # noqa: PLC0415  # as above
+        from mcptest.core.secrets import names_secret  # noqa: PLC0415  # as above
         from mcptest.formats.secret_warning import warn_of_weak  # noqa: PLC0415  # as above
 
         # What is called like a setting is one.
@@ -214,7 +214,7 @@ def _read_env(
 def _read_ready_pattern(fields: Fields) -> str:
     if "readyPattern" not in fields.mapping:
         return ""
-    from mcptest.matching.regex_form import compile_regex  # noqa: PLC0415  # as above
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415  # as above
 
     try:
         return compile_regex(fields.text("readyPattern")).pattern

@@ -7,8 +7,8 @@ goes on.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id, id_key
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Expectation, Performance
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.matching.expectation import Compiler, Literal

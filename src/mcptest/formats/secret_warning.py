@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.weak_secrets import LEAST_CHARS, why_not_blanked
+from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,20 +9,20 @@ or `{assertions: […], threshold: 0.8, max_duration_ms: 900, max_response_token
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.paths import trail_of
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
+from mcptest.core.text import trail_of
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.target import ROOTS, parse_target
+from mcptest.matching.suite_matchers import ROOTS, parse_target
 from mcptest.matching.values import a_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.matching.suite_words import SuiteWords
+    from mcptest.matching.suite_matchers import SuiteWords
 
 __all__ = [
     "ASSERTION_KEYS",

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcptest.matching.suite_words import SuiteWords
+    from mcptest.matching.suite_matchers import SuiteWords
 
 __all__ = [
     "AGENT_KEYS",

@@ -13,8 +13,7 @@ from mcptest.formats.suite_expect import BUDGETS, Budgets, ExpectReader, success
 from mcptest.formats.suite_sizes import CAPTURED, size_put_in
 from mcptest.formats.suite_variables import text_of
 from mcptest.formats.templates import NAME, filled, references
-from mcptest.matching.suite_words import SuiteWords
-from mcptest.matching.target import parse_target
+from mcptest.matching.suite_matchers import SuiteWords, parse_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.secret_names import is_secret
+from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields

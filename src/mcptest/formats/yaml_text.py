@@ -11,7 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused, defused_markers, is_plain, visible
+from mcptest.core.text import defused, defused_markers, is_plain, visible
 from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False

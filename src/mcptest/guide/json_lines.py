@@ -10,10 +10,9 @@ from __future__ import annotations
 import json
 
 from mcptest.core.dialogue import Ref
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.group import Group
+from mcptest.core.text import counted, shorten, visible
+from mcptest.matching.compare import Group
 from mcptest.matching.patterns import PREFIX, Pattern
-from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

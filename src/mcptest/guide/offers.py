@@ -5,11 +5,10 @@ What a list says is looked at with care: any member may be missing, or not what 
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten, shown
 from mcptest.explore.offers import name_of
 from mcptest.guide.contents import Code, Offer, Row, Table
 from mcptest.guide.schema_table import schema_table
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import counted, shorten
 from mcptest.guide.contents import Code
 from mcptest.guide.json_lines import INDENT
 from mcptest.guide.wording import flowed
-from mcptest.matching.shown import counted
 from mcptest.reporters.html_markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False

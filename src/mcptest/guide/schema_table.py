@@ -5,12 +5,10 @@ Depth and number of rows are bounded. Where something is left out, a row or a no
 
 from __future__ import annotations
 
-from mcptest.core.paths import EVERY, render_path
-from mcptest.core.visible import shorten
+from mcptest.core.text import EVERY, render_path, shorten, shown
 from mcptest.guide.contents import Code, Row, Table
 from mcptest.guide.schema_reading import SchemaReader, listed, members
 from mcptest.guide.schema_words import CUT, rules_of, type_of
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

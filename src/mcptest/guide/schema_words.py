@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten, shown
 from mcptest.guide.contents import Code
 from mcptest.guide.schema_reading import listed, members
-from mcptest.matching.shown import shown
 from mcptest.matching.values import json_type
 
 TYPE_CHECKING = False

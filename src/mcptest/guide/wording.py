@@ -6,8 +6,7 @@ import re
 
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

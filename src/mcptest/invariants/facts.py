@@ -10,7 +10,7 @@ from itertools import islice
 
 from mcptest.core import jsonrpc
 from mcptest.core.revisions import REVISIONS
-from mcptest.matching.shown import shown
+from mcptest.core.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,32 +1,17 @@
-"""Compare what was expected with what came, and yield every difference.
-
-Strict by default: an object must have the keys that are written and no others, an
-array the same length. Below `match:partial` only what is written is checked.
-"""
+"""Compare"""
 
 from __future__ import annotations
 
+import re
 from functools import partial as bound
 from itertools import islice
 
+from mcptest.core.dialogue import Ref
 from mcptest.core.errors import CheckError
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_trail
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
-from mcptest.matching.field_path import pull, why_unmatched
-from mcptest.matching.group import (
-    AllOf,
-    AnyOf,
-    Each,
-    Extract,
-    Group,
-    Not,
-    Partial,
-    Some,
-    patterns_in,
-    without_denials,
-    written,
-)
+from mcptest.core.text import EVERY, render_trail
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import a_type, json_type, none_of
 
@@ -35,16 +20,252 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.core.paths import Trail
     from mcptest.core.plan import Leniency
-    from mcptest.matching.field_path import Steps
+    from mcptest.core.text import Trail
     from mcptest.matching.hints import Elsewhere
+
+    Steps = tuple[str | int, ...]
 
     # A mismatch, what to look for elsewhere (ABSENT when that would not help), and what
     # else may be said of it. Whoever only asks whether there is one pays for none of it.
     Difference = tuple[Mismatch, object, Callable[[], str] | None]
 
-__all__ = ["compare", "idle_denial", "is_met", "is_same", "pull"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Each",
+    "Extract",
+    "Group",
+    "Not",
+    "Partial",
+    "Some",
+    "compare",
+    "idle_denial",
+    "is_met",
+    "is_same",
+    "parse_field_path",
+    "patterns_in",
+    "pull",
+    "why_unmatched",
+    "with_patterns",
+    "without_denials",
+    "written",
+]
+
+# The compiled form of an expectation
+
+
+class Partial(Record):
+    """`match:partial`: only what is written is checked."""
+
+    value: object
+
+
+class Each(Record):
+    """`match:arrayElements`: what every element must be."""
+
+    value: object
+
+
+class Some(Record):
+    """`match:anyElement`: what at least one element must be."""
+
+    value: object
+
+
+class Extract(Record):
+    """`match:extractField`: where to look, and what must be there."""
+
+    path: str
+    steps: Steps
+    value: object
+
+
+class AllOf(Record):
+    """`match:all`: all of these must hold of one value."""
+
+    values: tuple[object, ...]
+
+
+class AnyOf(Record):
+    """`match:any`: one of these must hold."""
+
+    values: tuple[object, ...]
+
+
+class Not(Record):
+    """`not` of a suite: this must not hold."""
+
+    value: object
+
+
+class Group(Record):
+    """A mapping with directives; all of them, and the siblings, speak of one value.
+
+    `source` is what the author wrote. A `Pattern` among the checks is a `match:crossField`.
+    """
+
+    source: dict[str, object]
+    checks: tuple[Partial | Each | Some | Extract | AllOf | AnyOf | Not | Pattern, ...] = ()
+    siblings: dict[str, object] | None = None
+
+
+_WITH_VALUE = (Partial, Each, Some, Extract, Not)
+
+
+def patterns_in(compiled: object) -> Iterator[Pattern]:
+    """Every pattern of a compiled expectation."""
+    if isinstance(compiled, Pattern):
+        yield compiled
+    elif isinstance(compiled, Group):
+        for check in compiled.checks:
+            yield from patterns_in(check)
+        yield from patterns_in(compiled.siblings)
+    elif isinstance(compiled, (AllOf, AnyOf)):
+        yield from patterns_in(list(compiled.values))
+    elif isinstance(compiled, _WITH_VALUE):
+        yield from patterns_in(compiled.value)
+    elif isinstance(compiled, (dict, list)):
+        for inner in compiled.values() if isinstance(compiled, dict) else compiled:
+            yield from patterns_in(inner)
+
+
+def with_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
+    """The same expectation with every pattern changed."""
+    if isinstance(compiled, Pattern):
+        return change(compiled)
+    if isinstance(compiled, Group):
+        checks = tuple(with_patterns(check, change) for check in compiled.checks)
+        return compiled.but(checks=checks, siblings=with_patterns(compiled.siblings, change))
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(with_patterns(list(compiled.values), change)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=with_patterns(compiled.value, change))
+    if isinstance(compiled, dict):
+        return {key: with_patterns(inner, change) for key, inner in compiled.items()}
+    if isinstance(compiled, list):
+        return [with_patterns(inner, change) for inner in compiled]
+    return compiled
+
+
+def without_denials(compiled: object) -> Any:
+    """The same expectation in which no negation is ever met, except `match:not:exists`."""
+    if isinstance(compiled, Pattern):
+        is_denial = compiled.negated and not compiled.accepts_absence
+        return Group(source={}, checks=(_NEVER,)) if is_denial else compiled
+    if isinstance(compiled, Not):
+        inner = compiled.value
+        is_existence = isinstance(inner, Pattern) and inner.matcher.name == "exists"
+        return compiled if is_existence else _NEVER
+    if isinstance(compiled, Group):
+        # A pattern among the checks has paths of its own, and sees itself where they lead.
+        checks = compiled.checks
+        return compiled.but(
+            checks=tuple(
+                each if isinstance(each, Pattern) else without_denials(each) for each in checks
+            )
+        )
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(map(without_denials, compiled.values)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=without_denials(compiled.value))
+    return compiled
+
+
+# What no value meets.
+_NEVER = AnyOf(values=())
+
+
+def written(compiled: object) -> object:
+    """What the author wrote, from the compiled form."""
+    if isinstance(compiled, (Pattern, Group)):
+        return compiled.source
+    if isinstance(compiled, Ref):
+        return f"!!ref {compiled.name}"
+    if isinstance(compiled, dict):
+        return {key: written(value) for key, value in compiled.items()}
+    if isinstance(compiled, list):
+        return [written(value) for value in compiled]
+    return compiled
+
+
+# Field paths
+
+
+_FIELD_STEP = r"\[(?P<index>\d{1,9}|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
+
+
+def parse_field_path(path: str) -> Steps | None:
+    """The steps of a field path; `*` and `[*]` stand for every element or member."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        found = re.compile(_FIELD_STEP).match(path, at)
+        if found is None:
+            return None
+        at = found.end()
+        index, word = found["index"], found["word"]
+        if "*" in (index, word):
+            steps.append(EVERY)
+        else:
+            steps.append(word if index is None else int(index))
+    return tuple(steps) or None
+
+
+def pull(value: object, steps: Steps) -> tuple[object, str]:
+    """What stands at the steps, or ABSENT and where the way ended; "*" gives a list."""
+    for at, step in enumerate(steps):
+        if step is EVERY:
+            inner = _members(value)
+            if inner is None:
+                return ABSENT, f"there is {a_type(value)} where * wants an array"
+            pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
+            # An element without the field must not vanish: it stands as null.
+            return [None if element is ABSENT else element for element in pulled], ""
+        value, why = _step_into(value, step)
+        if value is ABSENT:
+            return ABSENT, why
+    return value, ""
+
+
+def why_unmatched(value: object, steps: Steps) -> str:
+    """Why a path with `*` leads to nothing in what it was pulled out of; "" when it leads to one.
+
+    Such a path gives an empty list, or one of nulls, which only looks like a value.
+    """
+    if EVERY not in steps:
+        return ""
+    at = steps.index(EVERY)
+    elements = _members(pull(value, steps[:at])[0]) or []
+    rest, why = steps[at + 1 :], "there are no elements"
+    for element in elements:
+        found, missing = pull(element, rest)
+        why = missing if found is ABSENT else why_unmatched(element, rest)
+        if not why:
+            return ""
+    return why
+
+
+def _members(value: object) -> list[object] | None:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else None
+
+
+def _step_into(value: object, step: str | int) -> tuple[object, str]:
+    if isinstance(value, dict) and isinstance(step, str):
+        if step in value:
+            return value[step], ""
+        near = closest(step, value)
+        hint = f'; there is "{near}"' if near else ""
+        return ABSENT, f'no key "{step}"{hint}'
+    if isinstance(value, list) and str(step).isdecimal() and len(str(step)) < 10:
+        index = int(step)
+        if index < len(value):
+            return value[index], ""
+        return ABSENT, f"no element {index} among {len(value)}"
+    return ABSENT, f'there is {a_type(value)} where "{step}" should be'
+
 
 _SCALARS = frozenset([str, int, bool, float])
 

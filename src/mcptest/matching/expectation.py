@@ -9,11 +9,20 @@ from __future__ import annotations
 import operator
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.paths import steps_of, trail_of
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.matching.field_path import parse_field_path
-from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
+from mcptest.core.text import steps_of, trail_of
+from mcptest.matching.compare import (
+    AllOf,
+    AnyOf,
+    Each,
+    Extract,
+    Group,
+    Partial,
+    Some,
+    parse_field_path,
+    written,
+)
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, without_prefix
 
 TYPE_CHECKING = False
@@ -21,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
 
 __all__ = ["Compiler", "Literal", "parse_field_path", "written"]
@@ -186,9 +195,7 @@ class Compiler:
                     checks.append(check)
             elif key != "value" or not extracts:
                 siblings[key] = self._compile(value, inner)
-        group = Group(source=source, checks=tuple(checks), siblings=siblings or None)
-        self._refuse_contradictions(group, trail)
-        return group
+        return Group(source=source, checks=tuple(checks), siblings=siblings or None)
 
     def _partial(self, value: object, trail: Trail, _: dict[str, object]) -> Partial:
         if value in ({}, []) and not self._has_complained(trail and trail[0]):
@@ -274,18 +281,6 @@ class Compiler:
                     f'match:extractField: "{name}"'
                 )
                 self._complain("F018", message, (trail, name), help)
-
-    def _refuse_contradictions(self, group: Group, trail: Trail) -> None:
-        is_one = len(group.checks) + bool(group.siblings) < 2
-        is_list = any(isinstance(check, AllOf) for check in group.checks)
-        if self.is_sample or (is_one and not is_list):
-            return
-        # Few expectations say two things of one value.
-        from mcptest.matching.clash import contradictions_in  # noqa: PLC0415
-
-        for place, message in contradictions_in(group, trail):
-            help = "no answer can meet both: leave one of them out"
-            self._complain("F017", message, place, help, on_key=False)
 
     def _has_complained(self, trail: Trail) -> bool:
         """Whether somebody has found fault with this very place already."""

@@ -1,28 +1,25 @@
-"""Where else in an answer the thing that is missed might be, and why an array differs.
-
-Only a failing test comes here. The work is bounded: a server cannot make a report slow.
-"""
+"""Hints"""
 
 from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import parse_path, render_trail
-from mcptest.matching.near import nearly
+from mcptest.core.record import ABSENT
+from mcptest.core.text import parse_path, render_trail
+from mcptest.matching.compare import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, printed
+from mcptest.matching.values import a_type, nearly, printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcptest.core.outcome import Mismatch
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Meets = Callable[[object, object], bool]
 
-__all__ = ["Elsewhere", "array_hint", "scalar_hint"]
+__all__ = ["Elsewhere", "array_hint", "checked_nothing", "scalar_hint"]
 
 _MAX_PLACES = 2000
 # Of one array or object; what stands behind a long list is looked at too.
@@ -174,3 +171,46 @@ def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> lis
     # Only a surplus at the end is seen without a word.
     is_at_end = left == list(range(len(shorter), len(longer)))
     return left if at == len(shorter) and not is_at_end else []
+
+
+def checked_nothing(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
+    """Where an expectation was met only because there was nothing to look at.
+
+    An empty array has no element that could be wrong, and where there is no field, no relation
+    between fields can hold that `match:not:` forbids.
+    """
+    if isinstance(expected, Group):
+        yield from _idle_in_group(expected, actual, trail)
+    elif isinstance(expected, Pattern):
+        if why := expected.idle_reason(actual):
+            place = render_trail(trail) or "the answer"
+            yield f"{expected.source} checked nothing at {place}: {why}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key, wanted in expected.items():
+            if key in actual:
+                yield from checked_nothing(wanted, actual[key], (trail, key))
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
+            yield from checked_nothing(wanted, got, (trail, index))
+
+
+def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
+    for check in group.checks:
+        if isinstance(check, Each):
+            yield from _idle_in_elements(check, actual, trail)
+        elif isinstance(check, (Partial, Pattern)):
+            inner = check.value if isinstance(check, Partial) else check
+            yield from checked_nothing(inner, actual, trail)
+        elif isinstance(check, AllOf):
+            for wanted in check.values:
+                yield from checked_nothing(wanted, actual, trail)
+    yield from checked_nothing(group.siblings, actual, trail)
+
+
+def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
+    if actual == []:
+        place = render_trail(trail) or "the answer"
+        yield f"{place} is an empty array, so match:arrayElements checked nothing there"
+    elif isinstance(actual, list):
+        for index, element in enumerate(actual):
+            yield from checked_nothing(check.value, element, (trail, index))

@@ -14,10 +14,10 @@ import re
 
 from mcptest.core.diagnostics import Complaint
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_trail
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import edit_distance
+from mcptest.core.text import render_trail
 from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Reader = Callable[[str], str] | None
 

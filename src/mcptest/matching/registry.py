@@ -1,9 +1,4 @@
-"""Every matcher there is, in one place: name, parameters, check and description.
-
-Documentation, suggestions and editor schemas are made from these entries, so a
-matcher is added by adding one entry. A registry is built and passed down;
-importing a module registers nothing.
-"""
+"""Every matcher and directive by name."""
 
 from __future__ import annotations
 
@@ -15,9 +10,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Literal
 
+    from mcptest.matching.matchers.plugin import Plugins
+    from mcptest.matching.matchers.schema import Trial
+
     Quantity = Literal["number", "length"]
 
 __all__ = [
+    "DIRECTIVES",
     "BadExpressionError",
     "BadSchemaError",
     "CannotHoldError",
@@ -30,6 +29,7 @@ __all__ = [
     "Registry",
     "TwoOwnersError",
     "UnknownPluginError",
+    "builtin_registry",
 ]
 
 
@@ -218,3 +218,219 @@ class Registry:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self._entries)
+
+
+DIRECTIVES = (
+    Directive(
+        name="partial",
+        summary="Only what is written is checked, all the way down; arrays by position.",
+        example="match:partial: {isError: false}",
+        passes=({"isError": False, "content": []},),
+        fails=({"isError": True}, {}, None),
+    ),
+    Directive(
+        name="arrayElements",
+        summary="Every element of the array matches what is written.",
+        example='match:arrayElements: {type: "text", text: "match:exists"}',
+        passes=([{"type": "text", "text": "a"}], []),
+        fails=([{"type": "text", "text": "a"}, {"type": "image"}], {}),
+    ),
+    Directive(
+        name="anyElement",
+        summary="At least one element of the array matches what is written.",
+        example='match:anyElement: {match:partial: {name: "read_file"}}',
+        passes=([{"name": "a"}, {"name": "read_file", "title": "Read"}],),
+        fails=([{"name": "a"}], [], {"name": "read_file"}),
+    ),
+    Directive(
+        name="extractField",
+        summary="Pull values out by path (`a.b`, `[0]`, `*`), then compare with `value`.",
+        example='{"match:extractField": "tools.*.name", value: ["read_file"]}',
+        passes=({"tools": [{"name": "read_file", "title": "Read"}]},),
+        fails=({"tools": []}, {}, None),
+    ),
+    Directive(
+        name="crossField",
+        summary="Two fields of this object, as the pattern `crossField` compares them.",
+        example='match:crossField: "start < end"',
+        passes=({"start": 1, "end": 2, "more": 3},),
+        fails=({"start": 2, "end": 1}, {"start": 1}, None),
+    ),
+    Directive(
+        name="not:crossField",
+        summary="The same, and it must not hold; without one of the fields it holds with a note.",
+        example='match:not:crossField: "used > limit"',
+        passes=({"used": 1, "limit": 2}, {"used": 1}),
+        fails=({"used": 3, "limit": 2},),
+    ),
+    Directive(
+        name="all",
+        summary="Everything in the list must hold of this one value.",
+        example='match:all: ["match:startsWith:a", "match:endsWith:z"]',
+        passes=("a to z",),
+        fails=("a to y", None),
+    ),
+    Directive(
+        name="any",
+        summary="At least one of the list must hold; `match:not:exists` allows an absent key.",
+        example='match:any: ["match:type:null", "match:startsWith:a"]',
+        passes=(None, "abc"),
+        fails=("b", 1),
+    ),
+)
+
+
+_LENGTHS = ("", "GreaterThan", "GreaterThanOrEqual", "LessThan", "LessThanOrEqual", "Between")
+
+
+def builtin_registry(
+    now: Callable[[], float] | None = None,
+    plugins: Plugins | None = None,
+    outside: Callable[[], Iterable[Matcher]] | None = None,
+    trial: Trial | None = None,
+) -> Registry:
+    """Every matcher and directive there is.
+
+    `now` says what time it is, in seconds since 1970, for `match:dateAge`; without it,
+    that matcher can be read but not used. `plugins` are whom `match:plugin` asks; without
+    them it cannot be written. `outside` brings the matchers that are installed beside us,
+    when a name is met that is none of ours. `trial` tries a schema that refers to something
+    before it is read here.
+    """
+
+    def dates() -> tuple[Matcher, ...]:
+        from mcptest.matching.matchers.dates import date_matchers  # noqa: PLC0415  # see above
+
+        return date_matchers(now)
+
+    def asking() -> tuple[Matcher, ...]:
+        from mcptest.matching.matchers.plugin import plugin_matcher  # noqa: PLC0415  # see above
+
+        return (plugin_matcher(plugins),)
+
+    def schemas() -> tuple[Matcher, ...]:
+        from mcptest.matching.matchers.schema import schema_matchers  # noqa: PLC0415  # see above
+
+        return schema_matchers(trial)
+
+    families = (
+        *_BEFORE_DATES,
+        Family(names=_DATE_NAMES, load=dates),
+        *_AFTER_DATES,
+        Family(names=("jsonSchema",), load=schemas),
+        Family(names=("plugin",), load=asking),
+    )
+    return Registry((), DIRECTIVES, families, outside)
+
+
+def _values() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.values import VALUE_MATCHERS  # noqa: PLC0415  # see above
+
+    return VALUE_MATCHERS
+
+
+def _texts() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.text import TEXT_MATCHERS  # noqa: PLC0415  # see above
+
+    return TEXT_MATCHERS
+
+
+def _arrays() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.arrays import ARRAY_MATCHERS  # noqa: PLC0415  # see above
+
+    return ARRAY_MATCHERS
+
+
+def _numbers() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.numbers import NUMBER_MATCHERS  # noqa: PLC0415  # see above
+
+    return NUMBER_MATCHERS
+
+
+def _formats() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.formats import FORMAT_MATCHERS  # noqa: PLC0415  # see above
+
+    return FORMAT_MATCHERS
+
+
+def _fields() -> tuple[Matcher, ...]:
+    from mcptest.matching.matchers.objects import FIELD_MATCHERS  # noqa: PLC0415  # see above
+
+    return FIELD_MATCHERS
+
+
+_BEFORE_DATES = (
+    Family(names=("type", "exists", "equals", "notEquals", "oneOf"), load=_values),
+    Family(
+        names=(
+            "regex",
+            "contains",
+            "containsIgnoreCase",
+            "startsWith",
+            "endsWith",
+            "equalsIgnoreCase",
+            *(f"stringLength{which}" for which in _LENGTHS),
+            "stringEmpty",
+            "stringNotEmpty",
+        ),
+        load=_texts,
+    ),
+    Family(
+        names=(
+            "length",
+            "count",
+            "empty",
+            "notEmpty",
+            *(f"arrayLength{which}" for which in _LENGTHS),
+            "arrayContains",
+            "unique",
+            "sorted",
+        ),
+        load=_arrays,
+    ),
+    Family(
+        names=(
+            "greaterThan",
+            "greaterThanOrEqual",
+            "lessThan",
+            "lessThanOrEqual",
+            "between",
+            "range",
+            "approximately",
+            "multipleOf",
+            "divisibleBy",
+            "decimalPlaces",
+            "positive",
+            "negative",
+            "integer",
+        ),
+        load=_numbers,
+    ),
+)
+_DATE_NAMES = (
+    "dateValid",
+    "dateAfter",
+    "dateBefore",
+    "dateBetween",
+    "dateEquals",
+    "dateFormat",
+    "dateAge",
+)
+_AFTER_DATES = (
+    Family(
+        names=(
+            "uuid",
+            "email",
+            "url",
+            "hostname",
+            "ipv4",
+            "ipv6",
+            "json",
+            "base64",
+            "semver",
+            "jwt",
+        ),
+        load=_formats,
+    ),
+    Family(names=("crossField",), load=_fields),
+)

@@ -8,10 +8,10 @@ out holds of the same answers; what cannot be said so is a `LeftBehindError`.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id
-from mcptest.core.paths import EVERY, render_path
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import EVERY, render_path
 from mcptest.formats.stream import Tagged
-from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import read_tag
 from mcptest.matching.values import equal

@@ -7,8 +7,8 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.scalars import resolve_plain
-from mcptest.matching.exact import exact, exact_text, is_same_number
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import exact, exact_text, is_same_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mcptest import __version__
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
+from mcptest.core.text import shown
 from mcptest.matching.compare import compare
-from mcptest.matching.shown import shown
 from mcptest.mock.bodies import LISTS
 from mcptest.mock.implied import (
     ALWAYS_FINE,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.blanks import filled, pulled
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.matching.compare import compare, is_met
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import filled, pulled, read_tag
 from mcptest.mock.bodies import body_of
 from mcptest.mock.cue_index import falling, rising
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import trail_of
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.schema_matchers import SCHEMA_MATCHERS
+from mcptest.core.text import trail_of
+from mcptest.matching.matchers.schema import SCHEMA_MATCHERS
 from mcptest.mock.manifest_item import ENTRY_KEYS
 from mcptest.mock.offers import CannedAnswer
 

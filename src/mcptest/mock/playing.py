@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcptest.core.dialogue import Ref
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.blanks import filled, pulled
+from mcptest.core.record import ABSENT
+from mcptest.matching.tags import filled, pulled
 from mcptest.mock.state import Asked, Sent
 
 TYPE_CHECKING = False

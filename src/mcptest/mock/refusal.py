@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import shown
 from mcptest.mock.secret_values import hidden_difference
 from mcptest.mock.state import Sent, difference_members
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.record import Record
-from mcptest.core.visible import printable_json, shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import printable_json, shorten, shown, visible
 from mcptest.mock.state import MAX_WRONG
 
 TYPE_CHECKING = False

@@ -12,10 +12,9 @@ from contextlib import nullcontext
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.errors import FormatError, PatternTimeoutError
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.blanks import filled, has_blanks, made_up
+from mcptest.matching.tags import filled, has_blanks, made_up
 from mcptest.mock.bodies import IN_PART, body_of
 from mcptest.mock.completing import completed
 from mcptest.mock.cue_index import CueIndex

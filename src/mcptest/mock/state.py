@@ -6,10 +6,9 @@ with the state from before it, and can keep one state for each of several client
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import shown
 from mcptest.mock.secret_values import hidden, hidden_difference
 from mcptest.mock.shelf import Shelf
 

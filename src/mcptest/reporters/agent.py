@@ -10,10 +10,9 @@ import re
 import shlex
 
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, shorten, shown, visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted, shown
 from mcptest.reporters.closing_text import ending_line, not_run_line, totals
 from mcptest.reporters.collected import REPORT_FORMAT, Collected
 from mcptest.reporters.coverage_text import coverage_lines

@@ -6,8 +6,7 @@ any further. What the cases said has been printed by then.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, shorten, visible
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.wording import render_duration
 

@@ -6,7 +6,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.core.visible import printable_json
+from mcptest.core.text import printable_json
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.members import hazard_members
 from mcptest.reporters.sarif import SCHEMA, location, result_of

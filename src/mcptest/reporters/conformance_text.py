@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, shorten, visible
 from mcptest.reporters.marks import encodable, painted_marks
 from mcptest.reporters.wording import defused
 

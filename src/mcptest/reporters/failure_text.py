@@ -6,10 +6,9 @@ and JUnit say the same because both print these; colour and indentation are thei
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, shorten, shown, visible
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
-from mcptest.matching.shown import counted, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ report to say.
 
 from __future__ import annotations
 
-from mcptest.matching.shown import shown
+from mcptest.core.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

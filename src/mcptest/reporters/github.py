@@ -10,8 +10,7 @@ from __future__ import annotations
 import io
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, shorten, visible
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.failure_text import render_result

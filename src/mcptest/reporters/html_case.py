@@ -6,8 +6,8 @@ How many of them there are, and in which order, is not known here.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import counted, shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, shown
 from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
 from mcptest.reporters.headline import headline
 from mcptest.reporters.html_markup import Markup, cut, element, joined

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import STATUSES, Summary
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted
 from mcptest.reporters.headline import server_of
 from mcptest.reporters.html_case import render_card, render_log, render_place, render_row
 from mcptest.reporters.html_charts import Timing, render_durations

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.text import counted, shorten
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import shorten
-from mcptest.matching.shown import counted
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.html_case import render_run_fault
 from mcptest.reporters.html_markup import Markup, cut, element, joined

@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.matching.diff import DiffLine
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.failure_text import (

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, shorten, visible
 from mcptest.reporters.closing_text import ending_line, not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import never_exercised, percent_text

@@ -6,9 +6,8 @@ the JSON report.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted, shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, shorten, shown, visible
 from mcptest.reporters.wrapping import width_of, wrapped
 
 TYPE_CHECKING = False

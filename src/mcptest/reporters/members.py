@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import printable_json, shorten
+from mcptest.core.record import ABSENT
+from mcptest.core.text import printable_json, shorten
 from mcptest.reporters.coverage_text import percent_shown
 from mcptest.reporters.reported_value import MAX_VALUE_CHARS, side_members
 from mcptest.reporters.wording import defused_markers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.reporters.closing_text import (
     ending_line,
     not_run_line,

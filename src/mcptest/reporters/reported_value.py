@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import shorten, shown, visible
 from mcptest.reporters.closing_text import ending_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.headline import headline, lasting_server, name_of, title_of

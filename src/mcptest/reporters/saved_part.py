@@ -6,8 +6,7 @@ are passed over: a report may grow.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import shorten, shown, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,19 +18,11 @@ from mcptest.core.conformance import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
-from mcptest.core.outcome import (
-    ABSENT,
-    STATUSES,
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-)
+from mcptest.core.outcome import STATUSES, CaseResult, Evidence, Fault, Finding, LogLine, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.shown import counted, shown
+from mcptest.core.text import counted, shown
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 from mcptest.reporters.json_report import REPORT_VERSION
 from mcptest.reporters.matrix_members import read_matrix

@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.outcome import ABSENT, CaseResult
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.outcome import CaseResult
+from mcptest.core.record import ABSENT
+from mcptest.core.text import shorten, shown, visible
 from mcptest.reporters.closing_text import ending_line, not_run_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.coverage_text import coverage_lines

@@ -17,8 +17,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, visible
 from mcptest.reporters.closing_text import closing_lines
 from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint

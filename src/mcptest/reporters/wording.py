@@ -5,7 +5,7 @@ Values go in, text comes out. Nothing here knows a test, an event or a stream.
 
 from __future__ import annotations
 
-from mcptest.core.visible import defused, defused_markers
+from mcptest.core.text import defused, defused_markers
 
 __all__ = ["defused", "defused_markers", "render_duration"]
 

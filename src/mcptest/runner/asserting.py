@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import EVERY, trail_of
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.compare import compare, idle_denial, pull
+from mcptest.core.text import EVERY, trail_of
+from mcptest.matching.compare import (
+    AllOf,
+    AnyOf,
+    Group,
+    Not,
+    compare,
+    idle_denial,
+    pull,
+    without_denials,
+)
 from mcptest.matching.expectation import written
-from mcptest.matching.group import AllOf, AnyOf, Group, Not, without_denials
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False

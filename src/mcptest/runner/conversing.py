@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import CaseResult
-from mcptest.matching.blanks import filled, made_up
+from mcptest.matching.tags import filled, made_up
 from mcptest.runner.hooks import Hooks
 from mcptest.runner.judging import server_words
 from mcptest.runner.talk import Talk

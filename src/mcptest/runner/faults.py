@@ -6,11 +6,11 @@ import os
 
 from mcptest.core.framing import PLAIN_TEXT
 from mcptest.core.jsonrpc import describe_id
-from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.record import ABSENT
 from mcptest.core.session import INITIALIZE_ID
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import quoted_bytes, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import quoted_bytes, shown, visible
 from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mcptest.matching.group import with_patterns
+from mcptest.matching.compare import with_patterns
 from mcptest.matching.registry import Miss
 from mcptest.runner.apart import judge_apart
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.visible import visible
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import visible
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.expectation import written
 

@@ -6,9 +6,9 @@ import time
 from hashlib import sha256
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_path
-from mcptest.matching.shown import counted
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, render_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

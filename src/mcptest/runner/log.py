@@ -10,8 +10,8 @@ import time
 from mcptest.core.framing import KEPT_BYTES, Frame, Noise
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import shown
 from mcptest.core.trouble import Trouble
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

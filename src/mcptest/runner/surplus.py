@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.visible import visible
-from mcptest.matching.shown import shown
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import shown, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

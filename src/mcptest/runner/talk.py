@@ -12,12 +12,13 @@ from itertools import takewhile
 from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.core.outcome import Fault, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.conductor_request import use_of
-from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
-from mcptest.matching.group import written
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.compare import written
+from mcptest.matching.hints import checked_nothing
+from mcptest.matching.tags import filled, has_blanks, made_up, pulled
 from mcptest.runner import faults
 from mcptest.runner.connection import Waiting
 from mcptest.runner.ear import Ear, Heard, asked_in

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, CaseResult
+from mcptest.core.outcome import CaseResult
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.expectation import written
 from mcptest.runner.judging import server_words
@@ -25,7 +26,7 @@ def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     if reply.unfinished and not _speaks_of_it(expectation):
         told = (_unfinished(reply),)
     if expectation.may_check_nothing:
-        from mcptest.matching.notes import checked_nothing  # noqa: PLC0415  # as above
+        from mcptest.matching.hints import checked_nothing  # noqa: PLC0415  # as above
 
         return (*told, *checked_nothing(expectation.response, reply.message))
     if expectation.threshold < 1.0:

@@ -7,9 +7,8 @@ Whatever else a case asks for is said, never left out.
 from __future__ import annotations
 
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Step
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.matching.expectation import written
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.outcome import CaseResult
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler, written
-from mcptest.matching.suite_words import SuiteWords
+from mcptest.matching.suite_matchers import SuiteWords
 from mcptest.reporters.failure_text import render_result
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.launcher import Launcher

@@ -7,7 +7,7 @@ what it should be.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import message_kind
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted
 from mcptest.matching.values import a_type
 from mcptest.traffic.capture_order import in_order, order_of, woven
 from mcptest.traffic.naming import method_of

@@ -7,10 +7,8 @@ of a secret, differ from what was recorded.
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED, is_secret, members_of
-from mcptest.core.visible import shorten, visible
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
+from mcptest.core.text import render_path, shorten, visible
 from mcptest.matching.values import equal, json_type
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, look_of
 from mcptest.traffic.tag import ANY, HALF_CHARACTER, Tag

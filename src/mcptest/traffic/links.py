@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.key_words import words_of
-from mcptest.core.visible import visible
+from mcptest.core.secrets import words_of
+from mcptest.core.text import visible
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, is_id_key, look_of, spans_in
 from mcptest.traffic.naming import word_of
 from mcptest.traffic.tag import Tag

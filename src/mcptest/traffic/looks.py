@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.key_words import words_of
+from mcptest.core.secrets import words_of
 from mcptest.traffic.shapes import NUMBER_EXPRESSION, UUID_EXPRESSION
 from mcptest.traffic.tag import NUMBER, described_text
 

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 
 from mcptest.core.jsonrpc import message_kind
-from mcptest.core.key_words import words_of
-from mcptest.core.visible import shorten, visible
+from mcptest.core.secrets import words_of
+from mcptest.core.text import shorten, visible
 from mcptest.traffic.recording import parts_of
 
 TYPE_CHECKING = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import message_kind, tool_failure
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import counted, shorten, visible
 from mcptest.traffic.naming import method_of, target_of
 from mcptest.traffic.recording import parts_of
 

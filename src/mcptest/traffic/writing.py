@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused_markers, visible
+from mcptest.core.text import defused_markers, visible
 from mcptest.formats.scalars import resolve_plain
 from mcptest.traffic.tag import Tag
 

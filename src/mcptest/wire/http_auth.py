@@ -7,10 +7,9 @@ import time
 from urllib.parse import quote_plus, urlencode
 
 from mcptest.core.http_address import parse_url
-from mcptest.core.redaction import LEARNED
-from mcptest.core.secret_names import names_secret
+from mcptest.core.secrets import LEARNED, names_secret
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import quoted_bytes, visible
+from mcptest.core.text import quoted_bytes, visible
 from mcptest.wire.http_exchange import HttpRequest
 
 TYPE_CHECKING = False

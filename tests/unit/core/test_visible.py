@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.visible import quoted_bytes, shorten, visible
+from mcptest.core.text import quoted_bytes, shorten, visible
 
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 ANY_TEXT = st.text(st.characters())

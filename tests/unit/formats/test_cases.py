@@ -8,8 +8,8 @@ from mcptest.core.dialogue import Bind, Hook, Ref
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Suite
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import written
+from mcptest.matching.registry import builtin_registry
 
 CALL = 'in: {jsonrpc: "2.0", id: 1, method: x}'
 ANSWER = 'out: {jsonrpc: "2.0", id: 1, result: {}}'

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
+from mcptest.core.record import ABSENT
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import written
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic

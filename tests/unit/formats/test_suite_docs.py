@@ -18,8 +18,7 @@ from mcptest.formats.suite_parts import IMPORT_KEYS
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_steps import STEP_KEYS
 from mcptest.formats.suite_variables import SOURCE_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
-from mcptest.matching.target import ROOTS
+from mcptest.matching.suite_matchers import EXAMPLES, ROOTS, WORDS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGE = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")

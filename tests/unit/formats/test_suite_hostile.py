@@ -16,7 +16,7 @@ from mcptest.formats.suite_entries import DEFAULT_KEYS, ENTRY_KEYS
 from mcptest.formats.suite_expect import ASSERTION_KEYS, EXPECT_KEYS
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_steps import STEP_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
+from mcptest.matching.suite_matchers import EXAMPLES, WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.builtins import builtin_registry
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.matching.compare import compare, is_same
 from mcptest.matching.expectation import Compiler, written
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.values import equal
 
 if TYPE_CHECKING:

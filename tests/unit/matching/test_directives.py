@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare, is_met
+from mcptest.matching.compare import compare, is_met, written
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.group import written
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.hints import checked_nothing
+from mcptest.matching.registry import builtin_registry
 
 
 def compiled(expected: object) -> object:

@@ -11,11 +11,17 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import UsageError
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
-from mcptest.matching.registry import Directive, Family, Matcher, Registry, TwoOwnersError
+from mcptest.matching.registry import (
+    Directive,
+    Family,
+    Matcher,
+    Registry,
+    TwoOwnersError,
+    builtin_registry,
+)
 
 # 2024-06-01, and it stays that day.
 REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin())

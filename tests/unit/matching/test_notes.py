@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.hints import checked_nothing
+from mcptest.matching.registry import builtin_registry
 
 EACH = {"match:arrayElements": {"name": "match:type:string"}}
 

@@ -9,7 +9,7 @@ from asking import is_met, why_not
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mcptest.matching.exact import exact, exact_text, rendered
+from mcptest.matching.values import exact, exact_text, rendered
 
 NUMBERS = (
     st.integers()

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.patterns import (
     HABITS,
     Pattern,
@@ -15,6 +14,7 @@ from mcptest.matching.patterns import (
     parse_pattern,
     without_prefix,
 )
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import BadSchemaError
+from mcptest.matching.registry import BadSchemaError, builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

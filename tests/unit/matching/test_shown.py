@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import counted, is_pattern, quoted, shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import counted, is_pattern, quoted, shown
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare
-from mcptest.matching.group import Group
+from mcptest.matching.compare import Group, compare
+from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.plugin_matcher import plugin_matcher
-from mcptest.matching.suite_words import EXAMPLES, WORDS, SuiteWords
+from mcptest.matching.registry import builtin_registry
+from mcptest.matching.suite_matchers import EXAMPLES, WORDS, SuiteWords
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,11 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.dialogue import Bind, Ref
-from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
 from mcptest.matching.compare import compare
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import ParameterError
-from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, literal_parts, read_tag
+from mcptest.matching.tags import (
+    TAG_NAMES,
+    TAGS,
+    bound_name,
+    filled,
+    has_blanks,
+    literal_parts,
+    made_up,
+    pulled,
+    read_tag,
+)
 
 
 def tag(name: str, text: str = "") -> Pattern:

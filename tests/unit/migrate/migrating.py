@@ -14,8 +14,8 @@ from mcptest.formats.stream import read_stream
 from mcptest.formats.suite import SuiteContext, load_suite
 from mcptest.formats.suite_parts import read_parts
 from mcptest.formats.yaml_text import render_yaml
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import written
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.cases_reading import read_cases
 from mcptest.migrate.cases_writing import CasesText, write_cases

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
 from mcptest.core.plan import Assertion, Expectation
+from mcptest.core.record import ABSENT
 from mcptest.formats.suite_expect import successful
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.suite_words import SuiteWords
-from mcptest.matching.target import parse_target
+from mcptest.matching.registry import builtin_registry
+from mcptest.matching.suite_matchers import SuiteWords, parse_target
 from mcptest.runner.asserting import (
     judge_assertions,
     may_still_hold,

@@ -11,8 +11,8 @@ from traffic_samples import UUID, loaded, log
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Suite
-from mcptest.matching.blanks import filled, has_blanks, pulled
 from mcptest.matching.compare import compare
+from mcptest.matching.tags import filled, has_blanks, pulled
 from mcptest.traffic import contract_text
 from mcptest.traffic.contract import build_contract
 from mcptest.traffic.reading import read_recording

@@ -18,8 +18,7 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.matching.blanks import made_up
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import made_up, read_tag
 from mcptest.traffic.shapes import expression_for
 from mcptest.traffic.tag import Tag
 from mcptest.traffic.varying import Varying, is_random

@@ -17,7 +17,7 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.core.key_words import words_of
+from mcptest.core.secrets import words_of
 from mcptest.traffic.naming import Names, word_of
 
 

@@ -14,8 +14,7 @@ from traffic_samples import (
     result,
 )
 
-from mcptest.matching.blanks import made_up
-from mcptest.matching.tags import literal_parts, read_tag
+from mcptest.matching.tags import literal_parts, made_up, read_tag
 from mcptest.traffic.looks import look_of
 
 HEX = "0123456789abcdef0123"

@@ -7,9 +7,9 @@ from typing import Any
 
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import written
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
 from mcptest.traffic.reading import read_recording

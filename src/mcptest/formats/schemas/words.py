@@ -15,9 +15,9 @@ from mcptest.formats.schemas.values import (
     told,
     whole_number,
 )
-from mcptest.matching.snapshot_options import _KEYS, _REPLACEMENT_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
-from mcptest.matching.value_matchers import _TYPE_NAMES
+from mcptest.matching.matchers.values import _TYPE_NAMES
+from mcptest.matching.snapshots import _KEYS, _REPLACEMENT_KEYS
+from mcptest.matching.suite_matchers import EXAMPLES, WORDS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Matchers on arrays, and on everything that has a size."""
+"""Matchers on arrays and sizes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,18 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.counting import Counted, length_check, lengths
-from mcptest.matching.parameters import a_count, a_text, nothing
+from mcptest.matching.matchers.text import Counted, length_check, lengths
 from mcptest.matching.registry import Interval, Matcher, Miss
-from mcptest.matching.values import a_type, hashable, json_type, none_of, printed
+from mcptest.matching.values import (
+    a_count,
+    a_text,
+    a_type,
+    hashable,
+    json_type,
+    none_of,
+    nothing,
+    printed,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,15 +1,23 @@
-"""Matchers on any value: its kind, whether there is one, and what it equals."""
+"""Matchers on any value."""
 
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.matching.exact import exact, exact_text, is_same_number
-from mcptest.matching.near import nearly
-from mcptest.matching.parameters import any_text, nothing
+from mcptest.core.text import shown
 from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
-from mcptest.matching.shown import shown
-from mcptest.matching.values import a_type, is_whole, json_type, printed
+from mcptest.matching.values import (
+    a_type,
+    any_text,
+    exact,
+    exact_text,
+    is_same_number,
+    is_whole,
+    json_type,
+    nearly,
+    nothing,
+    printed,
+)
 
 __all__ = ["VALUE_MATCHERS"]
 

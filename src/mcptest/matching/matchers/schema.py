@@ -1,8 +1,4 @@
-"""`match:jsonSchema:FILE`: a value that is valid by a schema which lies beside the test.
-
-The schema is read and checked when the test file is loaded. Nothing it refers to is ever
-fetched: what it needs must be in it.
-"""
+"""Matchers by JSON Schema."""
 
 from __future__ import annotations
 
@@ -12,10 +8,9 @@ from functools import partial
 from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Fault
-from mcptest.core.paths import render_path
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import render_path, shorten, visible
 from mcptest.matching.registry import BadSchemaError, Matcher, Miss
 
 TYPE_CHECKING = False

@@ -1,13 +1,12 @@
-"""Matchers on how a text is made: addresses, identifiers, encodings."""
+"""Matchers on formats."""
 
 from __future__ import annotations
 
 import re
 
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.parameters import nothing
 from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.values import a_type
+from mcptest.matching.values import a_type, nothing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

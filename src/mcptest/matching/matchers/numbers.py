@@ -1,25 +1,31 @@
-"""Matchers on numbers; text that is a number counts as one."""
+"""Matchers on numbers."""
 
 from __future__ import annotations
 
-from mcptest.matching.exact import (
+from mcptest.matching.registry import CannotHoldError, Interval, Matcher, Miss
+from mcptest.matching.values import (
+    a_count,
+    a_number,
+    a_type,
     exact,
     is_less,
     is_multiple,
+    is_whole,
+    json_type,
     minus,
+    nothing,
+    printed,
     remainder,
     rendered,
+    two_numbers,
 )
-from mcptest.matching.parameters import a_count, a_number, nothing, two_numbers
-from mcptest.matching.registry import CannotHoldError, Interval, Matcher, Miss
-from mcptest.matching.values import a_type, is_whole, json_type, printed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.matching.exact import Exact
+    from mcptest.matching.values import Exact
 
 __all__ = ["NUMBER_MATCHERS"]
 

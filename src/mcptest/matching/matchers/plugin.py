@@ -1,9 +1,4 @@
-"""`match:plugin:NAME.METHOD:ARG`: a value that a program of the user's own finds right.
-
-Who starts that program and speaks with it is not known here: it is asked through `Plugins`.
-A program that fails, or answers something that is no verdict, is a `CheckError`: whether
-the value is right cannot be said then, so the test can neither pass nor fail.
-"""
+"""The matcher that asks a plugin."""
 
 from __future__ import annotations
 
@@ -12,7 +7,7 @@ from mcptest.core.outcome import Fault
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError, UnknownPluginError
 
 TYPE_CHECKING = False

@@ -1,23 +1,21 @@
-"""Matchers that compare two fields of one object with each other."""
+"""Matchers on objects."""
 
 from __future__ import annotations
 
 import operator
 import re
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.dates import epoch_ms, is_date_text
-from mcptest.matching.exact import exact, exact_text, is_less, is_same_number
-from mcptest.matching.field_path import parse_field_path, pull
+from mcptest.core.text import shown
+from mcptest.matching.compare import parse_field_path, pull
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.shown import shown
-from mcptest.matching.values import a_type, equal
+from mcptest.matching.values import a_type, equal, exact, exact_text, is_less, is_same_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.matching.field_path import Steps
+    from mcptest.matching.compare import Steps
 
 __all__ = ["FIELD_MATCHERS", "Relation"]
 
