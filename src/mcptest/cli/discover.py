@@ -18,7 +18,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.revisions import STATELESS
-from mcptest.core.text import counted, shorten, visible
+from mcptest.core.text import plural, shorten, visible
 from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.explore.survey import Surveyor
@@ -226,11 +226,11 @@ def _tell(target: str, probes: list[Probe]) -> None:
     where = f"wrote {visible(target)}: " if target else ""
     # Over the line that says how long we have been waiting.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    told = f"{counted(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
+    told = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
     complain(f"{start}{where}{told}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
-        complain(f"{counted(deaths, 'call')} ended the server: look for exited_during_call\n")
+        complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
         complain(f"run them: mcptest run {visible(target)}\n")
 

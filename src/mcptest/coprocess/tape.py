@@ -10,7 +10,7 @@ from collections import deque
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.text import shorten, shown, visible
+from mcptest.core.text import shorten, show_json, visible
 from mcptest.matching.compare import compare
 
 TYPE_CHECKING = False
@@ -112,7 +112,7 @@ def _differences(recorded: dict[str, Any], asked: dict[str, Any]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    return "nothing" if value is ABSENT else shown(value, _MAX_SHOWN_CHARS)
+    return "nothing" if value is ABSENT else show_json(value, _MAX_SHOWN_CHARS)
 
 
 def _key(method: str, params: dict[str, Any]) -> str:

@@ -28,8 +28,8 @@ __all__ = [
     "redact_bytes",
     "redact_part",
     "redactor",
+    "split_words",
     "why_not_blanked",
-    "words_of",
 ]
 
 BLANK = "[secret]"
@@ -237,7 +237,7 @@ def _is_from_outside(name: str, value: object) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def words_of(key: str) -> tuple[str, ...]:
+def split_words(key: str) -> tuple[str, ...]:
     """The words of a key, in small letters: createdAt and created_at have two."""
     found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", key[:200])
     return tuple(word.lower() for word in found)
@@ -329,7 +329,7 @@ def _names_token(words: tuple[str, ...]) -> bool:
 
 def _words(key: str) -> tuple[str, ...]:
     """The words of a key, without numbers: password2 is a password."""
-    return tuple(word for word in words_of(key) if not word.isdigit())
+    return tuple(word for word in split_words(key) if not word.isdigit())
 
 
 def members_of(value: Any, key: str) -> Iterator[tuple[str | int, str, Any]]:

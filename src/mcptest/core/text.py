@@ -1,4 +1,9 @@
-"""Text that is shown: escaped so that it is safe, shortened, quoted, listed; and paths into JSON values."""
+"""Text for people: values and strings from outside made safe, short and readable.
+
+Nothing that a server sends reaches a terminal, a report or the log of a CI job raw. This module
+escapes, shortens, quotes and lists strings, shows JSON values on one line, and writes paths into
+JSON values (`result.tools[0].name`).
+"""
 
 from __future__ import annotations
 
@@ -9,102 +14,109 @@ from mcptest.core.record import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     Step = str | int
     Trail = tuple["Trail | None", Step] | None
 
-
 __all__ = [
     "EVERY",
-    "counted",
-    "defused",
-    "defused_markers",
+    "defuse",
+    "defuse_markers",
     "is_pattern",
+    "is_visible",
+    "join_words",
+    "list_names",
     "parse_path",
+    "plural",
     "printable_json",
-    "quoted",
-    "quoted_bytes",
+    "quote",
+    "quote_bytes",
     "render_path",
     "render_trail",
     "shorten",
-    "shown",
+    "show_json",
     "steps_of",
     "trail_of",
     "visible",
 ]
 
-# Text from outside
+# Characters that cannot be seen
 
+_NAMED_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
 
-_NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x08": "\\b", "\x0c": "\\f"}
-
-# Printable by Unicode's account, but nothing is seen of them, or only in how their
-# neighbours look: joiners, fillers and variation selectors.
+# Printable according to Unicode, but not seen, or seen only in how their neighbours look:
+# joiners, fillers and variation selectors.
 _JOINERS_AND_FILLERS = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
-_STEALTHY = frozenset(
+_UNSEEN = frozenset(
     [*map(ord, _JOINERS_AND_FILLERS), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0)]
 )
 
 
 def visible(text: str, *, keep_newlines: bool = False) -> str:
-    """`text` with every character that cannot be seen written as an escape."""
+    """`text` with every character that cannot be seen written as an escape.
+
+    These are control characters, terminal escapes, bidirectional overrides and invisible marks.
+    """
     if text.isprintable() and text.isascii():
         return text
     return "".join(
-        char if (keep_newlines and char == "\n") or is_plain(char) else escaped(char)
+        char if (keep_newlines and char == "\n") or is_visible(char) else _escape(char)
         for char in text
     )
 
 
-def printable_json(text: str) -> str:
-    """JSON in which no character acts on a terminal; the values stay the same.
-
-    JSON escapes control characters itself, but not those above U+007E.
-    """
-    if text.isprintable():
-        return text
-    return "".join(char if char.isprintable() or char == "\n" else _pair(char) for char in text)
+def is_visible(char: str) -> bool:
+    return char == " " or (char.isprintable() and ord(char) not in _UNSEEN)
 
 
-def _pair(char: str) -> str:
-    """A character as JSON escapes it: those outside the first plane take two escapes."""
-    units = char.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
-
-
-def is_plain(char: str) -> bool:
-    return char == " " or (char.isprintable() and ord(char) not in _STEALTHY)
-
-
-def escaped(char: str) -> str:
+def _escape(char: str) -> str:
     code = ord(char)
-    if char in _NAMED:
-        return _NAMED[char]
+    if char in _NAMED_ESCAPES:
+        return _NAMED_ESCAPES[char]
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
 
 
-# GitHub takes `::` after any indentation and `##[` anywhere in a line for a command;
-# Azure does so with `##vso[`, TeamCity with `##teamcity[`. Indenting is not enough.
+def printable_json(text: str) -> str:
+    """JSON text in which no character acts on a terminal; the values stay the same.
+
+    JSON itself escapes control characters, but not those above U+007E.
+    """
+    if text.isprintable():
+        return text
+    return "".join(
+        char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text
+    )
+
+
+# Commands to a CI system: GitHub takes `::` after any indentation and `##[` anywhere in a line for
+# a command; Azure does so with `##vso[`, TeamCity with `##teamcity[`. Indenting is not enough.
+
 _MARKERS = ("##[", "##vso[", "##teamcity[")
-# What is in front of `::` and does not count as text: blanks, and sequences that set a colour.
+# What may precede `::` in a line: blanks, and sequences that set a colour.
 _LEAD = re.compile(r"(?:\s|\x1b\[[0-9;?]*[A-Za-z])*")
 # A carriage return ends a line for GitHub as well.
 _LINE_END = re.compile(r"([\r\n])")
 
 
-def defused(text: str) -> str:
-    """`text` in which no line can be taken for a command to a CI system."""
-    text = defused_markers(text)
-    if "::" in text:
-        text = "".join(map(_defused_start, _LINE_END.split(text)))
-    return text
+def defuse(text: str) -> str:
+    """`text` in which no line is a command to a CI system."""
+    text = defuse_markers(text)
+    if "::" not in text:
+        return text
+    lines = _LINE_END.split(text)
+    for number, line in enumerate(lines):
+        lead = _LEAD.match(line)
+        at = lead.end() if lead else 0
+        if line.startswith("::", at):
+            lines[number] = f"{line[:at]}\\u003a{line[at + 1 :]}"
+    return "".join(lines)
 
 
-def defused_markers(text: str) -> str:
-    """`text` without the markers that work anywhere in a line.
+def defuse_markers(text: str) -> str:
+    """`text` without the markers that are commands anywhere in a line.
 
-    The escape is one that JSON and YAML know: inside double quotes it changes no value.
+    JSON and YAML know the escape: inside double quotes it changes no value.
     """
     if "##" in text:
         for marker in _MARKERS:
@@ -112,16 +124,25 @@ def defused_markers(text: str) -> str:
     return text
 
 
-def _defused_start(line: str) -> str:
-    lead = _LEAD.match(line)
-    at = lead.end() if lead else 0
-    if not line.startswith("::", at):
-        return line
-    return f"{line[:at]}\\u003a{line[at + 1 :]}"
+# Shorten, quote, list
 
 
-def quoted_bytes(raw: bytes, limit: int = 200) -> str:
-    """Bytes from outside as one quoted, escaped line, cut to `limit` bytes.
+def shorten(text: str, limit: int) -> str:
+    """`text` cut in the middle to at most `limit` characters, saying how many are left out."""
+    if len(text) <= limit:
+        return text
+    keep = max(limit - len(f" …{len(text):,} more… "), 9)
+    head, tail = keep - keep // 3, keep // 3
+    return f"{text[:head]} …{len(text) - head - tail:,} more… {text[len(text) - tail :]}"
+
+
+def quote(text: str) -> str:
+    """`text` as a JSON string in which every character can be seen."""
+    return visible(json.dumps(text, ensure_ascii=False))
+
+
+def quote_bytes(raw: bytes, limit: int = 200) -> str:
+    """Bytes as one quoted, escaped line, cut to `limit` bytes.
 
     Valid UTF-8 is shown as text; every other byte as ``\\xNN``.
     """
@@ -131,128 +152,55 @@ def quoted_bytes(raw: bytes, limit: int = 200) -> str:
     return f'"{visible(shown)}"{tail}'
 
 
-def shorten(text: str, limit: int) -> str:
-    """`text` cut in the middle to at most `limit` characters, saying how much is gone."""
-    if len(text) <= limit:
-        return text
-    # Room is left for the longest mark there could be.
-    keep = max(limit - len(f" …{len(text):,} more… "), 9)
-    head, tail = keep - keep // 3, keep // 3
-    return f"{text[:head]} …{len(text) - head - tail:,} more… {text[len(text) - tail :]}"
+def plural(count: int, noun: str) -> str:
+    """A count with its noun: "1 line", "2,000 lines"."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-# Paths into JSON values
+def list_names(names: Sequence[str], limit: int) -> str:
+    """The first `limit` names, and how many more there are: "a, b and 3 more"."""
+    more = f" and {len(names) - limit:,} more" if len(names) > limit else ""
+    return ", ".join(names[:limit]) + more
 
 
-class _Every(str):
-    """The step to every element at once, which no key can be mistaken for."""
-
-    __slots__ = ()
-
-
-EVERY = _Every("*")
+def join_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """All the words, as in a sentence: "a, b and c"."""
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
-def render_trail(trail: Trail) -> str:
-    """The text of a chain of steps."""
-    return render_path(steps_of(trail))
+# JSON values on one line
 
 
-def steps_of(trail: Trail) -> tuple[Step, ...]:
-    """The steps of a chain, outermost first."""
-    steps: list[Step] = []
-    while trail is not None:
-        trail, step = trail
-        steps.append(step)
-    return tuple(reversed(steps))
+def show_json(value: object, limit: int = 200) -> str:
+    """`value` as JSON, a pattern as its source, cut to about `limit` characters.
 
-
-def trail_of(steps: Iterable[Step]) -> Trail:
-    trail: Trail = None
-    for step in steps:
-        trail = (trail, step)
-    return trail
-
-
-def render_path(steps: Iterable[Step]) -> str:
-    """The text of a path. Keys that are not plain words are written `["like this"]`."""
-    text = ""
-    for step in steps:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif step is EVERY:
-            text += "[*]"
-        elif re.fullmatch(_PLAIN_WORD, step):
-            text += f".{step}" if text else step
-        else:
-            escaped = step.replace("\\", "\\\\").replace('"', '\\"')
-            text += f'["{escaped}"]'
-    return text
-
-
-# Strings, compiled by `re` on first use: a run without failures needs neither.
-_PLAIN_WORD = r"[^\W\d][\w$#-]*"
-_PATH_STEP = (
-    r"""(?x)\[(?P<index>\d+)\] | \["(?P<quoted>(?:[^"\\]|\\.)*)"\] | (?:^|\.)(?P<word>[^.\[\]]+)"""
-)
-
-
-def parse_path(text: str) -> tuple[Step, ...] | None:
-    """The steps of a path as `render_path` writes it, or None when it is not one place."""
-    steps: list[Step] = []
-    at = 0
-    while at < len(text):
-        match = re.compile(_PATH_STEP).match(text, at)
-        if match is None:
-            return None
-        at = match.end()
-        if match["index"] is not None:
-            steps.append(int(match["index"]))
-        elif match["quoted"] is not None:
-            steps.append(re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL))
-        else:
-            steps.append(match["word"])
-    return tuple(steps)
-
-
-# JSON values
-
-
-SHOWN_CHARS = 200
-
-
-def shown(value: object, limit: int = SHOWN_CHARS) -> str:
-    """`value` as JSON, a pattern as its text, cut to about `limit` characters."""
+    The work is bounded by the limit, not by the size of the value.
+    """
     if value is ABSENT:
         return "(nothing)"
     if isinstance(value, str):
-        return _shown_text(value, limit)
+        rest = len(value) - limit
+        tail = f" (… {plural(rest, 'more character')})" if rest > 0 else ""
+        return (visible if is_pattern(value) else quote)(value[:limit]) + tail
     text = ""
     for piece in _json_pieces(value, limit):
         text += visible(piece)
         if len(text) > limit:
-            return f"{text[:limit]} (… {_size(value)} in all)"
-    return text
-
-
-def quoted(text: str) -> str:
-    """Text as a JSON string in which every character can be seen."""
-    return visible(json.dumps(text, ensure_ascii=False))
+            break
+    else:
+        return text
+    size = "1 value"
+    if isinstance(value, dict):
+        size = plural(len(value), "key")
+    elif isinstance(value, list | tuple):
+        size = plural(len(value), "item")
+    return f"{text[:limit]} (… {size} in all)"
 
 
 def is_pattern(value: object) -> bool:
     """Whether an expectation is written as a pattern: `match:…`, or a YAML tag of MCP Cases."""
     return isinstance(value, str) and value.startswith(("match:", "!!"))
-
-
-def counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
-
-
-def _shown_text(text: str, limit: int) -> str:
-    rest = len(text) - limit
-    tail = f" (… {counted(rest, 'more character')})" if rest > 0 else ""
-    return (visible if is_pattern(text) else quoted)(text[:limit]) + tail
 
 
 def _json_pieces(value: object, limit: int) -> Iterator[str]:
@@ -273,11 +221,80 @@ def _json_pieces(value: object, limit: int) -> Iterator[str]:
     elif isinstance(value, str):
         yield json.dumps(value[: limit + 1], ensure_ascii=False)
     else:
-        # A file may hold what JSON has no word for, a date for example.
+        # A file may hold values that JSON does not have, a date for example.
         yield json.dumps(value, default=str)
 
 
-def _size(value: object) -> str:
-    if isinstance(value, dict):
-        return counted(len(value), "key")
-    return counted(len(value), "item") if isinstance(value, list | tuple) else "1 value"
+# Paths into JSON values. While comparing, a path is a trail, a chain of pairs with the innermost
+# step last: ((None, "result"), "tools"). Going one level down costs one tuple, and the text is
+# made only for the few paths that are reported.
+
+
+class _Every(str):
+    """The step to every element at once; by identity, it differs from the key "*"."""
+
+    __slots__ = ()
+
+
+EVERY = _Every("*")
+
+
+def steps_of(trail: Trail) -> tuple[Step, ...]:
+    """The steps of a trail, outermost first."""
+    steps: list[Step] = []
+    while trail is not None:
+        trail, step = trail
+        steps.append(step)
+    return tuple(reversed(steps))
+
+
+def trail_of(steps: Iterable[Step]) -> Trail:
+    trail: Trail = None
+    for step in steps:
+        trail = (trail, step)
+    return trail
+
+
+def render_trail(trail: Trail) -> str:
+    return render_path(steps_of(trail))
+
+
+# Strings, compiled by `re` on first use: a run without failures needs neither.
+_PLAIN_WORD = r"[^\W\d][\w$#-]*"
+_PATH_STEP = (
+    r"""(?x)\[(?P<index>\d+)\] | \["(?P<quoted>(?:[^"\\]|\\.)*)"\] | (?:^|\.)(?P<word>[^.\[\]]+)"""
+)
+
+
+def render_path(steps: Iterable[Step]) -> str:
+    """The text of a path. Keys that are not plain words are written `["like this"]`."""
+    text = ""
+    for step in steps:
+        if isinstance(step, int):
+            text += f"[{step}]"
+        elif step is EVERY:
+            text += "[*]"
+        elif re.fullmatch(_PLAIN_WORD, step):
+            text += f".{step}" if text else step
+        else:
+            escaped = step.replace("\\", "\\\\").replace('"', '\\"')
+            text += f'["{escaped}"]'
+    return text
+
+
+def parse_path(text: str) -> tuple[Step, ...] | None:
+    """The steps of a path as `render_path` writes it, or None when it is not one place."""
+    steps: list[Step] = []
+    at = 0
+    while at < len(text):
+        match = re.compile(_PATH_STEP).match(text, at)
+        if match is None:
+            return None
+        at = match.end()
+        if match["index"] is not None:
+            steps.append(int(match["index"]))
+        elif match["quoted"] is not None:
+            steps.append(re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.DOTALL))
+        else:
+            steps.append(match["word"])
+    return tuple(steps)

@@ -15,7 +15,7 @@ from mcptest.core.text import trail_of
 from mcptest.formats.stream import Tagged
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.registry import ParameterError
-from mcptest.matching.tags import TAGS, bound_name, made_up, read_tag
+from mcptest.matching.tags import TAGS, bound_name, make_value, read_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class MessageReader:
             return
         try:
             with self._bounded if pattern.matcher.is_slow else nullcontext():
-                made_up(pattern, str(steps[-1]) if steps else "")
+                make_value(pattern, str(steps[-1]) if steps else "")
         except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)

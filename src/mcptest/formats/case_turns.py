@@ -16,7 +16,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.case_messages import MessageReader
 from mcptest.formats.fields import kind_of
-from mcptest.matching.compare import Group, written
+from mcptest.matching.compare import Group, source_of
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.tags import bound_name, has_blanks
 
@@ -239,7 +239,7 @@ class _Pairs:
 
     def _ask(self, turn: Turn, id: object) -> None:
         if not self._waiting[turn.is_ours].add(id, len(self.turns)):
-            message = f"{describe_id(written(id))} is used again before its first answer"
+            message = f"{describe_id(source_of(id))} is used again before its first answer"
             self._complain(turn, "id", message, "give each request of a case an id of its own")
 
     def _answered(self, turn: Turn, id: object) -> int | None:
@@ -253,7 +253,7 @@ class _Pairs:
             return index
         if not turn.is_ours:
             is_open = _id_key(id) is None
-            said = "that waits for an answer" if is_open else f"with {describe_id(written(id))}"
+            said = "that waits for an answer" if is_open else f"with {describe_id(source_of(id))}"
             message = f"no request {said} stands before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
             self._complain(turn, "id", message, help)

@@ -12,7 +12,7 @@ from mcptest.formats.conductor_request import FORMS
 from mcptest.formats.conductor_step import StepReader
 from mcptest.formats.fields import Fields
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
-from mcptest.matching.expectation import parse_field_path
+from mcptest.matching.compare import parse_field_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

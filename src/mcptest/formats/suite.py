@@ -23,7 +23,7 @@ from mcptest.formats.suite_parts import Part, Parts, read_parts
 from mcptest.formats.suite_servers import read_servers
 from mcptest.formats.suite_steps import CALLS, StepReader
 from mcptest.formats.suite_variables import Variables
-from mcptest.matching.suite_matchers import SuiteWords
+from mcptest.matching.suite_matchers import SuiteMatchers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -218,8 +218,8 @@ class _Loader:
         fields = part.top
         book = self._context.book_of(part.file) if self._context.book_of else None
 
-        def words(complaints: list[Complaint]) -> SuiteWords:
-            return SuiteWords(self._registry, complaints, part.read_beside, book)
+        def words(complaints: list[Complaint]) -> SuiteMatchers:
+            return SuiteMatchers(self._registry, complaints, part.read_beside, book)
 
         retries = self._options.get("retries")
         retries = retries if isinstance(retries, int) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.text import counted, shorten
+from mcptest.core.text import plural, shorten
 from mcptest.core.uri_templates import is_made_from
 from mcptest.explore.offers import name_of
 from mcptest.guide.contents import Chapter, Code, Guide
@@ -112,7 +112,7 @@ def _listed_offers(described: Described) -> tuple[list[Offer], tuple[Words, ...]
         named.pop("", None)
         offers += [build_offer(kind, each) for each in list(named.values())[:MAX_OFFERS]]
         if len(named) > MAX_OFFERS:
-            left_out.append((f"… {counted(len(named) - MAX_OFFERS, f'more {kind.noun}')}",))
+            left_out.append((f"… {plural(len(named) - MAX_OFFERS, f'more {kind.noun}')}",))
     return offers, tuple(left_out)
 
 

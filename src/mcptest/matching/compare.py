@@ -13,7 +13,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
 from mcptest.core.text import EVERY, render_trail
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, json_type, none_of
+from mcptest.matching.values import describe_none, json_type, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ __all__ = [
     "idle_denial",
     "is_met",
     "is_same",
+    "map_patterns",
     "parse_field_path",
     "patterns_in",
     "pull",
+    "source_of",
     "why_unmatched",
-    "with_patterns",
     "without_denials",
-    "written",
 ]
 
 # The compiled form of an expectation
@@ -130,21 +130,21 @@ def patterns_in(compiled: object) -> Iterator[Pattern]:
             yield from patterns_in(inner)
 
 
-def with_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
+def map_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
     """The same expectation with every pattern changed."""
     if isinstance(compiled, Pattern):
         return change(compiled)
     if isinstance(compiled, Group):
-        checks = tuple(with_patterns(check, change) for check in compiled.checks)
-        return compiled.but(checks=checks, siblings=with_patterns(compiled.siblings, change))
+        checks = tuple(map_patterns(check, change) for check in compiled.checks)
+        return compiled.but(checks=checks, siblings=map_patterns(compiled.siblings, change))
     if isinstance(compiled, (AllOf, AnyOf)):
-        return compiled.but(values=tuple(with_patterns(list(compiled.values), change)))
+        return compiled.but(values=tuple(map_patterns(list(compiled.values), change)))
     if isinstance(compiled, _WITH_VALUE):
-        return compiled.but(value=with_patterns(compiled.value, change))
+        return compiled.but(value=map_patterns(compiled.value, change))
     if isinstance(compiled, dict):
-        return {key: with_patterns(inner, change) for key, inner in compiled.items()}
+        return {key: map_patterns(inner, change) for key, inner in compiled.items()}
     if isinstance(compiled, list):
-        return [with_patterns(inner, change) for inner in compiled]
+        return [map_patterns(inner, change) for inner in compiled]
     return compiled
 
 
@@ -176,16 +176,16 @@ def without_denials(compiled: object) -> Any:
 _NEVER = AnyOf(values=())
 
 
-def written(compiled: object) -> object:
+def source_of(compiled: object) -> object:
     """What the author wrote, from the compiled form."""
     if isinstance(compiled, (Pattern, Group)):
         return compiled.source
     if isinstance(compiled, Ref):
         return f"!!ref {compiled.name}"
     if isinstance(compiled, dict):
-        return {key: written(value) for key, value in compiled.items()}
+        return {key: source_of(value) for key, value in compiled.items()}
     if isinstance(compiled, list):
-        return [written(value) for value in compiled]
+        return [source_of(value) for value in compiled]
     return compiled
 
 
@@ -218,7 +218,7 @@ def pull(value: object, steps: Steps) -> tuple[object, str]:
         if step is EVERY:
             inner = _members(value)
             if inner is None:
-                return ABSENT, f"there is {a_type(value)} where * wants an array"
+                return ABSENT, f"there is {type_name(value)} where * wants an array"
             pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
             # An element without the field must not vanish: it stands as null.
             return [None if element is ABSENT else element for element in pulled], ""
@@ -264,7 +264,7 @@ def _step_into(value: object, step: str | int) -> tuple[object, str]:
         if index < len(value):
             return value[index], ""
         return ABSENT, f"no element {index} among {len(value)}"
-    return ABSENT, f'there is {a_type(value)} where "{step}" should be'
+    return ABSENT, f'there is {type_name(value)} where "{step}" should be'
 
 
 _SCALARS = frozenset([str, int, bool, float])
@@ -463,7 +463,7 @@ def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Differ
         yield _no_array("match:anyElement", wanted, actual, trail), ABSENT, None
     elif not any(_holds(wanted, element, (trail, index)) for index, element in enumerate(actual)):
         pairs = [(wanted, element) for element in actual[:_MAX_TRIED]]
-        message = f"expected an element that matches; {none_of(actual, 'does')}"
+        message = f"expected an element that matches; {describe_none(actual, 'does')}"
         found = _said(message, wanted, actual, trail)
         yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"[{index}]")
 
@@ -528,13 +528,13 @@ def idle_denial(check: object, found: object, actual: object, steps: Steps) -> s
 
 
 def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
-    message = f"expected an array for {directive}, got {a_type(actual)}"
+    message = f"expected an array for {directive}, got {type_name(actual)}"
     return _said(message, wanted, actual, trail)
 
 
 def _said(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
     return Mismatch(
-        path=render_trail(trail), expected=written(wanted), actual=actual, message=message
+        path=render_trail(trail), expected=source_of(wanted), actual=actual, message=message
     )
 
 
@@ -591,10 +591,10 @@ def _surplus(value: object, trail: Trail) -> Mismatch:
 
 
 def _difference(expected: object, actual: object, trail: Trail) -> Difference:
-    shown = written(expected)
+    shown = source_of(expected)
     message = "differs"
     if json_type(shown) != json_type(actual):
-        message = f"expected {a_type(shown)}, got {a_type(actual)}"
+        message = f"expected {type_name(shown)}, got {type_name(actual)}"
     return _said(message, expected, actual, trail), expected, lambda: _scalar_hint(shown, actual)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.text import counted, is_pattern, parse_path, quoted, shorten, shown, visible
+from mcptest.core.text import is_pattern, parse_path, plural, quote, shorten, show_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def _sides(mismatch: Mismatch, columns: int) -> list[DiffLine]:
     expected, actual = mismatch.expected, mismatch.actual
     if not isinstance(expected, str) or not isinstance(actual, str) or is_pattern(expected):
         return [
-            _labelled("-", "expected", shown(expected)),
-            _labelled("+", "actual", "(missing)" if actual is ABSENT else shown(actual)),
+            _labelled("-", "expected", show_json(expected)),
+            _labelled("+", "actual", "(missing)" if actual is ABSENT else show_json(actual)),
         ]
     if expected != actual and is_worth_a_line_diff(expected, actual, columns):
         return [
@@ -87,7 +87,7 @@ def _two_texts(expected: str, actual: str, columns: int) -> list[DiffLine]:
     if len(pair.actual) <= columns:
         return [*lines, _labelled("^", "", " " * pair.column + "^")]
     before = expected[max(0, pair.at - 20) : pair.at]
-    after = f", after {quoted(before)}" if before else ""
+    after = f", after {quote(before)}" if before else ""
     return [*lines, _labelled("^", "differs", f"at character {pair.at + 1:,}{after}")]
 
 
@@ -99,7 +99,7 @@ def _is_alike(expected: str, actual: str) -> bool:
 
 
 def _line_count(text: str) -> str:
-    return f"{counted(text.removesuffix(chr(10)).count(chr(10)) + 1, 'line')} of text"
+    return f"{plural(text.removesuffix(chr(10)).count(chr(10)) + 1, 'line')} of text"
 
 
 def _labelled(sign: Sign, label: str, text: str) -> DiffLine:
@@ -218,18 +218,18 @@ def _pair(mismatch: Mismatch) -> tuple[str, str]:
         pair = pair_texts(expected, actual, is_terse=True)
         return pair.expected, pair.actual
     return (
-        "" if expected is ABSENT else shown(expected, MAX_CONTEXT_VALUE_CHARS),
-        "" if actual is ABSENT else shown(actual, MAX_CONTEXT_VALUE_CHARS),
+        "" if expected is ABSENT else show_json(expected, MAX_CONTEXT_VALUE_CHARS),
+        "" if actual is ABSENT else show_json(actual, MAX_CONTEXT_VALUE_CHARS),
     )
 
 
 def _key(step: Step) -> str:
-    return f"{quoted(shorten(step, MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
+    return f"{quote(shorten(step, MAX_CONTEXT_VALUE_CHARS))}: " if isinstance(step, str) else ""
 
 
 def _fold(steps: list[Step], noun: str, depth: int) -> DiffLine:
     """What is not shown because it is equal, or not asked for; keys by name."""
-    text = f"… {counted(len(steps), f'more {noun}')}"
+    text = f"… {plural(len(steps), f'more {noun}')}"
     if noun == "key":
         names = ", ".join(str(step) for step in steps[:MAX_FOLDED_NAMES])
         text += f": {visible(shorten(names, MAX_CONTEXT_VALUE_CHARS))}"
@@ -293,19 +293,19 @@ def pair_texts(expected: str, actual: str, *, is_terse: bool = False) -> TextPai
         expected=(lead and f"{lead} ") + _excerpt(expected, start, end, is_terse),
         actual=(lead and f"{lead} ") + _excerpt(actual, start, end, is_terse),
         at=at,
-        column=(len(lead) + 1 if lead else 0) + len(quoted(expected[start:at])) - 1,
+        column=(len(lead) + 1 if lead else 0) + len(quote(expected[start:at])) - 1,
     )
 
 
 def _excerpt(text: str, start: int, end: int, is_terse: bool) -> str:
     tail = _left_out(len(text) - end, "more character", is_terse)
-    return f"{quoted(text[start:end])} {tail}" if tail else quoted(text[start:end])
+    return f"{quote(text[start:end])} {tail}" if tail else quote(text[start:end])
 
 
 def _left_out(count: int, noun: str, is_terse: bool) -> str:
     if count <= 0:
         return ""
-    return "…" if is_terse else f"(… {counted(count, noun)})"
+    return "…" if is_terse else f"(… {plural(count, noun)})"
 
 
 def is_worth_a_line_diff(expected: str, actual: str, columns: int) -> bool:
@@ -320,7 +320,7 @@ def line_diff(expected: str, actual: str) -> list[DiffLine]:
     found = list(_diff_lines(left, right))
     if len(found) > MAX_SHOWN_LINES:
         rest = len(found) - MAX_SHOWN_LINES
-        found[MAX_SHOWN_LINES:] = [_aside(f"… {counted(rest, 'more line')}")]
+        found[MAX_SHOWN_LINES:] = [_aside(f"… {plural(rest, 'more line')}")]
     return found
 
 
@@ -337,11 +337,11 @@ def _diff_lines(left: list[str], right: list[str]) -> Iterator[DiffLine]:
     else:
         left, right = left[start:], right[start:]
     if start:
-        yield _aside(f"… {counted(start, 'equal line')}")
+        yield _aside(f"… {plural(start, 'equal line')}")
     yield from _grouped(left, right)
     if total > MAX_COMPARED_LINES and total > start + WINDOW_LINES:
         rest = total - start - WINDOW_LINES
-        yield _aside(f"… {counted(rest, 'more line')} not compared")
+        yield _aside(f"… {plural(rest, 'more line')} not compared")
 
 
 def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
@@ -350,7 +350,7 @@ def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
     done = 0
     for group in difflib.SequenceMatcher(None, left, right).get_grouped_opcodes(CONTEXT_LINES):
         if group[0][1] > done:
-            yield _aside(f"… {counted(group[0][1] - done, 'equal line')}")
+            yield _aside(f"… {plural(group[0][1] - done, 'equal line')}")
         for tag, left_start, left_end, right_start, right_end in group:
             if tag == "equal":
                 yield from _block(" ", left[left_start:left_end], [])
@@ -359,7 +359,7 @@ def _grouped(left: list[str], right: list[str]) -> Iterator[DiffLine]:
             yield from _block("+", right[right_start:right_end], left[left_start:left_end])
         done = group[-1][2]
     if len(left) > done:
-        yield _aside(f"… {counted(len(left) - done, 'equal line')}")
+        yield _aside(f"… {plural(len(left) - done, 'equal line')}")
 
 
 def _block(sign: Sign, lines: list[str], others: list[str]) -> Iterator[DiffLine]:
@@ -367,7 +367,7 @@ def _block(sign: Sign, lines: list[str], others: list[str]) -> Iterator[DiffLine
         other = others[number] if number < len(others) else line
         yield DiffLine(sign=sign, text=f"{sign} {_cut_line(line, common_prefix(line, other))}")
     if len(lines) > MAX_BLOCK_LINES:
-        yield _aside(f"… {counted(len(lines) - MAX_BLOCK_LINES, 'more line')} ({sign})")
+        yield _aside(f"… {plural(len(lines) - MAX_BLOCK_LINES, 'more line')} ({sign})")
 
 
 def _cut_line(line: str, at: int) -> str:

@@ -21,9 +21,14 @@ from mcptest.matching.compare import (
     Partial,
     Some,
     parse_field_path,
-    written,
 )
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, without_prefix
+from mcptest.matching.patterns import (
+    PREFIX,
+    Pattern,
+    PatternError,
+    find_missing_prefix,
+    parse_pattern,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +38,7 @@ if TYPE_CHECKING:
     from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
 
-__all__ = ["Compiler", "Literal", "parse_field_path", "written"]
+__all__ = ["Compiler", "Literal"]
 
 # What comes again comes early; remembering all keys of a file would only cost memory.
 _REMEMBERED = 200
@@ -153,7 +158,7 @@ class Compiler:
             message = f"a pattern begins with {PREFIX} in small letters"
             self._complain("F012", message, trail, on_key=False)
         elif ":" in value:
-            mistake = without_prefix(value, self._registry)
+            mistake = find_missing_prefix(value, self._registry)
             if mistake:
                 self.complaints.append(mistake.complaint.but(steps=steps_of(trail)))
         return value

@@ -8,7 +8,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.text import parse_path, render_trail
 from mcptest.matching.compare import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, nearly, printed
+from mcptest.matching.values import describe_near_match, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Meets = Callable[[object, object], bool]
 
-__all__ = ["Elsewhere", "array_hint", "checked_nothing", "scalar_hint"]
+__all__ = ["Elsewhere", "array_hint", "find_idle_checks", "scalar_hint"]
 
 _MAX_PLACES = 2000
 # Of one array or object; what stands behind a long list is looked at too.
@@ -36,11 +36,11 @@ _TELLING = frozenset(
 def scalar_hint(expected: object, actual: object) -> str:
     """How two values that are not equal are nearly so."""
     if isinstance(expected, str) and isinstance(actual, str):
-        return nearly(expected, actual, str.__eq__)
+        return describe_near_match(expected, actual, str.__eq__)
     if isinstance(expected, (dict, list)) or isinstance(actual, (dict, list)):
         return ""
-    if printed(expected) == printed(actual):
-        return f"the same, but {a_type(actual)} instead of {a_type(expected)}"
+    if to_text(expected) == to_text(actual):
+        return f"the same, but {type_name(actual)} instead of {type_name(expected)}"
     return ""
 
 
@@ -173,7 +173,7 @@ def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> lis
     return left if at == len(shorter) and not is_at_end else []
 
 
-def checked_nothing(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
+def find_idle_checks(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
     """Where an expectation was met only because there was nothing to look at.
 
     An empty array has no element that could be wrong, and where there is no field, no relation
@@ -188,10 +188,10 @@ def checked_nothing(expected: object, actual: object, trail: Trail = None) -> It
     elif isinstance(expected, dict) and isinstance(actual, dict):
         for key, wanted in expected.items():
             if key in actual:
-                yield from checked_nothing(wanted, actual[key], (trail, key))
+                yield from find_idle_checks(wanted, actual[key], (trail, key))
     elif isinstance(expected, list) and isinstance(actual, list):
         for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
-            yield from checked_nothing(wanted, got, (trail, index))
+            yield from find_idle_checks(wanted, got, (trail, index))
 
 
 def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
@@ -200,11 +200,11 @@ def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
             yield from _idle_in_elements(check, actual, trail)
         elif isinstance(check, (Partial, Pattern)):
             inner = check.value if isinstance(check, Partial) else check
-            yield from checked_nothing(inner, actual, trail)
+            yield from find_idle_checks(inner, actual, trail)
         elif isinstance(check, AllOf):
             for wanted in check.values:
-                yield from checked_nothing(wanted, actual, trail)
-    yield from checked_nothing(group.siblings, actual, trail)
+                yield from find_idle_checks(wanted, actual, trail)
+    yield from find_idle_checks(group.siblings, actual, trail)
 
 
 def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
@@ -213,4 +213,4 @@ def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str
         yield f"{place} is an empty array, so match:arrayElements checked nothing there"
     elif isinstance(actual, list):
         for index, element in enumerate(actual):
-            yield from checked_nothing(check.value, element, (trail, index))
+            yield from find_idle_checks(check.value, element, (trail, index))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import Record
-from mcptest.core.secrets import words_of
+from mcptest.core.secrets import split_words
 from mcptest.core.text import EVERY
 
 TYPE_CHECKING = False
@@ -24,10 +24,10 @@ __all__ = [
     "IGNORED",
     "Replacement",
     "Rules",
-    "normalised",
+    "drop_paths",
+    "normalise",
     "number_in_place_of",
     "spans_in",
-    "without",
 ]
 
 IGNORED = "<ignored>"
@@ -57,12 +57,12 @@ class Rules(Record):
     replaced: tuple[Replacement, ...] = ()
 
 
-def normalised(value: object, rules: Rules) -> object:
+def normalise(value: object, rules: Rules) -> object:
     """The value without what is ignored, and with placeholders for what varies."""
-    return _Scribe(rules.replaced).value(without(value, rules.ignored), "")
+    return _Scribe(rules.replaced).value(drop_paths(value, rules.ignored), "")
 
 
-def without(value: object, ignored: Iterable[Steps]) -> object:
+def drop_paths(value: object, ignored: Iterable[Steps]) -> object:
     """The value without what stands at these places; it is copied as far as they reach."""
     for steps in ignored:
         value = _without(value, steps)
@@ -284,7 +284,7 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 
 def _key_words(key: str) -> tuple[str, ...]:
     """The words of a key without the unit at its end; of a mere unit, itself."""
-    words = words_of(key)
+    words = split_words(key)
     while len(words) > 1 and words[-1] in _UNIT_WORDS:
         words = words[:-1]
     return words
@@ -331,7 +331,7 @@ def _random_from(text: str) -> int | None:
 
 def _is_random(text: str, least: int) -> bool:
     """Whether nobody has thought of this text: too long and too mixed to be words."""
-    words = words_of(text)
+    words = split_words(text)
     is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
     if len(text) < least or not is_possible or _UUID.fullmatch(text):
         return False

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Reader = Callable[[str], str] | None
 
-__all__ = ["PREFIX", "Pattern", "PatternError", "parse_pattern", "without_prefix"]
+__all__ = ["PREFIX", "Pattern", "PatternError", "find_missing_prefix", "parse_pattern"]
 
 PREFIX = "match:"
 
@@ -191,7 +191,7 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
 
-def without_prefix(text: str, registry: Registry) -> PatternError | None:
+def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
     """The mistake of a text that would be a pattern, had it `match:` in front of it.
 
     `contains:sunny` has nothing behind the colon but what a matcher takes; in "contains: 3
@@ -289,7 +289,7 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         message = f'"{PREFIX}{name}" is a directive: write it as a key, and what it takes below it'
         example = f"for example {registry.directives[name].example}"
         raise _error("F014", message, at, len(name), example)
-    meant = near_miss(name, registry.names)
+    meant = suggest_matcher(name, registry.names)
     if meant:
         help = f"to search for the text itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
@@ -304,7 +304,7 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
 _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"
 
 
-def near_miss(name: str, known: tuple[str, ...]) -> str:
+def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
     """The matcher a word was meant to be, or "" when it is just text."""
     word = name.replace("_", "").replace("-", "").lower()
     if word in _BY_HABIT:

@@ -17,7 +17,7 @@ __all__ = [
     "compile_expression",
     "compile_regex",
     "python_regex",
-    "sample_of",
+    "sample_match",
 ]
 
 VERY_END = r"\Z"
@@ -153,7 +153,7 @@ _LITERALS = {"n": "\n", "t": "\t", "r": "\r", "f": "\f", "v": "\v"}
 _ANCHORS = frozenset("bBAZz")
 
 
-def sample_of(pattern: str) -> str | None:
+def sample_match(pattern: str) -> str | None:
     """A short text that the pattern matches, or None when it is beyond this walk."""
     walk = _Walk(pattern)
     try:

@@ -7,13 +7,13 @@ from itertools import islice
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
-from mcptest.core.text import EVERY, counted, parse_path, steps_of, visible
+from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
-from mcptest.matching.normalise import Replacement, Rules, normalised, without
+from mcptest.matching.normalise import Replacement, Rules, drop_paths, normalise
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import compile_expression
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -141,12 +141,12 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
 def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
-    kept = without(actual, _from_here(use.rules.ignored, path))
+    kept = drop_paths(actual, _from_here(use.rules.ignored, path))
     too_large = _why_too_large(kept)
     if too_large:
         return Miss(why=too_large, hint=lambda: _NARROW)
     # What an author puts in the place of something may hold a secret, too.
-    value = book.redacted(normalised(book.redacted(kept), use.rules.but(ignored=())))
+    value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
     book.saw(use.key, value, is_same=is_same, place=use.place)
@@ -172,7 +172,7 @@ def _listed(found: Sequence[Mismatch]) -> str:
     if not rest:
         return ", ".join(shown)
     is_all = len(found) < _MAX_COUNTED - 1
-    return f"{', '.join(shown)} and {counted(rest, 'more place') if is_all else 'many more places'}"
+    return f"{', '.join(shown)} and {plural(rest, 'more place') if is_all else 'many more places'}"
 
 
 def _named(key: str) -> str:
@@ -234,7 +234,7 @@ def read_options(options: object) -> tuple[str, Rules]:
         raise ParameterError("is never false", "leave it out, or write snapshot: true")
     if not isinstance(options, dict):
         takes = "takes true, the name of a snapshot or a mapping"
-        raise ParameterError(f"{takes}, not {a_type(options)}", _EXAMPLE)
+        raise ParameterError(f"{takes}, not {type_name(options)}", _EXAMPLE)
     _refuse_unknown(options, _KEYS, "has no option")
     name = _a_name(options["name"]) if "name" in options else ""
     ignored = tuple(map(_a_path, _a_list(options, "ignore")))
@@ -253,7 +253,7 @@ def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: s
 
 def _a_name(name: object) -> str:
     if not isinstance(name, str) or not name.strip():
-        shown = "an empty text" if isinstance(name, str) else a_type(name)
+        shown = "an empty text" if isinstance(name, str) else type_name(name)
         raise ParameterError(f"needs a text as the name of the snapshot, not {shown}", _EXAMPLE)
     return name
 
@@ -261,7 +261,7 @@ def _a_name(name: object) -> str:
 def _a_list(options: dict[str, object], key: str) -> list[object]:
     value = options.get(key, [])
     if not isinstance(value, list):
-        raise ParameterError(f'takes a list under "{key}", not {a_type(value)}', _EXAMPLE)
+        raise ParameterError(f'takes a list under "{key}", not {type_name(value)}', _EXAMPLE)
     return value
 
 
@@ -275,7 +275,7 @@ _PATH_STEP = re.compile(
 
 def _a_path(path: object) -> Steps:
     if not isinstance(path, str) or not path:
-        shown = "an empty text" if path == "" else a_type(path)
+        shown = "an empty text" if path == "" else type_name(path)
         raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
     steps: list[str | int] = []
     at = 0
@@ -298,12 +298,12 @@ def _a_path(path: object) -> Steps:
 
 def _a_replacement(entry: object) -> Replacement:
     if not isinstance(entry, dict):
-        message = f'takes mappings under "normalize", not {a_type(entry)}'
+        message = f'takes mappings under "normalize", not {type_name(entry)}'
         raise ParameterError(message, _EXAMPLE)
     _refuse_unknown(entry, _REPLACEMENT_KEYS, 'takes "pattern" and "as" under "normalize", not')
     for key in _REPLACEMENT_KEYS:
         if not isinstance(entry.get(key), str):
-            seen = f"it is {a_type(entry[key])}" if key in entry else "it is missing"
+            seen = f"it is {type_name(entry[key])}" if key in entry else "it is missing"
             raise ParameterError(f'needs a text as "{key}" under "normalize"; {seen}', _EXAMPLE)
     source = entry["pattern"]
     try:

@@ -10,9 +10,9 @@ from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.suggest import closest
 from mcptest.core.text import EVERY, steps_of
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, near_miss, parse_pattern
+from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.values import a_type, equal, none_of, printed
+from mcptest.matching.values import describe_none, is_equal, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["EXAMPLES", "ROOTS", "WORDS", "SuiteWords", "parse_target"]
+__all__ = ["EXAMPLES", "ROOTS", "WORDS", "SuiteMatchers", "parse_target"]
 
 # Words that take one text, and the matcher that is meant by each.
 _TEXTS = {
@@ -50,7 +50,7 @@ _WORD_OF = {
 }
 
 
-class SuiteWords:
+class SuiteMatchers:
     """Compiles the matchers of one file; mistakes are complaints, and reading goes on."""
 
     def __init__(
@@ -233,7 +233,7 @@ class SuiteWords:
         return self._pattern(matcher, word, value, value)
 
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
-        source = f"{word}: {printed(value)}"
+        source = f"{word}: {to_text(value)}"
         return self._seen(
             Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
         )
@@ -268,12 +268,12 @@ class SuiteWords:
 
 def _contains_value(wanted: object, actual: object) -> Miss | None:
     if isinstance(actual, list):
-        if any(equal(wanted, element) for element in actual):
+        if any(is_equal(wanted, element) for element in actual):
             return None
-        return Miss(why=none_of(actual, "is it"))
+        return Miss(why=describe_none(actual, "is it"))
     if isinstance(actual, str) and not isinstance(wanted, (dict, list)):
-        return None if printed(wanted) in actual else Miss(why="it does not")
-    return Miss(why=f"it is {a_type(actual)}")
+        return None if to_text(wanted) in actual else Miss(why="it does not")
+    return Miss(why=f"it is {type_name(actual)}")
 
 
 def _told(error: PatternError) -> ParameterError:
@@ -284,7 +284,7 @@ def _told(error: PatternError) -> ParameterError:
 
 def _meant_by(word: str) -> str:
     """The word that was meant by one that is none: a slip, or a habit from another tool."""
-    habit = near_miss(word, WORDS) if word.strip("_-") else ""
+    habit = suggest_matcher(word, WORDS) if word.strip("_-") else ""
     meant = _WORD_OF.get(word) or _WORD_OF.get(habit)
     return meant or (habit if habit in WORDS else closest(word, WORDS))
 
@@ -299,40 +299,40 @@ def _instead_of(value: object) -> str:
 
 
 def _a(value: object) -> str:
-    return "a tag" if type(value).__name__ == "Tagged" else a_type(value)
+    return "a tag" if type(value).__name__ == "Tagged" else type_name(value)
 
 
 def _q(value: object) -> str:
     return dump_json(value)
 
 
-_READERS: dict[str, Callable[[SuiteWords, str, object, Trail], object]] = {
-    "exact": SuiteWords._exact,
-    "equals": SuiteWords._exact,
-    "contains": SuiteWords._contains,
-    "icontains": SuiteWords._text,
-    "contains-all": SuiteWords._contains_each,
-    "contains-any": SuiteWords._contains_each,
-    "starts-with": SuiteWords._text,
-    "ends-with": SuiteWords._text,
-    "regex": SuiteWords._text,
-    "schema": SuiteWords._schema,
-    "type": SuiteWords._type,
-    "length": SuiteWords._length,
-    "gt": SuiteWords._number,
-    "gte": SuiteWords._number,
-    "lt": SuiteWords._number,
-    "lte": SuiteWords._number,
-    "between": SuiteWords._between,
-    "one-of": SuiteWords._one_of,
-    "exists": SuiteWords._exists,
-    "not": SuiteWords._not,
-    "all": SuiteWords._choices,
-    "any": SuiteWords._choices,
-    "snapshot": SuiteWords._snapshot,
-    "partial": SuiteWords._partial,
-    "plugin": SuiteWords._plugin,
-    "pattern": SuiteWords._any_pattern,
+_READERS: dict[str, Callable[[SuiteMatchers, str, object, Trail], object]] = {
+    "exact": SuiteMatchers._exact,
+    "equals": SuiteMatchers._exact,
+    "contains": SuiteMatchers._contains,
+    "icontains": SuiteMatchers._text,
+    "contains-all": SuiteMatchers._contains_each,
+    "contains-any": SuiteMatchers._contains_each,
+    "starts-with": SuiteMatchers._text,
+    "ends-with": SuiteMatchers._text,
+    "regex": SuiteMatchers._text,
+    "schema": SuiteMatchers._schema,
+    "type": SuiteMatchers._type,
+    "length": SuiteMatchers._length,
+    "gt": SuiteMatchers._number,
+    "gte": SuiteMatchers._number,
+    "lt": SuiteMatchers._number,
+    "lte": SuiteMatchers._number,
+    "between": SuiteMatchers._between,
+    "one-of": SuiteMatchers._one_of,
+    "exists": SuiteMatchers._exists,
+    "not": SuiteMatchers._not,
+    "all": SuiteMatchers._choices,
+    "any": SuiteMatchers._choices,
+    "snapshot": SuiteMatchers._snapshot,
+    "partial": SuiteMatchers._partial,
+    "plugin": SuiteMatchers._plugin,
+    "pattern": SuiteMatchers._any_pattern,
 }
 WORDS = tuple(_READERS)
 

@@ -7,12 +7,12 @@ import re
 from mcptest.core.dialogue import Ref
 from mcptest.core.record import ABSENT
 from mcptest.core.revisions import DEFAULT_OFFER
-from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, written
+from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, source_of
 from mcptest.matching.matchers.values import VALUE_MATCHERS
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.regex import Expression, compile_expression, sample_of
+from mcptest.matching.regex import Expression, compile_expression, sample_match
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,11 +25,11 @@ __all__ = [
     "TAGS",
     "TAG_NAMES",
     "bound_name",
-    "filled",
+    "fill",
     "has_blanks",
     "literal_parts",
-    "made_up",
-    "pulled",
+    "make_value",
+    "pull_bound",
     "read_tag",
 ]
 
@@ -98,7 +98,7 @@ def _whole(text: str) -> Expression:
 
 def _found(expression: Expression, actual: object) -> Miss | None:
     if not isinstance(actual, str):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     return None if expression.compiled.search(actual) else Miss(why="it does not match")
 
 
@@ -162,7 +162,7 @@ TAGS: dict[str, Matcher] = {
 TAG_NAMES = (*TAGS, "ref")
 
 
-def filled(
+def fill(
     value: object, values: Mapping[str, object], own: Mapping[str, object] | None = None
 ) -> object:
     """The value with every `Ref` replaced by what its name stands for, which must be known.
@@ -174,13 +174,13 @@ def filled(
             return values[value.name]
         return value if own is None else own.get(value.name)
     if isinstance(value, dict):
-        return {key: filled(inner, values, own) for key, inner in value.items()}
+        return {key: fill(inner, values, own) for key, inner in value.items()}
     if isinstance(value, list):
-        return [filled(inner, values, own) for inner in value]
+        return [fill(inner, values, own) for inner in value]
     return value
 
 
-def pulled(binds: Iterable[Bind], message: object) -> dict[str, object]:
+def pull_bound(binds: Iterable[Bind], message: object) -> dict[str, object]:
     """What a message brings under the names that are bound in it; what is not there is left out."""
     found = {bind.name: pull(message, bind.steps)[0] for bind in binds}
     return {name: value for name, value in found.items() if value is not ABSENT}
@@ -195,15 +195,15 @@ def has_blanks(value: object) -> bool:
     return isinstance(value, (Pattern, Group, Ref))
 
 
-def made_up(value: object, key: str = "") -> object:
+def make_value(value: object, key: str = "") -> object:
     """A plain value that meets the compiled one, which stands under `key`.
 
     ValueError names the pattern for which no value can be made up.
     """
     if isinstance(value, dict):
-        return {name: made_up(inner, name) for name, inner in value.items()}
+        return {name: make_value(inner, name) for name, inner in value.items()}
     if isinstance(value, list):
-        return [made_up(inner, key) for inner in value]
+        return [make_value(inner, key) for inner in value]
     if isinstance(value, Pattern):
         return _meeting(value, key)
     return _of_group(value, key) if isinstance(value, Group) else value
@@ -231,7 +231,7 @@ def _candidates(pattern: Pattern, key: str) -> Iterator[object]:
 def _matching(pattern: Pattern, expression: Expression) -> Iterator[str]:
     source = expression.source
     parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
-    made = [sample_of(part) if at % 2 else part for at, part in enumerate(parts)]
+    made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
     if None not in made:
         yield "".join(part or "" for part in made)
 
@@ -241,14 +241,14 @@ def _of_group(group: Group, key: str) -> object:
     value: object = {}
     for check in group.checks:
         if isinstance(check, Partial):
-            value = made_up(check.value, key)
+            value = make_value(check.value, key)
         elif isinstance(check, (Each, Some)):
-            value = [made_up(check.value, key)]
+            value = [make_value(check.value, key)]
         elif isinstance(check, (AllOf, AnyOf)) and check.values:
-            value = made_up(check.values[0], key)
+            value = make_value(check.values[0], key)
         else:
-            raise ValueError(f"no value that meets {written(group)} can be made up")
-    siblings = made_up(group.siblings or {}, key)
+            raise ValueError(f"no value that meets {source_of(group)} can be made up")
+    siblings = make_value(group.siblings or {}, key)
     if isinstance(value, dict) and isinstance(siblings, dict):
         return value | siblings
     return value

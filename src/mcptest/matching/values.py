@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import is_plain
+from mcptest.core.text import is_visible
 from mcptest.matching.registry import CannotHoldError, ParameterError
 
 TYPE_CHECKING = False
@@ -16,29 +16,29 @@ if TYPE_CHECKING:
     Exact = tuple[int, int]
 
 __all__ = [
-    "a_count",
-    "a_number",
-    "a_text",
-    "a_type",
-    "any_text",
-    "equal",
-    "exact",
-    "exact_text",
-    "hashable",
+    "any_string",
+    "describe_near_match",
+    "describe_none",
+    "exact_number",
+    "hash_key",
+    "is_equal",
     "is_less",
     "is_multiple",
     "is_same_number",
     "is_whole",
     "json_type",
-    "minus",
-    "nearly",
-    "none_of",
-    "nothing",
-    "printed",
+    "no_parameter",
+    "parse_count",
+    "parse_counts",
+    "parse_exact",
+    "parse_number",
+    "parse_numbers",
+    "parse_string",
     "remainder",
-    "rendered",
-    "two_counts",
-    "two_numbers",
+    "render_exact",
+    "subtract",
+    "to_text",
+    "type_name",
 ]
 
 _TYPES = {
@@ -65,7 +65,7 @@ def json_type(value: object) -> str:
     return _TYPES[type(value)]
 
 
-def a_type(value: object) -> str:
+def type_name(value: object) -> str:
     """The type of a value, as it reads in a sentence."""
     return "nothing" if value is ABSENT else _WORDS[json_type(value)]
 
@@ -75,12 +75,12 @@ def is_whole(value: object) -> bool:
     return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
-def printed(value: object) -> str:
+def to_text(value: object) -> str:
     """The text of a value: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else dump_json(value)
 
 
-def none_of(elements: list[object], does: str) -> str:
+def describe_none(elements: list[object], does: str) -> str:
     """That no element of an array does it, in words."""
     if not elements:
         return "it is empty"
@@ -88,23 +88,23 @@ def none_of(elements: list[object], does: str) -> str:
     return f"it has {count:,} element{'s' if count != 1 else ''} and none {does}"
 
 
-def equal(left: object, right: object) -> bool:
+def is_equal(left: object, right: object) -> bool:
     """Equality as JSON has it: 1 equals 1.0, and neither equals true."""
     if json_type(left) != json_type(right):
         return False
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(is_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     return left == right
 
 
-def hashable(value: object) -> object:
+def hash_key(value: object) -> object:
     """Something to look a value up by: the same for two values exactly when they are equal."""
     if isinstance(value, dict):
-        return "object", frozenset((key, hashable(member)) for key, member in value.items())
+        return "object", frozenset((key, hash_key(member)) for key, member in value.items())
     if isinstance(value, list):
-        return "array", tuple(map(hashable, value))
+        return "array", tuple(map(hash_key, value))
     return json_type(value), value
 
 
@@ -117,17 +117,17 @@ _NUMBER = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?\s*"
 _MAX_NUMBER_CHARS = 400
 
 
-def exact(value: object) -> Exact | None:
+def exact_number(value: object) -> Exact | None:
     """The number that a JSON value is, or that its text says; None when it is none."""
     kind = type(value)
     if kind is int:
         return value, 0  # type: ignore[return-value]  # it is an int
     if kind is float:
-        return exact_text(repr(value))
-    return exact_text(value) if isinstance(value, str) else None
+        return parse_exact(repr(value))
+    return parse_exact(value) if isinstance(value, str) else None
 
 
-def exact_text(text: str) -> Exact | None:
+def parse_exact(text: str) -> Exact | None:
     if len(text) > _MAX_NUMBER_CHARS:
         return None
     found = re.fullmatch(_NUMBER, text, re.ASCII)
@@ -166,12 +166,12 @@ def is_multiple(number: Exact, unit: Exact) -> bool:
     return not remainder(number, unit)[0]
 
 
-def minus(left: Exact, right: Exact) -> Exact:
+def subtract(left: Exact, right: Exact) -> Exact:
     one, other = _level(left, right)
     return one - other, left[1] + right[1]
 
 
-def rendered(number: Exact) -> str:
+def render_exact(number: Exact) -> str:
     """The number as a person writes it."""
     mantissa, places = number
     while places > 0 and mantissa % 10 == 0:
@@ -185,21 +185,21 @@ def rendered(number: Exact) -> str:
 # Parameters of patterns
 
 
-def a_text(raw: str) -> str:
+def parse_string(raw: str) -> str:
     if not raw:
         raise ParameterError("needs a text after the colon: without one it would always hold")
     return raw
 
 
-def any_text(raw: str) -> str:
+def any_string(raw: str) -> str:
     return raw
 
 
-def nothing() -> None:
+def no_parameter() -> None:
     return None
 
 
-def a_count(raw: str) -> int:
+def parse_count(raw: str) -> int:
     """How many of something there are."""
     if re.fullmatch(r"[0-9]{1,18}", raw.strip()):
         return int(raw)
@@ -208,22 +208,22 @@ def a_count(raw: str) -> int:
     raise ParameterError(f"needs a whole number, not {dump_json(raw)}")
 
 
-def two_counts(low: str, high: str) -> tuple[int, int]:
-    counts = a_count(low), a_count(high)
+def parse_counts(low: str, high: str) -> tuple[int, int]:
+    counts = parse_count(low), parse_count(high)
     if counts[0] > counts[1]:
         raise CannotHoldError(_reversed(low, high))
     return counts
 
 
-def a_number(raw: str) -> Exact:
-    number = exact_text(raw)
+def parse_number(raw: str) -> Exact:
+    number = parse_exact(raw)
     if number is None:
         raise ParameterError(f"needs a number, not {dump_json(raw)}")
     return number
 
 
-def two_numbers(low: str, high: str) -> tuple[Exact, Exact]:
-    numbers = a_number(low), a_number(high)
+def parse_numbers(low: str, high: str) -> tuple[Exact, Exact]:
+    numbers = parse_number(low), parse_number(high)
     if is_less(numbers[1], numbers[0]):
         raise CannotHoldError(_reversed(low, high))
     return numbers
@@ -241,7 +241,7 @@ def _reversed(low: str, high: str) -> str:
 _MAX_CHARS = 20_000
 
 
-def nearly(wanted: str, text: str, test: Callable[[str, str], bool]) -> str:
+def describe_near_match(wanted: str, text: str, test: Callable[[str, str], bool]) -> str:
     """How `test(text, wanted)` could hold after all: a hint, or ""."""
     if max(len(wanted), len(text)) > _MAX_CHARS:
         return ""
@@ -288,7 +288,7 @@ def _seen(text: str) -> str:
     # Only a failing test needs these tables.
     import unicodedata  # noqa: PLC0415
 
-    plain = "".join(char if is_plain(char) or char in "\n\t" else "" for char in text)
+    plain = "".join(char if is_visible(char) or char in "\n\t" else "" for char in text)
     return unicodedata.normalize("NFC", plain)
 
 

@@ -8,7 +8,7 @@ from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.scalars import resolve_plain
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import exact, exact_text, is_same_number
+from mcptest.matching.values import exact_number, is_same_number, parse_exact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -121,6 +121,6 @@ def _number(text: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    meant, kept = exact_text(text), exact(value)
-    is_kept = meant and kept and exact_text(dump_json(value)) and is_same_number(meant, kept)
+    meant, kept = parse_exact(text), exact_number(value)
+    is_kept = meant and kept and parse_exact(dump_json(value)) and is_same_number(meant, kept)
     return value if is_kept else None

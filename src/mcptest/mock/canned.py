@@ -7,7 +7,7 @@ from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
 from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
-from mcptest.core.text import shown
+from mcptest.core.text import show_json
 from mcptest.matching.compare import compare
 from mcptest.mock.bodies import LISTS
 from mcptest.mock.implied import (
@@ -162,7 +162,7 @@ class ManifestPlayer:
             actual=name,
             message=f"there is no such {kind}",
         )
-        sentence = f"there is no such {kind}: {shown(name)}"
+        sentence = f"there is no such {kind}: {show_json(name)}"
         return _refused(state, message, INVALID_PARAMS, sentence, offer, (found,))
 
     def notification(self, state: State, message: Message) -> Outcome:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import shown
+from mcptest.core.text import show_json
 from mcptest.mock.secret_values import hidden, hidden_difference
 from mcptest.mock.shelf import Shelf
 
@@ -231,4 +231,4 @@ def reported(value: object) -> object:
     except (TypeError, ValueError):
         # A file may hold what JSON has no word for: .nan, .inf, a date.
         is_short = False
-    return value if is_short else shown(value, _MAX_VALUE_CHARS)
+    return value if is_short else show_json(value, _MAX_VALUE_CHARS)

@@ -16,9 +16,9 @@ from mcptest.matching.compare import (
     compare,
     idle_denial,
     pull,
+    source_of,
     without_denials,
 )
-from mcptest.matching.expectation import written
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -141,7 +141,7 @@ def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
 def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
     found = Mismatch(
         path=assertion.target,
-        expected=written(assertion.check),
+        expected=source_of(assertion.check),
         actual=ABSENT,
         message=message,
     )

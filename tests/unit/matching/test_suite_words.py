@@ -13,7 +13,7 @@ from mcptest.matching.compare import Group, compare
 from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import builtin_registry
-from mcptest.matching.suite_matchers import EXAMPLES, WORDS, SuiteWords
+from mcptest.matching.suite_matchers import EXAMPLES, WORDS, SuiteMatchers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def read_beside(name: str) -> str:
 def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[Complaint]]:
     complaints: list[Complaint] = []
     registry = builtin_registry().replaced(plugin_matcher(geo or Geo()))
-    words = SuiteWords(registry, complaints, read_beside)
+    words = SuiteMatchers(registry, complaints, read_beside)
     return words.compile(matcher, (None, "matcher")), complaints
 
 
@@ -300,7 +300,7 @@ def test_a_plugin_is_asked_with_the_value_its_parameters_and_the_place() -> None
 
 def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> None:
     registry = builtin_registry().replaced(plugin_matcher(Geo()))
-    words = SuiteWords(registry, [], read_beside)
+    words = SuiteMatchers(registry, [], read_beside)
 
     def flags() -> tuple[bool, bool, bool]:
         return words.has_regex, words.has_foreign, words.has_remote

@@ -9,14 +9,14 @@ from mcptest.core.strict_json import dump_json
 from mcptest.matching.matchers.text import Counted, length_check, lengths
 from mcptest.matching.registry import Interval, Matcher, Miss
 from mcptest.matching.values import (
-    a_count,
-    a_text,
-    a_type,
-    hashable,
+    describe_none,
+    hash_key,
     json_type,
-    none_of,
-    nothing,
-    printed,
+    no_parameter,
+    parse_count,
+    parse_string,
+    to_text,
+    type_name,
 )
 
 TYPE_CHECKING = False
@@ -32,8 +32,8 @@ def _exactly(count: int) -> Interval:
 
 def _array_contains(wanted: str, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
-    if any(printed(element) == wanted for element in actual):
+        return Miss(why=f"it is {type_name(actual)}")
+    if any(to_text(element) == wanted for element in actual):
         return None
     path, colon, value = wanted.partition(":")
     found = [_at(element, path) for element in actual] if colon else []
@@ -42,7 +42,7 @@ def _array_contains(wanted: str, actual: object) -> Miss | None:
     has_objects = colon and any(isinstance(element, dict) for element in actual)
     is_nowhere = has_objects and all(each is None for each in found)
     return Miss(
-        why=none_of(actual, "is it"),
+        why=describe_none(actual, "is it"),
         hint=lambda: _array_hint(wanted, actual),
         nowhere=f'no element has "{path}"' if is_nowhere else "",
     )
@@ -52,10 +52,10 @@ def _array_hint(wanted: str, actual: list[object]) -> str:
     folded = wanted.casefold()
     path, colon, value = folded.partition(":")
     for element in actual:
-        text = printed(element)
+        text = to_text(element)
         if text.casefold() == folded or (colon and _folded_at(element, path) == value):
             return "one differs only in case"
-    if any(wanted in printed(element) for element in actual):
+    if any(wanted in to_text(element) for element in actual):
         return "one holds it as a part; match:contains: looks inside the elements"
     return ""
 
@@ -65,7 +65,7 @@ def _at(element: object, path: str) -> str | None:
         if not isinstance(element, dict) or key not in element:
             return None
         element = element[key]
-    return printed(element)
+    return to_text(element)
 
 
 def _folded_at(element: object, path: str) -> str | None:
@@ -76,15 +76,15 @@ def _folded_at(element: object, path: str) -> str | None:
         if not near:
             return None
         element = near[0]
-    return printed(element).casefold()
+    return to_text(element).casefold()
 
 
 def _is_unique(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     seen: dict[object, int] = {}
     for index, element in enumerate(actual):
-        first = seen.setdefault(hashable(element), index)
+        first = seen.setdefault(hash_key(element), index)
         if first != index:
             return Miss(why=f"it has the same at [{first}] and [{index}]")
     return None
@@ -92,11 +92,11 @@ def _is_unique(_: None, actual: object) -> Miss | None:
 
 def _is_sorted(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     for index, (one, other) in enumerate(pairwise(actual)):
         kinds = {json_type(one), json_type(other)}
         if kinds not in ({"number"}, {"string"}):
-            names = " and ".join(dict.fromkeys([a_type(one), a_type(other)]))
+            names = " and ".join(dict.fromkeys([type_name(one), type_name(other)]))
             return Miss(why=f"it has {names} at [{index}] and [{index + 1}], which have no order")
         if other < one:
             return Miss(
@@ -117,7 +117,7 @@ def _falls(elements: list[object]) -> bool:
 def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, (str, list, dict)):
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         if (not actual) == wanted:
             return None
         return Miss(why=f"it has {len(actual):,}" if actual else "it is empty")
@@ -134,7 +134,7 @@ _SIZE_MATCHERS = (
         example="match:length:3",
         passes=("abc", [1, 2, 3]),
         fails=("ab", {"a": 1, "b": 2, "c": 3}),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"a text or array of length {count}",
         check=length_check(("string", "array"), operator.eq),
         kinds=("string", "array"),
@@ -148,7 +148,7 @@ _SIZE_MATCHERS = (
         example="match:count:2",
         passes=([1, 2], {"a": 1, "b": 2}),
         fails=([], "ab"),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"an array of {count} elements or an object of {count} keys",
         check=length_check(("array", "object"), operator.eq),
         kinds=("array", "object"),
@@ -161,7 +161,7 @@ _SIZE_MATCHERS = (
         example="match:empty",
         passes=("", [], {}),
         fails=(" ", [0], None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an empty text, array or object",
         check=_is_empty(wanted=True),
         kinds=("string", "array", "object"),
@@ -174,7 +174,7 @@ _SIZE_MATCHERS = (
         example="match:notEmpty",
         passes=("a", [0], {"a": 1}),
         fails=("", [], None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a text, array or object with something in it",
         check=_is_empty(wanted=False),
         kinds=("string", "array", "object"),
@@ -202,7 +202,7 @@ ARRAY_MATCHERS = (
         example="match:arrayContains:name:read_file",
         passes=([{"name": "read_file"}], ["name:read_file"]),
         fails=([{"name": "write_file"}], []),
-        parse=a_text,
+        parse=parse_string,
         wants=lambda wanted: f"an array that holds {dump_json(wanted)}",
         check=_array_contains,
         kinds=("array",),
@@ -214,7 +214,7 @@ ARRAY_MATCHERS = (
         example="match:unique",
         passes=([1, 2, "1"], []),
         fails=([1, 2, 1.0], "ab"),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an array without equal elements",
         check=_is_unique,
         kinds=("array",),
@@ -226,7 +226,7 @@ ARRAY_MATCHERS = (
         example="match:sorted",
         passes=([1, 2, 2], ["a", "b"], []),
         fails=([2, 1], [1, "a"], "ab"),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a sorted array",
         check=_is_sorted,
         kinds=("array",),

@@ -7,7 +7,7 @@ import re
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.values import a_type, nothing
+from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ def _dated(test: Callable[[float, Any], bool]) -> Callable[[Any, object], Miss |
 
 def _no_date(actual: object) -> Miss:
     if not isinstance(actual, str):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     hint = (
         (lambda: "it is a date when the day comes first") if has_format("eu-date", actual) else None
     )
@@ -269,7 +269,7 @@ def _is_written(name: str, actual: object) -> Miss | None:
     if has_format(name, actual):
         return None
     if not isinstance(actual, str):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     others = [other for other in _FORMAT_NAMES if has_format(other, actual)]
     return Miss(
         why="it is not written so",
@@ -326,7 +326,7 @@ _DATE_MATCHERS = (
         example="match:dateValid",
         passes=("2024-02-29", "June 15, 2023", 1687686600),
         fails=("2023-02-29", "soon", None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a date",
         check=_dated(lambda _, __: True),
         kinds=_KINDS,

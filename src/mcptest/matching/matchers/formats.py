@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.values import a_type, nothing
+from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def _formed(
 ) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, str):
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         if is_short and len(actual) > _MAX_ADDRESS_CHARS:
             return Miss(why=f"it is {len(actual):,} characters long")
         if test(actual):
@@ -192,7 +192,7 @@ def _entry(
         example=f"match:{name}",
         passes=passes,
         fails=(*fails, None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: thing,
         check=_formed(test, hint, is_short),
         kinds=("string",),

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from mcptest.matching.registry import CannotHoldError, Interval, Matcher, Miss
 from mcptest.matching.values import (
-    a_count,
-    a_number,
-    a_type,
-    exact,
+    exact_number,
     is_less,
     is_multiple,
     is_whole,
     json_type,
-    minus,
-    nothing,
-    printed,
+    no_parameter,
+    parse_count,
+    parse_number,
+    parse_numbers,
     remainder,
-    rendered,
-    two_numbers,
+    render_exact,
+    subtract,
+    to_text,
+    type_name,
 )
 
 TYPE_CHECKING = False
@@ -38,13 +38,15 @@ def _numeric(
     """A check on a number, or on text that is one."""
 
     def check(wanted: Any, actual: object) -> Miss | None:
-        number = exact(actual)
+        number = exact_number(actual)
         if number is None:
             text = isinstance(actual, str)
-            return Miss(why="it is text that is no number" if text else f"it is {a_type(actual)}")
+            return Miss(
+                why="it is text that is no number" if text else f"it is {type_name(actual)}"
+            )
         if test(number, wanted):
             return None
-        return Miss(why=why(number, wanted) if why else f"it is {rendered(number)}")
+        return Miss(why=why(number, wanted) if why else f"it is {render_exact(number)}")
 
     return check
 
@@ -54,37 +56,37 @@ def _is_within(number: Exact, bounds: tuple[Exact, Exact]) -> bool:
 
 
 def _is_near(number: Exact, wanted: tuple[Exact, Exact]) -> bool:
-    away, places = minus(number, wanted[0])
+    away, places = subtract(number, wanted[0])
     return not is_less(wanted[1], (abs(away), places))
 
 
 def _how_far(number: Exact, wanted: tuple[Exact, Exact]) -> str:
-    away, places = minus(number, wanted[0])
-    return f"it is {rendered(number)}, which is {rendered((abs(away), places))} away"
+    away, places = subtract(number, wanted[0])
+    return f"it is {render_exact(number)}, which is {render_exact((abs(away), places))} away"
 
 
 def _what_is_left(number: Exact, unit: Exact) -> str:
-    return f"it is {rendered(number)}, which leaves {rendered(remainder(number, unit))}"
+    return f"it is {render_exact(number)}, which leaves {render_exact(remainder(number, unit))}"
 
 
 def _a_tolerance(value: str, tolerance: str) -> tuple[Exact, Exact]:
-    numbers = a_number(value), a_number(tolerance)
+    numbers = parse_number(value), parse_number(tolerance)
     if numbers[1][0] < 0:
         raise CannotHoldError(f"needs a tolerance of 0 or more, not {tolerance.strip()}")
     return numbers
 
 
 def _a_unit(raw: str) -> Exact:
-    number = a_number(raw)
+    number = parse_number(raw)
     if not number[0]:
         raise CannotHoldError("cannot divide by 0")
     return number
 
 
 def _has_places(wanted: int, actual: object) -> Miss | None:
-    number = exact(actual)
+    number = exact_number(actual)
     if number is None:
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     mantissa, places = number
     # 24.0 and 24 are one JSON number; in a text every digit was meant.
     while not isinstance(actual, str) and places and mantissa % 10 == 0:
@@ -97,20 +99,20 @@ def _has_places(wanted: int, actual: object) -> Miss | None:
 
 def _is_integer(_: None, actual: object) -> Miss | None:
     if json_type(actual) != "number":
-        number = exact(actual)
+        number = exact_number(actual)
         is_number = number is not None
         return Miss(
-            why=f"it is {a_type(actual)}",
+            why=f"it is {type_name(actual)}",
             hint=(lambda: "it is a number written as text") if is_number else None,
         )
-    return None if is_whole(actual) else Miss(why=f"it is {printed(actual)}")
+    return None if is_whole(actual) else Miss(why=f"it is {to_text(actual)}")
 
 
 def _upward(words: str, *, is_open: bool) -> dict[str, Any]:
     return {
-        "wants": lambda number: f"a number {words} {rendered(number)}",
+        "wants": lambda number: f"a number {words} {render_exact(number)}",
         "interval": lambda low: Interval(quantity="number", low=low, is_low_open=is_open),
-        "parse": a_number,
+        "parse": parse_number,
         "kinds": _KINDS,
         "family": "Numbers",
         "parameters": ("N",),
@@ -133,8 +135,10 @@ def _within(name: str, summary: str) -> Matcher:
         example=f"match:{name}:1:5",
         passes=(1, 4.2, "5"),
         fails=(5.1, "five", None),
-        parse=two_numbers,
-        wants=lambda bounds: f"a number from {rendered(bounds[0])} to {rendered(bounds[1])}",
+        parse=parse_numbers,
+        wants=lambda bounds: (
+            f"a number from {render_exact(bounds[0])} to {render_exact(bounds[1])}"
+        ),
         check=_numeric(_is_within),
         kinds=_KINDS,
         interval=lambda bounds: Interval(quantity="number", low=bounds[0], high=bounds[1]),
@@ -151,7 +155,7 @@ def _dividing(name: str, summary: str) -> Matcher:
         passes=(0.3, 2, "0.7"),
         fails=(0.25, "x", None),
         parse=_a_unit,
-        wants=lambda unit: f"a multiple of {rendered(unit)}",
+        wants=lambda unit: f"a multiple of {render_exact(unit)}",
         check=_numeric(is_multiple, _what_is_left),
         kinds=_KINDS,
     )
@@ -166,7 +170,7 @@ def _signed(name: str, word: str, sign: int) -> Matcher:
         example=f"match:{name}",
         passes=(sign * 0.5, f"{sign * 3}"),
         fails=(0, sign * -1, None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: f"a {name} number",
         check=_numeric(lambda number, _: number[0] * sign > 0),
         kinds=_KINDS,
@@ -228,7 +232,9 @@ NUMBER_MATCHERS = (
         passes=(95.6, "95.4"),
         fails=(95.61, None),
         parse=_a_tolerance,
-        wants=lambda wanted: f"a number within {rendered(wanted[1])} of {rendered(wanted[0])}",
+        wants=lambda wanted: (
+            f"a number within {render_exact(wanted[1])} of {render_exact(wanted[0])}"
+        ),
         check=_numeric(_is_near, _how_far),
         kinds=_KINDS,
     ),
@@ -242,7 +248,7 @@ NUMBER_MATCHERS = (
         example="match:decimalPlaces:2",
         passes=(24.99, "24.90"),
         fails=(24.9, 24, None),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"a number with {count} decimal place{'s' if count != 1 else ''}",
         check=_has_places,
         kinds=_KINDS,
@@ -256,7 +262,7 @@ NUMBER_MATCHERS = (
         example="match:integer",
         passes=(5, -5.0),
         fails=(5.5, "5", True),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a whole number",
         check=_is_integer,
         kinds=("number",),

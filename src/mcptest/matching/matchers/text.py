@@ -7,20 +7,20 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import counted
+from mcptest.core.text import plural
 from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
 from mcptest.matching.registry import BadExpressionError, CannotHoldError, Interval, Matcher, Miss
 from mcptest.matching.values import (
-    a_count,
-    a_text,
-    a_type,
-    any_text,
+    any_string,
+    describe_near_match,
+    describe_none,
     json_type,
-    nearly,
-    none_of,
-    nothing,
-    printed,
-    two_counts,
+    no_parameter,
+    parse_count,
+    parse_counts,
+    parse_string,
+    to_text,
+    type_name,
 )
 
 TYPE_CHECKING = False
@@ -38,7 +38,7 @@ def length_check(
 
     def check(wanted: Any, actual: object) -> Miss | None:
         if not isinstance(actual, (str, list, dict)) or json_type(actual) not in kinds:
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         return None if test(len(actual), wanted) else Miss(why=f"it has {len(actual):,}")
 
     return check
@@ -49,7 +49,7 @@ def _is_between(count: int, bounds: tuple[int, int]) -> bool:
 
 
 def _a_limit(raw: str) -> int:
-    count = a_count(raw)
+    count = parse_count(raw)
     if count == 0:
         raise CannotHoldError("counts from 0, and nothing has less than that")
     return count
@@ -101,7 +101,7 @@ def _entry(
         example=f"match:{thing.name}{suffix}:3",
         passes=examples[:1],
         fails=(examples[1], None),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"{subject} of {words}{count} {unit}{'s' if count != 1 else ''}",
         check=length_check(thing.kinds, test),
         kinds=thing.kinds,
@@ -118,7 +118,7 @@ def _between(thing: Counted) -> Matcher:
         example=f"match:{thing.name}Between:3:9",
         passes=thing.examples[:2],
         fails=(thing.examples[2], None),
-        parse=two_counts,
+        parse=parse_counts,
         wants=lambda bounds: f"{subject} of {bounds[0]} to {bounds[1]} {unit}s",
         check=length_check(thing.kinds, _is_between),
         kinds=thing.kinds,
@@ -135,7 +135,7 @@ _SCALARS_OR_ARRAY = (*_SCALARS, "array")
 
 
 def _regex(raw: str) -> Expression:
-    a_text(raw)
+    parse_string(raw)
     try:
         return compile_expression(raw)
     except ValueError as error:
@@ -143,7 +143,7 @@ def _regex(raw: str) -> Expression:
 
 
 def _found(expression: Expression, actual: object) -> Miss | None:
-    text = printed(actual)
+    text = to_text(actual)
     if expression.compiled.search(text):
         return None
     return Miss(why="it does not match", hint=lambda: _regex_hint(expression, text))
@@ -172,11 +172,11 @@ def _holds(
 
     def check(wanted: str, actual: object) -> Miss | None:
         if isinstance(actual, (dict, list)) or actual is None:
-            return Miss(why=f"it is {a_type(actual)}")
-        text = printed(actual)
+            return Miss(why=f"it is {type_name(actual)}")
+        text = to_text(actual)
         if test(text, wanted):
             return None
-        return Miss(why=why, hint=lambda: nearly(wanted, text, test))
+        return Miss(why=why, hint=lambda: describe_near_match(wanted, text, test))
 
     return check
 
@@ -200,9 +200,9 @@ def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | N
     def check(wanted: str, actual: object) -> Miss | None:
         if not isinstance(actual, list):
             return of_scalar(wanted, actual)
-        if any(test(printed(element), wanted) for element in actual):
+        if any(test(to_text(element), wanted) for element in actual):
             return None
-        return Miss(why=none_of(actual, "contains it"))
+        return Miss(why=describe_none(actual, "contains it"))
 
     return check
 
@@ -214,10 +214,10 @@ def _quoting(words: str) -> Callable[[object], str]:
 def _is_text(is_empty: bool) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, str):
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         if (not actual) == is_empty:
             return None
-        return Miss(why=f"it has {counted(len(actual), 'character')}" if actual else "it is empty")
+        return Miss(why=f"it has {plural(len(actual), 'character')}" if actual else "it is empty")
 
     return check
 
@@ -245,7 +245,7 @@ TEXT_MATCHERS = (
         example="match:contains:sunny",
         passes=("a sunny day", ["rain", "sunny"]),
         fails=("Sunny", None, []),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that contains"),
         check=_among(_contains_text),
         kinds=_SCALARS_OR_ARRAY,
@@ -258,7 +258,7 @@ TEXT_MATCHERS = (
         example="match:containsIgnoreCase:sunny",
         passes=("Sunny!", ["rain", "SUNNY"]),
         fails=("rain", None),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that contains, in any case,"),
         check=_among(_contains_folded),
         kinds=_SCALARS_OR_ARRAY,
@@ -271,7 +271,7 @@ TEXT_MATCHERS = (
         example="match:startsWith:Error",
         passes=("Error: no",),
         fails=("An Error", ["Error"]),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that starts with"),
         check=_holds(str.startswith),
         kinds=_SCALARS,
@@ -284,7 +284,7 @@ TEXT_MATCHERS = (
         example="match:endsWith:.txt",
         passes=("a.txt",),
         fails=("a.txt ", None),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that ends with"),
         check=_holds(str.endswith),
         kinds=_SCALARS,
@@ -297,7 +297,7 @@ TEXT_MATCHERS = (
         example="match:equalsIgnoreCase:ok",
         passes=("OK", "ok"),
         fails=("okay", None),
-        parse=any_text,
+        parse=any_string,
         wants=_quoting("text that is, in any case,"),
         check=_holds(_is_folded, "it is not"),
         kinds=_SCALARS,
@@ -319,7 +319,7 @@ TEXT_MATCHERS = (
         example="match:stringEmpty",
         passes=("",),
         fails=(" ", None, []),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an empty text",
         check=_is_text(is_empty=True),
         kinds=("string",),
@@ -332,7 +332,7 @@ TEXT_MATCHERS = (
         example="match:stringNotEmpty",
         passes=("a", " "),
         fails=("", None, ["a"]),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a text that is not empty",
         check=_is_text(is_empty=False),
         kinds=("string",),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.core.text import shown
+from mcptest.core.text import show_json
 from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
 from mcptest.matching.values import (
-    a_type,
-    any_text,
-    exact,
-    exact_text,
+    any_string,
+    describe_near_match,
+    exact_number,
     is_same_number,
     is_whole,
     json_type,
-    nearly,
-    nothing,
-    printed,
+    no_parameter,
+    parse_exact,
+    to_text,
+    type_name,
 )
 
 __all__ = ["VALUE_MATCHERS"]
@@ -66,9 +66,9 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     wants_number = "number" in names or "integer" in names
     if kind == "number":
         return Miss(why="it is a number with a fraction" if wants_number else "it is a number")
-    is_text_number = wants_number and kind == "string" and exact_text(str(actual)) is not None
+    is_text_number = wants_number and kind == "string" and parse_exact(str(actual)) is not None
     hint = (lambda: "it is a number written as text") if is_text_number else None
-    return Miss(why=f"it is {a_type(actual)}", hint=hint)
+    return Miss(why=f"it is {type_name(actual)}", hint=hint)
 
 
 def _exists(_: None, actual: object) -> Miss | None:
@@ -80,20 +80,20 @@ def _exists(_: None, actual: object) -> Miss | None:
 
 def _is_equal(wanted: str, actual: object) -> bool:
     if isinstance(actual, (dict, list)):
-        return printed(actual) == wanted
-    number, meant = exact(actual), exact_text(wanted)
+        return to_text(actual) == wanted
+    number, meant = exact_number(actual), parse_exact(wanted)
     if number is not None and meant is not None:
         return is_same_number(number, meant)
-    return printed(actual) == wanted
+    return to_text(actual) == wanted
 
 
 def _equals(wanted: str, actual: object) -> Miss | None:
     if _is_equal(wanted, actual):
         return None
-    text = printed(actual)
+    text = to_text(actual)
     return Miss(
-        why=f"it is {shown(actual, 60)}",
-        hint=lambda: nearly(wanted, text, str.__eq__),
+        why=f"it is {show_json(actual, 60)}",
+        hint=lambda: describe_near_match(wanted, text, str.__eq__),
     )
 
 
@@ -106,7 +106,7 @@ _WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
 
 def _only(*wanted: str) -> tuple[object, ...]:
     """Every value that prints as one of these; none where there may be many."""
-    if any(text[:1] in ("{", "[") or exact_text(text) for text in wanted):
+    if any(text[:1] in ("{", "[") or parse_exact(text) for text in wanted):
         return ()
     return (*wanted, *(_WORDS[text] for text in wanted if text in _WORDS))
 
@@ -116,7 +116,7 @@ def _kinds(*wanted: str) -> tuple[str, ...]:
     for text in wanted:
         if text[:1] in ("{", "["):
             return ()
-        if exact_text(text):
+        if parse_exact(text):
             kinds.add("number")
         elif text in _WORDS:
             kinds.add(json_type(_WORDS[text]))
@@ -124,7 +124,7 @@ def _kinds(*wanted: str) -> tuple[str, ...]:
 
 
 def _point(wanted: str) -> Interval | None:
-    number = exact_text(wanted)
+    number = parse_exact(wanted)
     return Interval(quantity="number", low=number, high=number) if number else None
 
 
@@ -138,10 +138,12 @@ def _choices(raw: str) -> tuple[str, ...]:
 def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
     if any(_is_equal(choice, actual) for choice in choices):
         return None
-    text = printed(actual)
+    text = to_text(actual)
     return Miss(
-        why=f"it is {shown(actual, 60)}",
-        hint=lambda: next(filter(None, (nearly(one, text, str.__eq__) for one in choices)), ""),
+        why=f"it is {show_json(actual, 60)}",
+        hint=lambda: next(
+            filter(None, (describe_near_match(one, text, str.__eq__) for one in choices)), ""
+        ),
     )
 
 
@@ -166,7 +168,7 @@ VALUE_MATCHERS = (
         example="match:exists",
         passes=("", 0, False),
         fails=(None,),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a value",
         check=_exists,
         kinds=("string", "number", "boolean", "object", "array"),
@@ -179,7 +181,7 @@ VALUE_MATCHERS = (
         example="match:equals:5",
         passes=(5, 5.0, "5"),
         fails=(6, "five", None),
-        parse=any_text,
+        parse=any_string,
         wants=dump_json,
         check=_equals,
         kinds_of=_kinds,
@@ -194,7 +196,7 @@ VALUE_MATCHERS = (
         example="match:notEquals:5",
         passes=(6, "five", None),
         fails=(5, 5.0, "5"),
-        parse=any_text,
+        parse=any_string,
         wants=lambda wanted: f"anything but {dump_json(wanted)}",
         check=_differs,
     ),
