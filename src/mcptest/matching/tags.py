@@ -8,7 +8,7 @@ from mcptest.core.dialogue import Ref
 from mcptest.core.record import ABSENT
 from mcptest.core.revisions import DEFAULT_OFFER
 from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, source_of
-from mcptest.matching.matchers.values import VALUE_MATCHERS
+from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import Expression, compile_expression, sample_match
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
@@ -102,7 +102,7 @@ def _found(expression: Expression, actual: object) -> Miss | None:
     return None if expression.compiled.search(actual) else Miss(why="it does not match")
 
 
-_TYPE = next(matcher for matcher in VALUE_MATCHERS if matcher.name == "type")
+_TYPE = next(matcher for matcher in VALUES if matcher.name == "type")
 
 _ANY = Matcher(
     name="any",

@@ -7,6 +7,7 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.scalars import resolve_plain
+from mcptest.matching.matchers.values import values_equal_to
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import exact_number, is_same_number, parse_exact
 
@@ -86,8 +87,9 @@ def _word(body: str, setting: Setting) -> Matcher | None:
         return {TEXT_WORDS[name]: rest}
     if name == "jsonSchema":
         return {"schema": setting.relocated(rest.strip())}
-    if name in ("equals", "oneOf") and known.only:
-        return _of_choices(name, known.only(known.parse(rest)))
+    if name in ("equals", "oneOf"):
+        strings = (rest,) if name == "equals" else known.parse(rest)
+        return _of_choices(name, values_equal_to(strings))
     if colon:
         return _of_numbers(name, rest)
     simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
+from mcptest.matching.matchers.values import values_equal_to
 from mcptest.matching.patterns import PREFIX, find_missing_prefix
 from mcptest.matching.values import json_type, to_text
 from mcptest.migrate.element_schemas import expectation_of
@@ -144,8 +145,7 @@ class WordReader:
         if isinstance(value, (dict, list)):
             raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")
         differs = f"{PREFIX}{NEGATION}equals:{to_text(value)}"
-        equals = self._setting.registry.get("equals")
-        if equals and equals.only and equals.only(to_text(value)) == (value,):
+        if values_equal_to((to_text(value),)) == (value,):
             return differs
         # What prints the same is not the same: a text that is a number is no number.
         return {"match:any": [differs, f"{PREFIX}{NEGATION}type:{json_type(value)}"]}

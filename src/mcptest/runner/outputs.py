@@ -18,7 +18,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
-from mcptest.matching.matchers.schema import SCHEMA_MATCHERS, declared_schema
+from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.tool_list import read_tools
@@ -38,7 +38,7 @@ __all__ = ["Outputs"]
 
 # A few lines of schema can mean more work than there is time.
 _LIMIT_S = 2.0
-_CHECK = SCHEMA_MATCHERS[0].check
+_CHECK = MATCHERS[0].check
 
 _PATH = "result.structuredContent"
 _WANTED = "what outputSchema says"

@@ -31,7 +31,9 @@ class Shelf:
         plugins_of: Callable[[str], Iterable[PluginSpec]],
         snapshots: SnapshotMode | None = None,
     ) -> None:
-        self._registry = builtin_registry(time.time, outside=self._installed, trial=self._tried)
+        self._registry = builtin_registry(
+            time.time, outside=self._installed, try_schema=self._tried
+        )
         self._found: list[Matcher] | None = None
         # Why schemas cannot be read, by their texts; many tests use one.
         self._trials: dict[str, str] = {}

@@ -16,7 +16,6 @@ from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
 from mcptest.matching.registry import (
     Directive,
-    Family,
     Matcher,
     Registry,
     TwoOwnersError,
@@ -314,21 +313,6 @@ def test_the_names_that_are_known_before_loading_are_those_that_are_loaded() -> 
     names = fresh.names
     assert [matcher.name for matcher in fresh] == list(names)
     assert fresh.names == names
-
-
-def test_a_family_is_loaded_when_one_of_it_is_asked_for_and_once() -> None:
-    loaded: list[str] = []
-    regex = REGISTRY.get("regex")
-    assert regex is not None
-
-    def load() -> list[Matcher]:
-        loaded.append("now")
-        return [regex]
-
-    registry = Registry([], [], [Family(names=("regex",), load=load)])
-    assert (registry.names, registry.get("other"), loaded) == (("regex",), None, [])
-    assert registry.get("regex") is registry.get("regex") is regex
-    assert loaded == ["now"]
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)

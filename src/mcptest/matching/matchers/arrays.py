@@ -6,8 +6,8 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.matchers.text import Counted, length_check, lengths
-from mcptest.matching.registry import Interval, Matcher, Miss
+from mcptest.matching.matchers.text import check_length, length_matchers
+from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.values import (
     describe_none,
     hash_key,
@@ -23,11 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ARRAY_MATCHERS"]
-
-
-def _exactly(count: int) -> Interval:
-    return Interval(quantity="length", low=(count, 0), high=(count, 0))
+__all__ = ["MATCHERS"]
 
 
 def _array_contains(wanted: str, actual: object) -> Miss | None:
@@ -125,7 +121,7 @@ def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
     return check
 
 
-_SIZE_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="length",
         family="Sizes",
@@ -136,9 +132,8 @@ _SIZE_MATCHERS = (
         fails=("ab", {"a": 1, "b": 2, "c": 3}),
         parse=parse_count,
         wants=lambda count: f"a text or array of length {count}",
-        check=length_check(("string", "array"), operator.eq),
+        check=check_length(("string", "array"), operator.eq),
         kinds=("string", "array"),
-        interval=_exactly,
     ),
     Matcher(
         name="count",
@@ -150,9 +145,8 @@ _SIZE_MATCHERS = (
         fails=([], "ab"),
         parse=parse_count,
         wants=lambda count: f"an array of {count} elements or an object of {count} keys",
-        check=length_check(("array", "object"), operator.eq),
+        check=check_length(("array", "object"), operator.eq),
         kinds=("array", "object"),
-        interval=_exactly,
     ),
     Matcher(
         name="empty",
@@ -165,7 +159,6 @@ _SIZE_MATCHERS = (
         wants=lambda _: "an empty text, array or object",
         check=_is_empty(wanted=True),
         kinds=("string", "array", "object"),
-        interval=lambda _: _exactly(0),
     ),
     Matcher(
         name="notEmpty",
@@ -178,21 +171,9 @@ _SIZE_MATCHERS = (
         wants=lambda _: "a text, array or object with something in it",
         check=_is_empty(wanted=False),
         kinds=("string", "array", "object"),
-        interval=lambda _: Interval(quantity="length", low=(1, 0)),
     ),
-)
-
-ARRAY_MATCHERS = (
-    *_SIZE_MATCHERS,
-    *lengths(
-        Counted(
-            name="arrayLength",
-            family="Arrays",
-            subject="An array",
-            unit="element",
-            kinds=("array",),
-            examples=([1, 2, 3], [1, 2, 3, 4], [1]),
-        )
+    *length_matchers(
+        "arrayLength", "Arrays", "array", ("An array", "element"), ([1, 2, 3], [1, 2, 3, 4], [1])
     ),
     Matcher(
         name="arrayContains",

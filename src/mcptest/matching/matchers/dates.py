@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-__all__ = ["date_matchers", "epoch_ms", "has_format", "is_date_text", "render_ms", "split_dates"]
+__all__ = ["MATCHERS", "epoch_ms", "is_date_text"]
 
 _DAY_MS = 86_400_000
 # As far as JavaScript counts in both directions: some 270,000 years.
@@ -208,26 +208,25 @@ def _civil(days: int) -> tuple[int, int, int]:
 
 _KINDS = ("string", "number")
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_FORMAT_NAMES = ("iso", "iso-date", "iso-time", "us-date", "eu-date", "timestamp")
 
 
-def _a_date(raw: str) -> float:
+def _parse_date(raw: str) -> float:
     moment = epoch_ms(raw)
     if moment is None:
         raise ParameterError(f"needs a date such as 2024-01-31, not {dump_json(raw)}")
     return moment
 
 
-def _two_dates(raw: str) -> tuple[float, float]:
+def _parse_dates(raw: str) -> tuple[float, float]:
     for left, right in split_dates(raw):
-        bounds = _a_date(left), _a_date(right)
+        bounds = _parse_date(left), _parse_date(right)
         if bounds[0] > bounds[1]:
             raise CannotHoldError(f"goes from {left} back to {right}; write {right}:{left}")
         return bounds
     raise ParameterError(f"needs two dates with a colon between, not {dump_json(raw)}")
 
 
-def _an_age(raw: str) -> int:
+def _parse_age(raw: str) -> int:
     found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d)", raw.strip())
     if found is None:
         units = "ms, s, m, h or d"
@@ -235,16 +234,16 @@ def _an_age(raw: str) -> int:
     return int(found[1]) * _UNITS_MS[found[2]]
 
 
-def _a_format(raw: str) -> str:
+def _parse_format(raw: str) -> str:
     name = raw.strip()
-    if name in _FORMAT_NAMES:
+    if name in _FORMATS:
         return name
-    meant = closest(name, _FORMAT_NAMES)
+    meant = closest(name, _FORMATS)
     question = f'; did you mean "{meant}"?' if meant else ""
-    raise ParameterError(f"knows {', '.join(_FORMAT_NAMES)}, not {dump_json(raw)}{question}")
+    raise ParameterError(f"knows {', '.join(_FORMATS)}, not {dump_json(raw)}{question}")
 
 
-def _dated(test: Callable[[float, Any], bool]) -> Callable[[Any, object], Miss | None]:
+def _check_date(test: Callable[[float, Any], bool]) -> Callable[[Any, object], Miss | None]:
     """A check on the moment that a value says."""
 
     def check(wanted: Any, actual: object) -> Miss | None:
@@ -265,39 +264,37 @@ def _no_date(actual: object) -> Miss:
     return Miss(why="it is text that is no date", hint=hint)
 
 
-def _is_written(name: str, actual: object) -> Miss | None:
+def _check_format(name: str, actual: object) -> Miss | None:
     if has_format(name, actual):
         return None
     if not isinstance(actual, str):
         return Miss(why=f"it is {type_name(actual)}")
-    others = [other for other in _FORMAT_NAMES if has_format(other, actual)]
+    others = [other for other in _FORMATS if has_format(other, actual)]
     return Miss(
         why="it is not written so",
         hint=(lambda: f"it is written as {' or '.join(others)}") if others else None,
     )
 
 
-def _length_of_time(age_ms: float) -> str:
+def _render_age(age_ms: float) -> str:
     fitting = (unit for unit in ("d", "h", "m", "s") if age_ms >= _UNITS_MS[unit])
     unit = next(fitting, "ms")
     return f"{age_ms / _UNITS_MS[unit]:,.1f}".removesuffix(".0") + unit
 
 
-def _age_check(now: Callable[[], float]) -> Callable[[int, object], Miss | None]:
+def _check_age(now: Callable[[], float] | None) -> Callable[[int, object], Miss | None]:
     def check(longest_ms: int, actual: object) -> Miss | None:
         moment = epoch_ms(actual)
         if moment is None:
             return _no_date(actual)
+        if now is None:
+            raise RuntimeError("match:dateAge needs a clock: build the registry with one")
         age_ms = now() * 1000 - moment
         if age_ms < 0:
-            return Miss(why=f"it is {_length_of_time(-age_ms)} in the future")
-        return None if age_ms <= longest_ms else Miss(why=f"it is {_length_of_time(age_ms)} old")
+            return Miss(why=f"it is {_render_age(-age_ms)} in the future")
+        return None if age_ms <= longest_ms else Miss(why=f"it is {_render_age(age_ms)} old")
 
     return check
-
-
-def _no_clock() -> float:
-    raise RuntimeError("match:dateAge needs a clock: build the registry with one")
 
 
 def _entry(name: str, words: str, summary: str, **fields: Any) -> Matcher:
@@ -306,19 +303,14 @@ def _entry(name: str, words: str, summary: str, **fields: Any) -> Matcher:
         family="Dates",
         parameters=("D",),
         summary=summary,
-        parse=_a_date,
+        parse=_parse_date,
         wants=lambda moment: f"a date {words} {render_ms(moment)}",
         kinds=_KINDS,
         **fields,
     )
 
 
-def date_matchers(now: Callable[[], float] | None) -> tuple[Matcher, ...]:
-    """All of them; `now` is the clock by which a date is young or old, in seconds."""
-    return (*_DATE_MATCHERS, _AGE.but(check=_age_check(now)) if now else _AGE)
-
-
-_DATE_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="dateValid",
         family="Dates",
@@ -328,7 +320,7 @@ _DATE_MATCHERS = (
         fails=("2023-02-29", "soon", None),
         parse=no_parameter,
         wants=lambda _: "a date",
-        check=_dated(lambda _, __: True),
+        check=_check_date(lambda _, __: True),
         kinds=_KINDS,
     ),
     _entry(
@@ -338,7 +330,7 @@ _DATE_MATCHERS = (
         example="match:dateAfter:2023-01-01",
         passes=("2023-01-01T00:00:01Z", 1687686600),
         fails=("2023-01-01", "soon", None),
-        check=_dated(lambda moment, limit: moment > limit),
+        check=_check_date(lambda moment, limit: moment > limit),
     ),
     _entry(
         "dateBefore",
@@ -347,7 +339,7 @@ _DATE_MATCHERS = (
         example="match:dateBefore:2023-01-01",
         passes=("2022-12-31T23:59:59Z", 1400000000000),
         fails=("2023-01-01", "", None),
-        check=_dated(lambda moment, limit: moment < limit),
+        check=_check_date(lambda moment, limit: moment < limit),
     ),
     Matcher(
         name="dateBetween",
@@ -357,9 +349,9 @@ _DATE_MATCHERS = (
         example="match:dateBetween:2023-01-01:2023-06-30T12:00:00Z",
         passes=("2023-01-01", "30 June 2023"),
         fails=("2023-06-30T12:00:01Z", None),
-        parse=_two_dates,
+        parse=_parse_dates,
         wants=lambda bounds: f"a date from {render_ms(bounds[0])} to {render_ms(bounds[1])}",
-        check=_dated(lambda moment, bounds: bounds[0] <= moment <= bounds[1]),
+        check=_check_date(lambda moment, bounds: bounds[0] <= moment <= bounds[1]),
         kinds=_KINDS,
     ),
     _entry(
@@ -369,34 +361,33 @@ _DATE_MATCHERS = (
         example="match:dateEquals:2023-06-25T09:50:00Z",
         passes=(1687686600, "2023-06-25T11:50:00+02:00"),
         fails=("2023-06-25", None),
-        check=_dated(lambda moment, wanted: moment == wanted),
+        check=_check_date(lambda moment, wanted: moment == wanted),
     ),
     Matcher(
         name="dateFormat",
         family="Dates",
         parameters=("K",),
-        summary=f"A date that is written as K: {', '.join(_FORMAT_NAMES)}.",
+        summary=f"A date that is written as K: {', '.join(_FORMATS)}.",
         example="match:dateFormat:iso-date",
         passes=("2023-06-15",),
         fails=("2023-13-15", "6/15/2023", None),
-        parse=_a_format,
+        parse=_parse_format,
         wants=lambda name: f"a date written as {name}",
-        check=_is_written,
+        check=_check_format,
         kinds=_KINDS,
     ),
-)
-
-_AGE = Matcher(
-    name="dateAge",
-    family="Dates",
-    parameters=("N(ms|s|m|h|d)",),
-    summary="A date in the past, not longer ago than this.",
-    example="match:dateAge:36500d",
-    passes=("2024-01-01",),
-    fails=("1900-01-01", "2999-01-01", None),
-    parse=_an_age,
-    wants=lambda age_ms: f"a date of the last {_length_of_time(age_ms)}",
-    check=_age_check(_no_clock),
-    kinds=_KINDS,
-    needs_clock=True,
+    Matcher(
+        name="dateAge",
+        family="Dates",
+        parameters=("N(ms|s|m|h|d)",),
+        summary="A date in the past, not longer ago than this.",
+        example="match:dateAge:36500d",
+        passes=("2024-01-01",),
+        fails=("1900-01-01", "2999-01-01", None),
+        parse=_parse_age,
+        wants=lambda age_ms: f"a date of the last {_render_age(age_ms)}",
+        check=_check_age(None),
+        kinds=_KINDS,
+        bind=lambda matcher, services: matcher.but(check=_check_age(services.now)),
+    ),
 )

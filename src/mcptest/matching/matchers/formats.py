@@ -12,7 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FORMAT_MATCHERS"]
+__all__ = ["MATCHERS"]
 
 # A longer text is none of these, and is not looked at.
 _MAX_ADDRESS_CHARS = 4096
@@ -199,7 +199,7 @@ def _entry(
     )
 
 
-FORMAT_MATCHERS = (
+MATCHERS = (
     _entry(
         "uuid",
         "a UUID",

@@ -24,7 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.matching.compare import Steps
 
-__all__ = ["FIELD_MATCHERS", "Relation"]
+__all__ = ["MATCHERS", "Relation"]
 
 # Words for what is asked; the longer operators stand first, to be found first.
 _OPERATORS = {
@@ -86,7 +86,8 @@ def _relate(relation: Relation, actual: object) -> Miss | None:
     if _holds_between(left, right, relation.operator):
         return None
     return Miss(
-        why=f"it has {relation.left} {show_json(left, 60)} and {relation.right} {show_json(right, 60)}",
+        why=f"it has {relation.left} {show_json(left, 60)} "
+        f"and {relation.right} {show_json(right, 60)}",
         hint=lambda: _mixed_hint(left, right, relation.operator),
     )
 
@@ -128,7 +129,7 @@ def _ordered(left: object, right: object) -> int | None:
     return None
 
 
-FIELD_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="crossField",
         family="Objects",

@@ -1,4 +1,8 @@
-"""The matcher that asks a plugin."""
+"""`match:plugin:NAME.METHOD:ARG`: a value that a program of the user accepts.
+
+The program is asked through `Plugins`; how it is started is not known here. A program that
+fails, or whose answer is not a verdict, is a `CheckError`: the test neither passes nor fails.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +17,10 @@ from mcptest.matching.registry import Matcher, Miss, ParameterError, UnknownPlug
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
 
-    class Plugins(Protocol):
-        """The plugins that a file may ask."""
+    from mcptest.matching.registry import Plugins
 
-        @property
-        def names(self) -> Sequence[str]: ...
-
-        def ask(self, name: str, method: str, params: object) -> object:
-            """The result of a call; `CheckError` when there is none."""
-
-
-__all__ = ["PluginUse", "Plugins", "plugin_matcher"]
+__all__ = ["MATCHERS", "PluginUse", "plugin_matcher"]
 
 _MAX_QUOTED = 200
 _MAX_MESSAGE = 1000
@@ -114,3 +109,6 @@ def _no_verdict(use: PluginUse, answer: object) -> Fault:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+MATCHERS = (plugin_matcher(None).but(bind=lambda _, services: plugin_matcher(services.plugins)),)

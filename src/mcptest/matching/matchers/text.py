@@ -5,11 +5,10 @@ from __future__ import annotations
 import operator
 import re
 
-from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural
 from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
-from mcptest.matching.registry import BadExpressionError, CannotHoldError, Interval, Matcher, Miss
+from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
 from mcptest.matching.values import (
     any_string,
     describe_near_match,
@@ -28,106 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-__all__ = ["TEXT_MATCHERS", "Counted", "length_check", "lengths"]
-
-
-def length_check(
-    kinds: tuple[str, ...], test: Callable[[int, Any], bool]
-) -> Callable[[Any, object], Miss | None]:
-    """A check on how many there are, for values of these JSON types."""
-
-    def check(wanted: Any, actual: object) -> Miss | None:
-        if not isinstance(actual, (str, list, dict)) or json_type(actual) not in kinds:
-            return Miss(why=f"it is {type_name(actual)}")
-        return None if test(len(actual), wanted) else Miss(why=f"it has {len(actual):,}")
-
-    return check
-
-
-def _is_between(count: int, bounds: tuple[int, int]) -> bool:
-    return bounds[0] <= count <= bounds[1]
-
-
-def _a_limit(raw: str) -> int:
-    count = parse_count(raw)
-    if count == 0:
-        raise CannotHoldError("counts from 0, and nothing has less than that")
-    return count
-
-
-class Counted(Record):
-    """Something that has a length: what its matchers are called, and how it is spoken of.
-
-    `examples` have three, four and fewer than three of the unit.
-    """
-
-    name: str
-    family: str
-    subject: str
-    unit: str
-    kinds: tuple[str, ...]
-    examples: tuple[object, object, object]
-
-
-def lengths(thing: Counted) -> Iterator[Matcher]:
-    """The six matchers of a thing."""
-    three, four, few = thing.examples
-    exact = _entry(thing, "", "", operator.eq, (three, few))
-    yield exact.but(interval=lambda n: _from(n, n))
-    more = _entry(thing, "GreaterThan", "more than ", operator.gt, (four, three))
-    yield more.but(interval=lambda n: _from(n + 1))
-    least = _entry(thing, "GreaterThanOrEqual", "at least ", operator.ge, (three, few))
-    yield least.but(interval=_from)
-    less = _entry(thing, "LessThan", "less than ", operator.lt, (few, three))
-    yield less.but(interval=lambda n: _from(0, n - 1), parse=_a_limit)
-    most = _entry(thing, "LessThanOrEqual", "at most ", operator.le, (three, four))
-    yield most.but(interval=lambda n: _from(0, n))
-    yield _between(thing)
-
-
-def _entry(
-    thing: Counted,
-    suffix: str,
-    words: str,
-    test: Callable[[int, int], bool],
-    examples: tuple[object, object],
-) -> Matcher:
-    subject, unit = thing.subject.lower(), thing.unit
-    return Matcher(
-        name=thing.name + suffix,
-        family=thing.family,
-        parameters=("N",),
-        summary=f"{thing.subject} of {words}N {unit}s.",
-        example=f"match:{thing.name}{suffix}:3",
-        passes=examples[:1],
-        fails=(examples[1], None),
-        parse=parse_count,
-        wants=lambda count: f"{subject} of {words}{count} {unit}{'s' if count != 1 else ''}",
-        check=length_check(thing.kinds, test),
-        kinds=thing.kinds,
-    )
-
-
-def _between(thing: Counted) -> Matcher:
-    subject, unit = thing.subject.lower(), thing.unit
-    return Matcher(
-        name=f"{thing.name}Between",
-        family=thing.family,
-        parameters=("A", "B"),
-        summary=f"{thing.subject} of A to B {unit}s, both included.",
-        example=f"match:{thing.name}Between:3:9",
-        passes=thing.examples[:2],
-        fails=(thing.examples[2], None),
-        parse=parse_counts,
-        wants=lambda bounds: f"{subject} of {bounds[0]} to {bounds[1]} {unit}s",
-        check=length_check(thing.kinds, _is_between),
-        kinds=thing.kinds,
-        interval=lambda bounds: _from(*bounds),
-    )
-
-
-def _from(low: int, high: int | None = None) -> Interval:
-    return Interval(quantity="length", low=(low, 0), high=None if high is None else (high, 0))
+__all__ = ["MATCHERS", "check_length", "length_matchers"]
 
 
 _SCALARS = ("string", "number", "boolean")
@@ -211,7 +111,73 @@ def _quoting(words: str) -> Callable[[object], str]:
     return lambda wanted: f"{words} {dump_json(wanted)}"
 
 
-def _is_text(is_empty: bool) -> Callable[[None, object], Miss | None]:
+# Lengths: six matchers for each kind of value that has one
+
+
+def check_length(
+    kinds: tuple[str, ...], test: Callable[[int, Any], bool]
+) -> Callable[[Any, object], Miss | None]:
+    """A check on the length of values of these JSON types."""
+
+    def check(wanted: Any, actual: object) -> Miss | None:
+        if not isinstance(actual, (str, list, dict)) or json_type(actual) not in kinds:
+            return Miss(why=f"it is {type_name(actual)}")
+        return None if test(len(actual), wanted) else Miss(why=f"it has {len(actual):,}")
+
+    return check
+
+
+def length_matchers(
+    name: str, family: str, kind: str, nouns: tuple[str, str], examples: tuple[object, ...]
+) -> Iterator[Matcher]:
+    """The six matchers on the length of one JSON type.
+
+    `nouns` are the value and its unit, `examples` have three, four and fewer than three of them.
+    """
+    subject, unit = nouns
+    three, four, few = examples
+
+    def entry(
+        suffix: str, words: str, test: Callable[[int, int], bool], passes: object, fails: object
+    ) -> Matcher:
+        return Matcher(
+            name=name + suffix,
+            family=family,
+            parameters=("N",),
+            summary=f"{subject} of {words}N {unit}s.",
+            example=f"match:{name}{suffix}:3",
+            passes=(passes,),
+            fails=(fails, None),
+            parse=_parse_upper_bound if suffix == "LessThan" else parse_count,
+            wants=lambda count: f"{subject.lower()} of {words}{plural(count, unit)}",
+            check=check_length((kind,), test),
+            kinds=(kind,),
+        )
+
+    yield entry("", "", operator.eq, three, few)
+    yield entry("GreaterThan", "more than ", operator.gt, four, three)
+    yield entry("GreaterThanOrEqual", "at least ", operator.ge, three, few)
+    yield entry("LessThan", "less than ", operator.lt, few, three)
+    yield entry("LessThanOrEqual", "at most ", operator.le, three, four)
+    yield entry("Between", "", operator.eq, three, few).but(
+        parameters=("A", "B"),
+        summary=f"{subject} of A to B {unit}s, both included.",
+        example=f"match:{name}Between:3:9",
+        passes=(three, four),
+        parse=parse_counts,
+        wants=lambda bounds: f"{subject.lower()} of {bounds[0]} to {bounds[1]} {unit}s",
+        check=check_length((kind,), lambda count, bounds: bounds[0] <= count <= bounds[1]),
+    )
+
+
+def _parse_upper_bound(raw: str) -> int:
+    count = parse_count(raw)
+    if count == 0:
+        raise CannotHoldError("counts from 0, and nothing has less than that")
+    return count
+
+
+def _check_empty(is_empty: bool) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, str):
             return Miss(why=f"it is {type_name(actual)}")
@@ -222,7 +188,7 @@ def _is_text(is_empty: bool) -> Callable[[None, object], Miss | None]:
     return check
 
 
-TEXT_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="regex",
         family="Text",
@@ -302,15 +268,8 @@ TEXT_MATCHERS = (
         check=_holds(_is_folded, "it is not"),
         kinds=_SCALARS,
     ),
-    *lengths(
-        Counted(
-            name="stringLength",
-            family="Text",
-            subject="A text",
-            unit="character",
-            kinds=("string",),
-            examples=("abc", "abcd", "ab"),
-        )
+    *length_matchers(
+        "stringLength", "Text", "string", ("A text", "character"), ("abc", "abcd", "ab")
     ),
     Matcher(
         name="stringEmpty",
@@ -321,9 +280,8 @@ TEXT_MATCHERS = (
         fails=(" ", None, []),
         parse=no_parameter,
         wants=lambda _: "an empty text",
-        check=_is_text(is_empty=True),
+        check=_check_empty(is_empty=True),
         kinds=("string",),
-        interval=lambda _: Interval(quantity="length", high=(0, 0)),
     ),
     Matcher(
         name="stringNotEmpty",
@@ -334,8 +292,7 @@ TEXT_MATCHERS = (
         fails=("", None, ["a"]),
         parse=no_parameter,
         wants=lambda _: "a text that is not empty",
-        check=_is_text(is_empty=False),
+        check=_check_empty(is_empty=False),
         kinds=("string",),
-        interval=lambda _: Interval(quantity="length", low=(1, 0)),
     ),
 )

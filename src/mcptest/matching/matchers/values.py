@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.core.text import show_json
-from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
+from mcptest.matching.registry import Matcher, Miss, ParameterError
 from mcptest.matching.values import (
     any_string,
     describe_near_match,
@@ -19,7 +19,7 @@ from mcptest.matching.values import (
     type_name,
 )
 
-__all__ = ["VALUE_MATCHERS"]
+__all__ = ["MATCHERS", "values_equal_to"]
 
 _TYPE_NAMES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
@@ -101,31 +101,12 @@ def _differs(wanted: str, actual: object) -> Miss | None:
     return Miss(why="it is just that") if _is_equal(wanted, actual) else None
 
 
-_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
-
-
-def _only(*wanted: str) -> tuple[object, ...]:
-    """Every value that prints as one of these; none where there may be many."""
-    if any(text[:1] in ("{", "[") or parse_exact(text) for text in wanted):
+def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
+    """Every value that `equals` one of these strings; () where there may be many."""
+    if any(text[:1] in ("{", "[") or parse_exact(text) for text in strings):
         return ()
-    return (*wanted, *(_WORDS[text] for text in wanted if text in _WORDS))
-
-
-def _kinds(*wanted: str) -> tuple[str, ...]:
-    kinds = {"string"}
-    for text in wanted:
-        if text[:1] in ("{", "["):
-            return ()
-        if parse_exact(text):
-            kinds.add("number")
-        elif text in _WORDS:
-            kinds.add(json_type(_WORDS[text]))
-    return tuple(kinds)
-
-
-def _point(wanted: str) -> Interval | None:
-    number = parse_exact(wanted)
-    return Interval(quantity="number", low=number, high=number) if number else None
+    words = {"true": True, "false": False, "null": None}
+    return (*strings, *(words[text] for text in strings if text in words))
 
 
 def _choices(raw: str) -> tuple[str, ...]:
@@ -147,7 +128,7 @@ def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
     )
 
 
-VALUE_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="type",
         family="Values",
@@ -159,7 +140,6 @@ VALUE_MATCHERS = (
         parse=_types,
         wants=lambda names: f"a value of type {' or '.join(names)}",
         check=_has_type,
-        kinds_of=lambda names: tuple("number" if name == "integer" else name for name in names),
     ),
     Matcher(
         name="exists",
@@ -184,9 +164,6 @@ VALUE_MATCHERS = (
         parse=any_string,
         wants=dump_json,
         check=_equals,
-        kinds_of=_kinds,
-        interval=_point,
-        only=_only,
     ),
     Matcher(
         name="notEquals",
@@ -211,7 +188,5 @@ VALUE_MATCHERS = (
         parse=_choices,
         wants=lambda choices: f"one of {', '.join(map(dump_json, choices))}",
         check=_is_one_of,
-        kinds_of=lambda choices: _kinds(*choices),
-        only=lambda choices: _only(*choices),
     ),
 )
