@@ -1,4 +1,9 @@
-"""Secrets"""
+"""Secrets: which values are secret, and how everything that is written is kept free of them.
+
+Three chapters: which values can be blanked at all; blanking them in values and texts (the search
+itself is in `core/blanking.py`, which only runs that have secrets load); and which keys and options
+name a secret.
+"""
 
 from __future__ import annotations
 
@@ -32,15 +37,17 @@ __all__ = [
     "why_not_blanked",
 ]
 
+# Values that can be blanked
+
 BLANK = "[secret]"
 
-# Wherever we cut a text, this says so.
+# Marks where mcptest has cut a text.
 CUT = "…"
 
-# Shorter values ("1", "on") are no secrets, and blanking them would shred the report.
+# Shorter values ("1", "on") are not secrets, and blanking them would make reports unreadable.
 LEAST_CHARS = 4
 
-# Longer ones that are settings and not secrets, or stand in every answer and every report.
+# Longer values that are settings rather than secrets, or occur in every answer and report.
 _COMMON = frozenset(
     [
         *("true", "false", "null", "none", "undefined", "auto", "default", "enabled", "disabled"),
@@ -55,7 +62,7 @@ _COMMON = frozenset(
 
 
 def why_not_blanked(secret: str) -> str:
-    """Why a value is left as it is wherever it stands, as half a sentence; "" when it is not."""
+    """Why a value is never blanked, as a phrase that follows its name; "" when it is blanked."""
     value = secret.strip()
     if len(value) < LEAST_CHARS:
         return "is too short to be blanked"
@@ -63,10 +70,12 @@ def why_not_blanked(secret: str) -> str:
     return "is too common a word to be blanked" if is_common else ""
 
 
-# So many texts of one value are looked through together.
+# Blanking values and texts
+
+# Number of texts of one value that are searched together.
 _MAX_JOINED = 500
 
-# Fields of our records that hold a word with a fixed meaning or a digest, never text from outside.
+# Fields of records that hold a word with a fixed meaning or a digest, never text from outside.
 _OUR_WORDS = frozenset(
     [
         "code",
@@ -81,22 +90,22 @@ _OUR_WORDS = frozenset(
     ]
 )
 
-# Fields that hold a JSON value from a file or a server; other numbers are counts of ours, and
-# those that end in _s are times.
+# Fields that hold a JSON value from a file or a server. Other numbers are counts, and fields that
+# end in _s are times.
 _PAYLOADS = frozenset(["actual", "expected", "request", "response", "value"])
 _NUMBERS = (int, float, bool)
 
 
 class _Learned:
-    """Secrets that nobody wrote in a file: tokens that were fetched, credentials of a proxy.
+    """Secrets that are in no file: tokens that were fetched, credentials of a proxy.
 
-    They are kept for as long as we run: a server may show in one session what it was told in
+    They are kept for the whole run: a server may return in one session what it received in
     another.
     """
 
     def __init__(self) -> None:
         self.secrets: tuple[str, ...] = ()
-        # Hears of all of them before they are used.
+        # Called with all of them before a new one is used.
         self.listener: Callable[[tuple[str, ...]], None] | None = None
 
     def add(self, *secrets: str) -> None:
@@ -109,7 +118,7 @@ LEARNED = _Learned()
 
 
 class _LiveRedactor:
-    """Blanks its own secrets, and all that have been learned by the time it is asked."""
+    """Blanks its own secrets, and all that have been learned by the time it is called."""
 
     __slots__ = ("_known", "_own", "_redact")
 
@@ -124,7 +133,7 @@ class _LiveRedactor:
     def current(self) -> Redact:
         known = LEARNED.secrets
         if known is not self._known:
-            self._redact = _redactor(tuple(sorted(self._own.union(known))))
+            self._redact = _cached_redactor(tuple(sorted(self._own.union(known))))
             self._known = known
         return self._redact
 
@@ -135,7 +144,7 @@ def redactor(secrets: Iterable[str]) -> Redact:
 
 
 @lru_cache(maxsize=16)
-def _redactor(secrets: tuple[str, ...]) -> Redact:
+def _cached_redactor(secrets: tuple[str, ...]) -> Redact:
     if all(map(why_not_blanked, secrets)):
         return str
     # Only runs that have secrets pay for this import.
@@ -147,25 +156,24 @@ def _redactor(secrets: tuple[str, ...]) -> Redact:
 def redact_all(value: Any, redact: Redact) -> Any:
     """The same value with every text in it redacted.
 
-    This has to happen before anything is rendered: half a secret is not recognised any
-    more, and one that is also a number or a word of ours ("8080", "error") would take the
-    syntax of the report with it.
+    This happens before anything is rendered: half a secret is not recognised, and blanking one
+    that is also a number or a word of the report ("8080", "error") would break its syntax.
     """
     if isinstance(redact, _LiveRedactor):
         redact = redact.current()
         if redact is str:
-            # There are no secrets, as in most runs.
+            # Most runs have no secrets.
             return value
     if isinstance(value, str):
         return redact(value)
-    # Most values have no secret in them: their texts are looked through together, but not so
-    # many at a time that they would be read less thoroughly.
+    # Most values hold no secret: their texts are searched together, but few enough at a time to
+    # stay below the size above which nested forms are not searched.
     texts: list[str] = []
-    _gather(value, texts)
+    _collect_texts(value, texts)
     for start in range(0, len(texts), _MAX_JOINED):
         text = "\0".join(texts[start : start + _MAX_JOINED])
         if redact(text) != text:
-            return _redacted(value, redact)
+            return _redact_value(value, redact)
     return value
 
 
@@ -176,53 +184,53 @@ def redact_bytes(raw: bytes, redact: Redact) -> bytes:
 
 
 def redact_part(text: str, redact: Redact) -> str:
-    """A line, or another part of what came, which may begin or end in the middle of a secret."""
+    """Redact a line or another part of a text, which may begin or end inside a secret."""
     return redact(f"{CUT}{text}{CUT}").removeprefix(CUT).removesuffix(CUT)
 
 
-def _gather(value: Any, texts: list[str]) -> None:
-    """Every text that `_redacted` looks at. Asked of all that is told, so it is quick."""
+def _collect_texts(value: Any, texts: list[str]) -> None:
+    """Collect every text that `_redact_value` changes. Called for every event, so it is fast."""
     kind = type(value)
     if kind is str:
         texts.append(value)
     elif isinstance(value, Record):
-        _gather_fields(value, texts)
+        _collect_fields(value, texts)
     elif kind is dict:
         texts += value
         for inner in value.values():
-            _gather(inner, texts)
+            _collect_texts(inner, texts)
     elif kind is tuple or kind is list:
         for inner in value:
-            _gather(inner, texts)
+            _collect_texts(inner, texts)
     elif kind is int or kind is float:
         texts.append(str(value))
     elif kind is bytes:
         texts.append(value.decode("utf-8", "surrogateescape"))
 
 
-def _gather_fields(record: Record, texts: list[str]) -> None:
+def _collect_fields(record: Record, texts: list[str]) -> None:
     for name, value in vars(record).items():
         if type(value) is str:
             if name not in _OUR_WORDS:
                 texts.append(value)
-        elif value and _is_from_outside(name, value):
-            _gather(value, texts)
+        elif value and _may_hold_secret(name, value):
+            _collect_texts(value, texts)
 
 
-def _redacted(value: Any, redact: Redact) -> Any:
+def _redact_value(value: Any, redact: Redact) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, bytes):
         return redact_bytes(value, redact)
     if isinstance(value, (list, tuple)):
-        return type(value)(_redacted(inner, redact) for inner in value)
+        return type(value)(_redact_value(inner, redact) for inner in value)
     if isinstance(value, dict):
-        return {redact(key): _redacted(inner, redact) for key, inner in value.items()}
+        return {redact(key): _redact_value(inner, redact) for key, inner in value.items()}
     if isinstance(value, Record):
         outer = {
-            name: _redacted(inner, redact)
+            name: _redact_value(inner, redact)
             for name, inner in vars(value).items()
-            if _is_from_outside(name, inner)
+            if _may_hold_secret(name, inner)
         }
         return value.but(**outer)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -230,22 +238,25 @@ def _redacted(value: Any, redact: Redact) -> Any:
     return value
 
 
-def _is_from_outside(name: str, value: object) -> bool:
-    """Whether a field of ours may hold a secret; what nobody gave is a default of ours."""
+def _may_hold_secret(name: str, value: object) -> bool:
+    """Whether a field of a record may hold a secret."""
     is_number = type(value) in _NUMBERS or name.endswith("_s")
     return name not in _OUR_WORDS and (not is_number or name in _PAYLOADS)
 
 
+# Keys that name secrets
+
+
 @lru_cache(maxsize=4096)
 def split_words(key: str) -> tuple[str, ...]:
-    """The words of a key, in small letters: createdAt and created_at have two."""
+    """The words of a key, in lower case: createdAt and created_at have two."""
     found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+", key[:200])
     return tuple(word.lower() for word in found)
 
 
 REDACTED = "REDACTED"
 
-# Secret wherever they stand in a key.
+# Secret anywhere in a key.
 _SECRET_WORDS = frozenset(
     [
         *("apikey", "apikeys", "authorization", "credential", "credentials", "passphrase"),
@@ -266,7 +277,7 @@ _SECRET_PAIRS = frozenset(
     for first in ("access", "api", "auth", "encryption", "private", "secret", "session", "signing")
     for second in ("key", "keys")
 )
-# A key that ends so tells something about a secret, and not the secret.
+# A key that ends with one of these describes a secret and does not hold it.
 _ABOUT = frozenset(
     [
         *("at", "budget", "count", "counts", "enabled", "endpoint", "expiration", "expires"),
@@ -274,7 +285,7 @@ _ABOUT = frozenset(
         *("required", "size", "status", "strength", "ttl", "type", "types", "uri", "url", "usage"),
     ]
 )
-# Tokens that open nothing: they say how far something has come, or are pieces of a text.
+# Tokens that are not credentials: positions in a list, or pieces of a text.
 _HARMLESS_TOKENS = frozenset(
     [
         *("cached", "completion", "continuation", "design", "estimated", "input", "max", "min"),
@@ -283,7 +294,7 @@ _HARMLESS_TOKENS = frozenset(
     ]
 )
 _TOKENS = ("token", "tokens")
-# Fewer digits under "tokens" are a count of them.
+# A number of fewer digits under "tokens" is a count.
 _LEAST_TOKEN_DIGITS = 6
 # {"name": "X-Api-Key", "value": "…"} is a member of its own.
 _NAME_KEYS = frozenset(["field", "header", "key", "name"])
@@ -291,23 +302,23 @@ _MAX_NAME = 100
 
 
 def is_secret(key: str, value: object) -> bool:
-    """Whether a value is secret by the key it stands under."""
+    """Whether a value is secret according to its key."""
     if value is None or isinstance(value, bool) or value in ("", REDACTED, BLANK, [], {}):
         return False
     if isinstance(value, (int, float)):
         return names_secret(key) and not _is_count(key, value)
-    return names_secret(key) or (isinstance(value, str) and _words(key)[-1:] == ("pass",))
+    return names_secret(key) or (isinstance(value, str) and _letter_words(key)[-1:] == ("pass",))
 
 
 def _is_count(key: str, value: float) -> bool:
-    is_plural = _words(key)[-1:] == ("tokens",)
+    is_plural = _letter_words(key)[-1:] == ("tokens",)
     return is_plural and len(str(value)) < _LEAST_TOKEN_DIGITS
 
 
 @lru_cache(maxsize=4096)
 def names_secret(key: str) -> bool:
-    """Whether a key says that what stands under it is secret."""
-    words = _words(key)
+    """Whether a key names a secret."""
+    words = _letter_words(key)
     if not words or words[-1] in _ABOUT:
         return False
     if words[-1] in _LAST_WORDS or "".join(words).endswith(_SECRET_ENDS):
@@ -327,16 +338,16 @@ def _names_token(words: tuple[str, ...]) -> bool:
     return _HARMLESS_TOKENS.isdisjoint([*before, joined])
 
 
-def _words(key: str) -> tuple[str, ...]:
+def _letter_words(key: str) -> tuple[str, ...]:
     """The words of a key, without numbers: password2 is a password."""
     return tuple(word for word in split_words(key) if not word.isdigit())
 
 
 def members_of(value: Any, key: str) -> Iterator[tuple[str | int, str, Any]]:
-    """The members of an object or a list: the step to each, the key it stands under, and itself.
+    """The members of an object or a list: step, the key that names the value, and value.
 
-    A value beside the name of a secret stands under that name, and one behind an option such
-    as --password under the option.
+    A value beside the name of a secret (`{"name": …, "value": …}`) is named by it, and one after
+    an option such as --password by the option.
     """
     if isinstance(value, dict):
         named = _secret_name(value)
@@ -350,7 +361,7 @@ def members_of(value: Any, key: str) -> Iterator[tuple[str | int, str, Any]]:
 
 
 def _secret_name(value: dict[str, Any]) -> str:
-    """The name of a secret that an object has a value for; "" when there is none."""
+    """The name of a secret that an object gives a value for; "" when there is none."""
     for name, inner in value.items():
         is_name = isinstance(inner, str) and len(inner) <= _MAX_NAME and name.lower() in _NAME_KEYS
         if is_name and names_secret(inner):

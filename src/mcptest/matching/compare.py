@@ -1,4 +1,10 @@
-"""Compare"""
+"""Compare an expectation with an actual value, and yield every difference.
+
+Strict by default: an object must have the keys that are written and no others, an array the same
+length. Under `match:partial` only what is written is checked. The compiled form of an expectation is
+plain dicts, lists and scalars, with a `Pattern` for a string that began with `match:` and a `Group`
+for a mapping with directives.
+"""
 
 from __future__ import annotations
 

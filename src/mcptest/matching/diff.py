@@ -1,4 +1,9 @@
-"""Diff"""
+"""Why a value is not what was expected, as lines to show.
+
+Mismatches and the answer they were found in go in, `DiffLine`s come out: plain, escaped, without
+colour or indentation. Long texts are cut to the part around the first difference, texts of several
+lines are compared line by line; both are bounded, so a server cannot make a report slow or endless.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +34,10 @@ __all__ = [
 
 
 class DiffLine(Record):
-    """A line as it is shown. `sign` says what it is, for whoever colours it.
+    """A line to show. `sign` says what it is, so that a reporter can colour it.
 
-    "-" is what was expected, "+" what came, "^" points at a difference, "…"
-    is an aside (something left out, a place), " " is everything else.
+    "-" is what was expected, "+" what arrived, "^" points at a difference, "…" is an aside
+    (something left out, a place), " " is everything else.
     """
 
     sign: Sign

@@ -1,4 +1,8 @@
-"""Hints"""
+"""Hints for failing tests: where the expected value is instead, and why an array differs.
+
+Also notes on passing tests: checks that held only because there was nothing to check. The work is
+bounded, so a server cannot make a report slow.
+"""
 
 from __future__ import annotations
 

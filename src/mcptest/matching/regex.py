@@ -1,4 +1,9 @@
-"""Regex"""
+"""Regular expressions as authors of test files write them, and strings that match them.
+
+Suites come from the JavaScript world. Syntax that Python spells differently is translated, and
+syntax that means something else in Python gets its JavaScript meaning: `\\d`, `\\w` and `\\b` are
+ASCII only, and `$` is the very end of the text.
+"""
 
 from __future__ import annotations
 

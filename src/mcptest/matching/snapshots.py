@@ -1,4 +1,9 @@
-"""Snapshots"""
+"""`snapshot`: a value that equals the one that was last accepted.
+
+Snapshots are read and reported through `SnapshotBook`; where they are stored, and when they are
+written, is not known here. Secrets are blanked and varying parts are normalised before a value is
+compared or stored.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Suite"""
+"""The matchers of a suite, `{contains: A-17}`, and the targets of its assertions.
+
+Each name stands for a matcher of the registry or for one of the groups that directives make. The
+value under it is a value of the file, not a string that has to be parsed again. A target is a path
+of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
+"""
 
 from __future__ import annotations
 

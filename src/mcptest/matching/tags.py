@@ -1,4 +1,10 @@
-"""Tags"""
+"""The tags of case files (`!!re`, `!!ere`, `!!any`, `!!type`, `!!bind`, `!!ref`), and messages
+with tags in them.
+
+A tag and its text become a `Pattern`, or a `Ref` to a value of an earlier message. `!!bind` is a
+pattern that every value meets; the value is pulled out of the message afterwards. Before a message
+is sent, refs are filled in and patterns get a value that meets them, always the same one.
+"""
 
 from __future__ import annotations
 

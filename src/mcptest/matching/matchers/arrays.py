@@ -1,4 +1,4 @@
-"""Matchers on arrays and sizes."""
+"""Matchers on arrays, and on the size of any value that has one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Matchers on dates."""
+"""Matchers on dates, as people and programs write them.
+
+ISO 8601, the common English and American forms, what mail and JavaScript print, and epoch seconds
+or milliseconds. A time without a zone is UTC: a verdict must not depend on where it is reached.
+"""
 
 from __future__ import annotations
 

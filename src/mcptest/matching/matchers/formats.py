@@ -1,4 +1,4 @@
-"""Matchers on formats."""
+"""Matchers on the format of a string: addresses, identifiers, encodings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matchers on objects."""
+"""Matchers that compare two fields of one object."""
 
 from __future__ import annotations
 

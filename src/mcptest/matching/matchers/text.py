@@ -1,4 +1,4 @@
-"""Matchers on text."""
+"""Matchers on strings: what they contain, how they begin and end, and their length."""
 
 from __future__ import annotations
 

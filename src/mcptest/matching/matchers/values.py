@@ -1,4 +1,4 @@
-"""Matchers on any value."""
+"""Matchers on any value: its type, whether it is there, and what it equals."""
 
 from __future__ import annotations
 
