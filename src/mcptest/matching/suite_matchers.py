@@ -22,7 +22,6 @@ from mcptest.matching.values import describe_none, is_equal, to_text, type_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
 
     from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
@@ -30,9 +29,9 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["EXAMPLES", "ROOTS", "WORDS", "SuiteMatchers", "parse_target"]
+__all__ = ["EXAMPLES", "ROOTS", "SuiteMatchers", "parse_target"]
 
-# Words that take one text, and the matcher that is meant by each.
+# Names that take one string, and the matcher of the registry behind each.
 _TEXTS = {
     "icontains": "containsIgnoreCase",
     "starts-with": "startsWith",
@@ -45,8 +44,8 @@ _NUMBERS = {
     "lt": "lessThan",
     "lte": "lessThanOrEqual",
 }
-# The word for what is a matcher of this name elsewhere.
-_WORD_OF = {
+# The name here of a matcher that has this name in the registry.
+_NAME_HERE = {
     **{matcher: word for word, matcher in (_TEXTS | _NUMBERS).items()},
     "jsonSchema": "schema",
     "notEquals": "not",
@@ -56,7 +55,7 @@ _WORD_OF = {
 
 
 class SuiteMatchers:
-    """Compiles the matchers of one file; mistakes are complaints, and reading goes on."""
+    """Compiles the matchers of one file; mistakes are collected as complaints."""
 
     def __init__(
         self,
@@ -73,18 +72,19 @@ class SuiteMatchers:
         self.start()
 
     def start(self) -> None:
-        """Forget what has been seen; a new expectation begins."""
+        """Reset what `has_…` say; a new expectation begins."""
         self.has_regex = self.has_foreign = self.has_remote = False
 
     def compile(self, value: object, trail: Trail, key: str = "") -> object:
-        """What must hold, from a matcher at this place; `key` names it among snapshots."""
+        """The compiled matcher at this place; `key` names it among snapshots."""
         self._key = key or self._key
         if not isinstance(value, dict):
-            message = f"a matcher is a mapping such as {{contains: sunny}}, and this is {_a(value)}"
+            shape = "a mapping such as {contains: sunny}"
+            message = f"a matcher is {shape}, and this is {_type_name(value)}"
             self._complain("F008", message, trail, _instead_of(value))
             return ABSENT
         if not value:
-            help = f"write one of {', '.join(WORDS)}"
+            help = f"write one of {', '.join(_MATCHERS)}"
             self._complain("F011", "the matcher is empty: every value meets it", trail, help)
             return ABSENT
         checks = [self._word(word, inner, (trail, word)) for word, inner in value.items()]
@@ -93,30 +93,30 @@ class SuiteMatchers:
         return Group(source=value, checks=(AllOf(values=tuple(checks)),))
 
     def _word(self, word: str, value: object, trail: Trail) -> object:
-        read = _READERS.get(word)
-        if read is None:
+        if word not in _MATCHERS:
             self._refuse_unknown(word, trail)
             return ABSENT
+        read, example = _MATCHERS[word]
         try:
             return read(self, word, value, trail)
         except ParameterError as error:
-            help = error.help or f"for example {{{word}: {EXAMPLES[word]}}}"
-            # Where patterns are texts, their parameters stand behind a colon.
+            help = error.help or f"for example {{{word}: {example}}}"
+            # Only the parameters of `match:` patterns follow a colon.
             reason = str(error).replace(" after the colon", "")
             self._complain(error.code, f'the matcher "{word}" {reason}', trail, help)
             return ABSENT
 
     def _refuse_unknown(self, word: str, trail: Trail) -> None:
-        meant = _meant_by(word)
+        meant = _suggest(word)
         question = f'; did you mean "{meant}"?' if meant else ""
-        help = f"there are: {', '.join(WORDS)}"
+        help = f"there are: {', '.join(_MATCHERS)}"
         matcher = self._registry.get(word)
         if matcher and not meant:
             example = matcher.example.removeprefix(PREFIX)
             help = f"write it as a pattern: {{pattern: {dump_json(example)}}}"
         self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
 
-    # One reader for each kind of word
+    # One reader for each kind of matcher
 
     def _exact(self, word: str, value: object, trail: Trail) -> object:
         return value
@@ -124,7 +124,12 @@ class SuiteMatchers:
     def _contains(self, word: str, value: object, trail: Trail) -> Pattern:
         if isinstance(value, str):
             return self._named("contains", word, value, value)
-        return self._made(word, value, _contains_value, f"something that contains {_q(value)}")
+        matcher = self._known("contains").but(
+            check=_contains_value,
+            wants=lambda wanted: f"something that contains {dump_json(wanted)}",
+            kinds=(),
+        )
+        return self._pattern(matcher, word, value, value)
 
     def _contains_each(self, word: str, value: object, trail: Trail) -> Group:
         values = self._list(value)
@@ -134,7 +139,7 @@ class SuiteMatchers:
 
     def _text(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_a(value)}")
+            raise ParameterError(f"takes a text, not {_type_name(value)}")
         return self._named(_TEXTS[word], word, value, value)
 
     def _number(self, word: str, value: object, trail: Trail) -> Pattern:
@@ -142,7 +147,7 @@ class SuiteMatchers:
 
     def _between(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, list) or len(value) != 2:
-            raise ParameterError(f"takes a list of two numbers, not {_a(value)}")
+            raise ParameterError(f"takes a list of two numbers, not {_type_name(value)}")
         low, high = map(self._number_text, value)
         if value[0] > value[1]:
             message = f"goes from {low} down to {high}, where nothing lies"
@@ -151,12 +156,12 @@ class SuiteMatchers:
 
     def _type(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes the name of a type, not {_a(value)}")
+            raise ParameterError(f"takes the name of a type, not {_type_name(value)}")
         return self._named("type", word, value, value)
 
     def _length(self, word: str, value: object, trail: Trail) -> Pattern:
         if type(value) is not int:
-            raise ParameterError(f"takes a whole number, not {_a(value)}")
+            raise ParameterError(f"takes a whole number, not {_type_name(value)}")
         return self._named("length", word, value, str(value))
 
     def _one_of(self, word: str, value: object, trail: Trail) -> Group:
@@ -164,7 +169,7 @@ class SuiteMatchers:
 
     def _exists(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, bool):
-            raise ParameterError(f"takes true or false, not {_a(value)}")
+            raise ParameterError(f"takes true or false, not {_type_name(value)}")
         return self._named("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
@@ -186,7 +191,7 @@ class SuiteMatchers:
 
     def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, dict):
-            raise ParameterError(f"takes a mapping, not {_a(value)}")
+            raise ParameterError(f"takes a mapping, not {_type_name(value)}")
         surplus = [key for key in value if key not in ("name", "method", "params")]
         if surplus:
             raise ParameterError(f'has no key "{surplus[0]}"; there are: name, method, params')
@@ -199,13 +204,15 @@ class SuiteMatchers:
 
     def _any_pattern(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_a(value)}")
+            raise ParameterError(f"takes a text, not {_type_name(value)}")
         try:
             found = parse_pattern(
                 PREFIX + value.removeprefix(PREFIX), self._registry, self._read_beside
             )
         except PatternError as error:
-            raise _told(error) from None
+            wrong = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
+            wrong.code = error.complaint.code
+            raise wrong from None
         return self._seen(found)
 
     def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
@@ -231,12 +238,6 @@ class SuiteMatchers:
         matcher = self._known(name)
         return self._pattern(matcher, word, value, matcher.parse(*texts))
 
-    def _made(
-        self, word: str, value: object, check: Callable[[Any, object], Miss | None], wants: str
-    ) -> Pattern:
-        matcher = self._known("contains").but(check=check, wants=lambda _: wants, kinds=())
-        return self._pattern(matcher, word, value, value)
-
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
         source = f"{word}: {to_text(value)}"
         return self._seen(
@@ -252,14 +253,14 @@ class SuiteMatchers:
 
     def _list(self, value: object) -> list[object]:
         if not isinstance(value, list):
-            raise ParameterError(f"takes a list, not {_a(value)}")
+            raise ParameterError(f"takes a list, not {_type_name(value)}")
         if not value:
             raise ParameterError("is empty")
         return value
 
     def _number_text(self, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ParameterError(f"takes a number, not {_a(value)}")
+            raise ParameterError(f"takes a number, not {_type_name(value)}")
         return dump_json(value)
 
     def _complain(
@@ -281,21 +282,16 @@ def _contains_value(wanted: object, actual: object) -> Miss | None:
     return Miss(why=f"it is {type_name(actual)}")
 
 
-def _told(error: PatternError) -> ParameterError:
-    found = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
-    found.code = error.complaint.code
-    return found
-
-
-def _meant_by(word: str) -> str:
-    """The word that was meant by one that is none: a slip, or a habit from another tool."""
-    habit = suggest_matcher(word, WORDS) if word.strip("_-") else ""
-    meant = _WORD_OF.get(word) or _WORD_OF.get(habit)
-    return meant or (habit if habit in WORDS else closest(word, WORDS))
+def _suggest(word: str) -> str:
+    """The matcher that was meant by an unknown name: misspelt, or the name in another tool."""
+    names = tuple(_MATCHERS)
+    habit = suggest_matcher(word, names) if word.strip("_-") else ""
+    meant = _NAME_HERE.get(word) or _NAME_HERE.get(habit)
+    return meant or (habit if habit in names else closest(word, names))
 
 
 def _instead_of(value: object) -> str:
-    """What to write for a value that stands where a matcher should."""
+    """What to write instead of a value where a matcher belongs."""
     if isinstance(value, str) and value.startswith(PREFIX):
         return f"write {{pattern: {dump_json(value)}}}"
     if isinstance(value, (dict, list)):
@@ -303,73 +299,40 @@ def _instead_of(value: object) -> str:
     return f"to compare with this very value, write {{exact: {dump_json(value)}}}"
 
 
-def _a(value: object) -> str:
+def _type_name(value: object) -> str:
     return "a tag" if type(value).__name__ == "Tagged" else type_name(value)
 
 
-def _q(value: object) -> str:
-    return dump_json(value)
-
-
-_READERS: dict[str, Callable[[SuiteMatchers, str, object, Trail], object]] = {
-    "exact": SuiteMatchers._exact,
-    "equals": SuiteMatchers._exact,
-    "contains": SuiteMatchers._contains,
-    "icontains": SuiteMatchers._text,
-    "contains-all": SuiteMatchers._contains_each,
-    "contains-any": SuiteMatchers._contains_each,
-    "starts-with": SuiteMatchers._text,
-    "ends-with": SuiteMatchers._text,
-    "regex": SuiteMatchers._text,
-    "schema": SuiteMatchers._schema,
-    "type": SuiteMatchers._type,
-    "length": SuiteMatchers._length,
-    "gt": SuiteMatchers._number,
-    "gte": SuiteMatchers._number,
-    "lt": SuiteMatchers._number,
-    "lte": SuiteMatchers._number,
-    "between": SuiteMatchers._between,
-    "one-of": SuiteMatchers._one_of,
-    "exists": SuiteMatchers._exists,
-    "not": SuiteMatchers._not,
-    "all": SuiteMatchers._choices,
-    "any": SuiteMatchers._choices,
-    "snapshot": SuiteMatchers._snapshot,
-    "partial": SuiteMatchers._partial,
-    "plugin": SuiteMatchers._plugin,
-    "pattern": SuiteMatchers._any_pattern,
+# One entry for each matcher: how the value under it is read, and an example of that value.
+_MATCHERS: dict[str, tuple[Callable[[SuiteMatchers, str, object, Trail], object], str]] = {
+    "exact": (SuiteMatchers._exact, "false"),
+    "equals": (SuiteMatchers._exact, "{city: Oslo}"),
+    "contains": (SuiteMatchers._contains, "sunny"),
+    "icontains": (SuiteMatchers._text, "SUNNY"),
+    "contains-all": (SuiteMatchers._contains_each, "[sun, rain]"),
+    "contains-any": (SuiteMatchers._contains_each, "[sun, rain]"),
+    "starts-with": (SuiteMatchers._text, "Dear"),
+    "ends-with": (SuiteMatchers._text, '"!"'),
+    "regex": (SuiteMatchers._text, '"^v[0-9]+"'),
+    "schema": (SuiteMatchers._schema, "{type: object, required: [city]}"),
+    "type": (SuiteMatchers._type, "string"),
+    "length": (SuiteMatchers._length, "3"),
+    "gt": (SuiteMatchers._number, "0"),
+    "gte": (SuiteMatchers._number, "0"),
+    "lt": (SuiteMatchers._number, "100"),
+    "lte": (SuiteMatchers._number, "100"),
+    "between": (SuiteMatchers._between, "[1, 10]"),
+    "one-of": (SuiteMatchers._one_of, "[sun, rain]"),
+    "exists": (SuiteMatchers._exists, "true"),
+    "not": (SuiteMatchers._not, "{contains: secret}"),
+    "all": (SuiteMatchers._choices, "[{contains: sun}, {contains: rain}]"),
+    "any": (SuiteMatchers._choices, "[{contains: sun}, {contains: rain}]"),
+    "snapshot": (SuiteMatchers._snapshot, "true"),
+    "partial": (SuiteMatchers._partial, "{city: Oslo}"),
+    "plugin": (SuiteMatchers._plugin, '{name: geo, method: near, params: "48.85,2.35,10"}'),
+    "pattern": (SuiteMatchers._any_pattern, '"dateValid"'),
 }
-WORDS = tuple(_READERS)
-
-# What may stand under each word.
-EXAMPLES = {
-    "exact": "false",
-    "equals": "{city: Oslo}",
-    "contains": "sunny",
-    "icontains": "SUNNY",
-    "contains-all": "[sun, rain]",
-    "contains-any": "[sun, rain]",
-    "starts-with": "Dear",
-    "ends-with": '"!"',
-    "regex": '"^v[0-9]+"',
-    "schema": "{type: object, required: [city]}",
-    "type": "string",
-    "length": "3",
-    "gt": "0",
-    "gte": "0",
-    "lt": "100",
-    "lte": "100",
-    "between": "[1, 10]",
-    "one-of": "[sun, rain]",
-    "exists": "true",
-    "not": "{contains: secret}",
-    "all": "[{contains: sun}, {contains: rain}]",
-    "any": "[{contains: sun}, {contains: rain}]",
-    "snapshot": "true",
-    "partial": "{city: Oslo}",
-    "plugin": '{name: geo, method: near, params: "48.85,2.35,10"}',
-    "pattern": '"dateValid"',
-}
+EXAMPLES = {name: example for name, (_, example) in _MATCHERS.items()}
 
 
 # What there is to look at after a call.
