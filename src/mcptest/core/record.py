@@ -45,7 +45,7 @@ class _RecordType(type):
         cls = super().__new__(mcs, name, bases, body)
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
-        # A default is an attribute of the class: what nobody gave is found there.
+        # A default is an attribute of the class, found there for a field that is not given.
         cls._required = frozenset(field for field in cls._fields if not hasattr(cls, field))
         cls._accepted = set()
         return cls

@@ -354,7 +354,7 @@ def _differences(
     if isinstance(expected, Pattern):
         miss = expected.miss(actual, trail)
         if miss:
-            yield expected.told(miss, actual, trail), expected, miss.hint
+            yield expected.describe(miss, actual, trail), expected, miss.hint
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -441,7 +441,7 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference
 def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
     miss = relation.miss(actual, trail)
     if miss:
-        yield relation.told(miss, actual, trail), ABSENT, miss.hint
+        yield relation.describe(miss, actual, trail), ABSENT, miss.hint
 
 
 def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:

@@ -250,7 +250,7 @@ def _line(sign: Sign, depth: int, text: str) -> DiffLine:
 # A text longer than this is cut to a window around the difference.
 MAX_TEXT_CHARS = 300
 WINDOW_CHARS = 160
-# In a tree there is little room, and the counts stand above it.
+# In a tree there is little room, and the counts are shown above it.
 TERSE_CHARS = 48
 
 # Beyond this many lines only a window around the first difference is compared.
@@ -318,7 +318,7 @@ def is_worth_a_line_diff(expected: str, actual: str, columns: int) -> bool:
 
 
 def line_diff(expected: str, actual: str) -> list[DiffLine]:
-    """The lines that differ, a little of what stands around them, and counts of the rest."""
+    """The lines that differ, some lines around them, and counts of the rest."""
     left, right = _lines(expected), _lines(actual)
     if expected.endswith("\n") != actual.endswith("\n"):
         (right if expected.endswith("\n") else left).append("(no newline at the end)")

@@ -1,7 +1,7 @@
 """Compile what a file expects: patterns and directives become objects, the rest stays data.
 
-Every mistake is a complaint about a place in the value, and compiling goes on, so that
-all of them are told in one go.
+Every mistake is a complaint about a place in the value, and compiling goes on, so that all of them
+are reported at once.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Compiler:
         self._registry = registry
         self._read_beside = read_beside
         self._patterns: dict[str, Pattern] = {}
-        # Words that nobody uses for a key of their own: a mistake for the directive.
+        # Names that are not plain words: as a key without the prefix, a mistake for the directive.
         self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
@@ -72,8 +72,8 @@ class Compiler:
         # Whether another process is asked.
         self.has_seen_remote = False
         self.may_check_nothing = False
-        # Set while samples stand for values that are not known yet: what cannot hold of a
-        # sample may well hold of the value.
+        # Set while samples replace values that are not known yet: a pattern that no sample meets
+        # may be met by the value.
         self.is_sample = False
 
     def forget(self) -> None:
@@ -83,16 +83,16 @@ class Compiler:
 
     @property
     def has_seen_any(self) -> bool:
-        """Whether anything was seen that matters to whoever compares."""
+        """Whether anything was seen that the comparison must take care of."""
         is_special = self.has_seen_regex or self.has_seen_foreign or self.has_seen_remote
         return is_special or self.may_check_nothing
 
     def compile(self, value: object, trail: Trail) -> object:
-        """The compiled form of `value`, which stands at the end of `trail` in its file."""
+        """The compiled form of `value`, which is at `trail` in its file."""
         return value if self._is_plain(value) else self._compile(value, trail)
 
     def compile_at(self, value: object, steps: tuple[str | int, ...]) -> object:
-        """As `compile`, for whoever has steps: few values need the trail of them."""
+        """As `compile`, with steps instead of a trail, which few values need."""
         return value if self._is_plain(value) else self._compile(value, trail_of(steps))
 
     def _is_plain(self, value: object) -> bool:
@@ -288,7 +288,7 @@ class Compiler:
                 self._complain("F018", message, (trail, name), help)
 
     def _has_complained(self, trail: Trail) -> bool:
-        """Whether somebody has found fault with this very place already."""
+        """Whether this place already has a complaint."""
         steps = steps_of(trail)
         return any(complaint.steps == steps for complaint in self.complaints)
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Elsewhere", "array_hint", "find_idle_checks", "scalar_hint"]
 
 _MAX_PLACES = 2000
-# Of one array or object; what stands behind a long list is looked at too.
+# Of one array or object, so that what follows a long list is searched as well.
 _MAX_MEMBERS = 100
 _MAX_TEXT_CHARS = 10_000
 _MAX_ELEMENTS = 50
@@ -56,7 +56,7 @@ class Elsewhere:
         self._places = list(islice(_places(root, trail), _MAX_PLACES))
 
     def hint(self, mismatch: Mismatch, wanted: object) -> str:
-        """Where what was wanted stands instead, "" when it is nowhere."""
+        """Where the expected value is instead, "" when it is nowhere."""
         if mismatch.actual is ABSENT:
             steps = parse_path(mismatch.path)
             key = steps[-1] if steps else 0

@@ -40,7 +40,7 @@ IGNORED = "<ignored>"
 
 
 class Replacement(Record):
-    """What an author knows to vary in texts, and what stands in its place."""
+    """A part of texts that varies, and its replacement, as an author wrote them."""
 
     expression: Expression
     text: str
@@ -69,7 +69,7 @@ def normalise(value: object, rules: Rules) -> object:
 
 
 def drop_paths(value: object, ignored: Iterable[Steps]) -> object:
-    """The value without what stands at these places; it is copied as far as they reach."""
+    """The value without these places; only what leads to them is copied."""
     for steps in ignored:
         value = _without(value, steps)
     return value
@@ -189,7 +189,7 @@ _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b")
 _PORT = re.compile(
     r"(?<![\w.-])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(\d{5})(?![\w.])", re.ASCII
 )
-# A server that asks for any port gets one of these; lower ones have been chosen by somebody.
+# A server that asks for any free port gets one of these; lower ones were chosen.
 _ANY_PORT = range(32768, 65536)
 
 # A folder or a name in a path: whatever ends one in running text is not in it.
@@ -213,7 +213,7 @@ _URI_NAME = r"""[^\s/\\"'`<>|*?,;()\[\]{}]++"""
 _FILE_URI = re.compile(
     rf"(?i)\bfile://(/?{_HOMES}/{_URI_NAME}(?:/(?:{_URI_NAME}/)*)?|/?(?:{_URI_NAME}/)+)"
 )
-# What programs call a file or folder that nobody has to find again.
+# Names that programs give to temporary files and folders.
 _TEMPORARY = re.compile(
     r"tmp[a-z0-9_]{8}(?!\w)|tmp\.[A-Za-z0-9]{10}(?!\w)|pytest-(?:of-\w+|\d+)(?!\w)"
     r"|[A-Za-z][\w.]{0,40}-(?=[A-Za-z]*(?:[0-9]|[a-z][A-Z]))[A-Za-z0-9]{6}(?![\w.-])",
@@ -268,7 +268,7 @@ def spans_in(text: str, key: str = "") -> list[Span]:
 
 
 def number_in_place_of(value: float, key: str) -> str:
-    """What is written in the place of a number that varies; "" for one that stays."""
+    """The placeholder for a number that varies; "" for one that stays."""
     words = _key_words(key)
     if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
         return "<pid>"
@@ -296,7 +296,7 @@ def _key_words(key: str) -> tuple[str, ...]:
     return words
 
 
-# What is known by the key it stands under
+# Parts that vary according to their key
 
 
 def _known_by_key(text: str, key: str) -> Iterator[Span]:
@@ -329,14 +329,14 @@ def _path_by_key(text: str, word: str) -> Iterator[Span]:
 
 
 def _random_from(text: str) -> int | None:
-    """Where a made-up id begins, after the prefix that says what it is for; None if it is none."""
+    """Where a random id begins, after a prefix such as `user_`; None if it is not random."""
     prefix = re.match("[a-z]{2,10}[_-]", text)
     start = prefix.end() if prefix else 0
     return start if _is_random(text[start:], least=14 if prefix else 16) else None
 
 
 def _is_random(text: str, least: int) -> bool:
-    """Whether nobody has thought of this text: too long and too mixed to be words."""
+    """Whether a text looks random: too long and too mixed to be words."""
     words = split_words(text)
     is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
     if len(text) < least or not is_possible or _UUID.fullmatch(text):

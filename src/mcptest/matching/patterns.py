@@ -33,7 +33,7 @@ __all__ = ["PREFIX", "Pattern", "PatternError", "find_missing_prefix", "parse_pa
 
 PREFIX = "match:"
 
-# Names people bring from other tools, and what they are called here.
+# Names from other tools, and the names of the same matchers here.
 HABITS = {
     "regexp": "regex",
     "matches": "regex",
@@ -86,12 +86,12 @@ HABITS = {
 }
 _BY_HABIT = {name.lower(): meant for name, meant in HABITS.items()}
 
-# Also as other tools spell it: greater_than, array-length.
+# Includes the spellings of other tools: greater_than, array-length.
 _WORD = r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 
 
 class PatternError(ValueError):
-    """A `match:` text that makes no sense."""
+    """A mistake in a `match:` string."""
 
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(complaint.message)
@@ -99,7 +99,7 @@ class PatternError(ValueError):
 
 
 class Pattern(Record):
-    """A compiled `match:` text."""
+    """A compiled `match:` string."""
 
     source: str
     matcher: Matcher
@@ -115,7 +115,7 @@ class Pattern(Record):
         return self.miss(actual) is None
 
     def miss(self, actual: object, trail: Trail = None) -> Miss | None:
-        """None when the value, which stands at `trail`, meets the pattern; else why not."""
+        """None when the value at `trail` meets the pattern; otherwise why not."""
         matcher = self.matcher
         try:
             if matcher.is_remote:
@@ -131,7 +131,7 @@ class Pattern(Record):
         return Miss(why="it is there" if self.accepts_absence else "it is just that")
 
     def idle_reason(self, actual: object) -> str:
-        """Which path of a negated pattern leads to nothing, so that it holds; "" if none does."""
+        """Which path of a negated pattern leads to nothing, so that it proves nothing; or ""."""
         if not self.negated or self.matcher.is_remote:
             return ""
         miss = self.matcher.check(self.parameter, actual)
@@ -142,11 +142,11 @@ class Pattern(Record):
         miss = self.miss(actual, trail)
         if miss is None:
             return None
-        found = self.told(miss, actual, trail)
+        found = self.describe(miss, actual, trail)
         return found.but(hint=miss.hint()) if miss.hint else found
 
-    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
-        """What was wanted and why the value is not it, without the hint."""
+    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+        """The mismatch for a value that does not meet the pattern, without the hint."""
         return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
 
     def absence(self, trail: Trail) -> Mismatch:
@@ -195,7 +195,7 @@ def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
     """The mistake of a text that would be a pattern, had it `match:` in front of it.
 
     `contains:sunny` has nothing behind the colon but what a matcher takes; in "contains: 3
-    items" somebody is writing prose.
+    items" the author is writing prose.
     """
     body = text.removeprefix("not:")
     name, _, rest = body.partition(":")
@@ -295,7 +295,7 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
-        # Nobody writes such a word and a colon but to name a matcher.
+        # A word like this with a colon can only be meant as a matcher.
         message = f'unknown matcher "{name}"'
         help = "docs/matchers.md lists what there is; to search for the text itself, write "
         raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
@@ -322,7 +322,7 @@ def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
 def _may_be(word: str, name: str) -> bool:
     """Whether a word is worth comparing with this name: most slips leave the first letter alone.
 
-    Where it was lost or swapped, the rest must be right: "ontains" is none, "amount" no "count".
+    If it was lost or swapped, the rest must be right: "ontains", but not "amount" for "count".
     """
     if name[0] == word[0]:
         return abs(len(name) - len(word)) <= 2

@@ -47,12 +47,12 @@ class Expression(Record):
 
 
 def compile_expression(source: str) -> Expression:
-    """The expression, ready to search with. ValueError says why it is none."""
+    """The compiled expression. ValueError says what is wrong with it."""
     return Expression(source=source, compiled=compile_regex(source, end=VERY_END))
 
 
 def compile_regex(source: str, flags: int = 0, *, end: str = "$") -> re.Pattern[str]:
-    """The same, without its source; `end` is what `$` stands for.
+    """The same, without its source; `end` is the meaning of `$`.
 
     In text that is still growing, such as stderr, a line break may follow the end.
     """
@@ -265,7 +265,7 @@ class _Walk:
         start = self.at
         self.at = self._pattern.index("]", start + 2) + 1
         refused = self._pattern[start : self.at]
-        # Ranges and classes are not taken apart: a letter that is none of them is rare enough.
+        # Ranges and classes are not analysed.
         if "\\w" in refused or "a-z" in refused or "\\S" in refused:
             raise _BeyondError
         return next((char for char in "a1-" if char not in refused), "_")

@@ -193,7 +193,7 @@ class Registry:
         services: Services | None = None,
         outside: Callable[[], Iterable[Matcher]] | None = None,
     ) -> None:
-        # In the order in which they are shown; the name of a module stands for a matcher of it.
+        # In the order in which they are shown; a string is the module of a matcher not yet loaded.
         self._entries: dict[str, Matcher | str] = {}
         self._services = services or Services()
         self._outside = outside

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
         def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
             """Some test wants a snapshot of this name, whether it will run or not.
 
-            `is_given` says that its author gave the name; else it was made for what stands at
-            this place. ParameterError when something else has it.
+            `is_given` says that its author gave the name; otherwise it was made for this
+            place. ParameterError when something else has it.
             """
 
         def redacted(self, value: object) -> object:
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SnapshotBook", "read_options", "snapshot_pattern"]
 
-# Nobody reviews more than this; and what is within it can be searched in bounded time.
+# Larger snapshots could not be reviewed, and would take too long to normalise.
 MAX_CHARS = 1024 * 1024
 MAX_NODES = 100_000
 MAX_LEVELS = 200
@@ -94,9 +94,9 @@ class _Difference(Miss):
 class _SnapshotPattern(Pattern):
     """A pattern that shows the first difference inside of the value, and names the next ones."""
 
-    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
         if not isinstance(miss, _Difference):
-            return super().told(miss, actual, trail)
+            return super().describe(miss, actual, trail)
         found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
         first = found[0]
         message = f"snapshot {_named(self.parameter.key)}: {first.message}"
@@ -108,12 +108,12 @@ class _SnapshotPattern(Pattern):
         miss = self.miss(actual, trail)
         if miss is None:
             return None
-        found = self.told(miss, actual, trail)
+        found = self.describe(miss, actual, trail)
         return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
 
 def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
-    """The pattern for what stands under `snapshot`; ParameterError when that makes no sense.
+    """The pattern for the options of `snapshot`; ParameterError when they make no sense.
 
     `key` is the name of the snapshot, unless the options give it another. `place` is where in
     the file it stands.
@@ -136,7 +136,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
         wants=lambda use: f"what the snapshot {_named(use.key)} holds",
         check=check,
         is_slow=True,
-        # The book is in this process, and a look at a value is told to it: once, and here.
+        # The book records each check, so a value is checked once and in this process.
         is_remote=True,
     )
     source = f"match:snapshot:{use.key}"
@@ -150,7 +150,7 @@ def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss |
     too_large = _why_too_large(kept)
     if too_large:
         return Miss(why=too_large, hint=lambda: _NARROW)
-    # What an author puts in the place of something may hold a secret, too.
+    # A replacement may hold a secret, too.
     value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
@@ -200,7 +200,7 @@ def _leads_to(steps: Steps, place: Steps) -> bool:
 
 
 def _why_too_large(value: object) -> str:
-    """Why nobody could keep and review it; "" for what is small enough."""
+    """Why the value is too large for a snapshot; "" when it is not."""
     level = [value]
     chars = nodes = 0
     for _ in range(MAX_LEVELS + 1):

@@ -348,7 +348,7 @@ _STEP = re.compile(
 
 
 def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
-    """The steps of a target; ValueError with a sentence when it is none.
+    """The steps of a target; ValueError says what is wrong with it.
 
     It is quoted as a whole: where it holds a secret, a part of it would not be known again.
     """
@@ -358,7 +358,7 @@ def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
         has_dot = bool(steps) and text[at] == "."
         at += has_dot
         found = _STEP.match(text, at)
-        # A dot stands before every key but the first, and before no bracket.
+        # A dot precedes every key except the first, and no bracket.
         if found is None or (steps and has_dot == found[0].startswith("[")):
             where = f"goes wrong at character {at + 1}" if at < len(text) else "ends too soon"
             raise ValueError(f"is no path: {text!r} {where}")

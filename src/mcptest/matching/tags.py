@@ -43,7 +43,7 @@ _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 
 
 def read_tag(name: str, text: str) -> Pattern | Ref:
-    """What a tag with this text stands for. ParameterError says what is wrong with it."""
+    """The pattern or ref for a tag with this text. ParameterError says what is wrong with it."""
     if name == "ref":
         return Ref(name=_name(text))
     matcher = TAGS[name]
@@ -52,7 +52,7 @@ def read_tag(name: str, text: str) -> Pattern | Ref:
 
 
 def bound_name(value: object) -> str:
-    """The name under which what stands here is kept, "" when it is not."""
+    """The name that a `!!bind` gives to the value here; "" for anything else."""
     return value.parameter if isinstance(value, Pattern) and value.matcher is _BIND else ""
 
 
@@ -171,7 +171,7 @@ TAG_NAMES = (*TAGS, "ref")
 def fill(
     value: object, values: Mapping[str, object], own: Mapping[str, object] | None = None
 ) -> object:
-    """The value with every `Ref` replaced by what its name stands for, which must be known.
+    """The value with every `Ref` replaced by the value of its name, which must be known.
 
     `own` is what the message itself binds; without it, refs to that are left as they are.
     """
@@ -193,7 +193,7 @@ def pull_bound(binds: Iterable[Bind], message: object) -> dict[str, object]:
 
 
 def has_blanks(value: object) -> bool:
-    """Whether a pattern or a ref stands anywhere in the value."""
+    """Whether the value contains a pattern or a ref."""
     if isinstance(value, dict):
         return any(map(has_blanks, value.values()))
     if isinstance(value, list):
@@ -202,7 +202,7 @@ def has_blanks(value: object) -> bool:
 
 
 def make_value(value: object, key: str = "") -> object:
-    """A plain value that meets the compiled one, which stands under `key`.
+    """A plain value that meets the compiled one, which is the member `key`.
 
     ValueError names the pattern for which no value can be made up.
     """

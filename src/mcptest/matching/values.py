@@ -71,7 +71,7 @@ def type_name(value: object) -> str:
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a number without a fraction; true is none."""
+    """Whether a value is a number without a fraction; true is not a number."""
     return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
@@ -113,12 +113,12 @@ def hash_key(value: object) -> object:
 
 _NUMBER = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?\s*"
 
-# Longer texts are no numbers that anybody compares, and converting them takes long.
+# Converting longer texts takes long, and no test compares such numbers.
 _MAX_NUMBER_CHARS = 400
 
 
 def exact_number(value: object) -> Exact | None:
-    """The number that a JSON value is, or that its text says; None when it is none."""
+    """The value as an exact number, also of a string that is one; None when it is not a number."""
     kind = type(value)
     if kind is int:
         return value, 0  # type: ignore[return-value]  # it is an int
@@ -237,7 +237,7 @@ def _reversed(low: str, high: str) -> str:
 # Near matches
 
 
-# Looking at every character of a text that is longer than this helps nobody.
+# Longer texts are not compared character by character.
 _MAX_CHARS = 20_000
 
 
@@ -260,7 +260,7 @@ _MAX_APART = 8
 def _apart(wanted: str, text: str) -> str:
     """The first code points in which two texts differ that look the same."""
     if _seen(wanted) != _seen(text):
-        # One of them is only a part of the other, and nobody knows which part.
+        # One contains the other, and it is not known where.
         return ""
     pairs = enumerate(zip(wanted, text, strict=False))
     start = next((at for at, (one, other) in pairs if one != other), min(len(wanted), len(text)))

@@ -73,7 +73,7 @@ _FORMATS = {
 
 
 def epoch_ms(value: object) -> float | None:
-    """Milliseconds since 1970 in UTC, or None when the value is no date."""
+    """Milliseconds since 1970 in UTC, or None when the value is not a date."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _from_number(value)
     if not isinstance(value, str) or len(value) > _MAX_CHARS:
@@ -133,7 +133,7 @@ def _from_number(number: float) -> float | None:
 def _from_text(text: str) -> float | None:
     folded = text.casefold()
     if not folded.isascii():
-        # Words for the zone may stand in brackets, in any language.
+        # The name of the zone may be in brackets, in any language.
         folded = re.sub(r"\([^()]*\)$", "", folded).strip()
     for form in _FORMS:
         found = re.fullmatch(form, folded, re.ASCII)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MATCHERS"]
 
-# A longer text is none of these, and is not looked at.
+# Longer strings are not checked: they cannot be any of these.
 _MAX_ADDRESS_CHARS = 4096
 
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -66,7 +66,7 @@ def _is_ipv6(text: str) -> bool:
         ipaddress.IPv6Address(text)
     except ValueError:
         return False
-    # The zone names a network card of one machine; it is no part of an address.
+    # The zone names a network card of one machine; it is not part of an address.
     return "%" not in text
 
 
@@ -106,7 +106,7 @@ def _is_jwt(text: str) -> bool:
 
 def _decoded(part: str) -> object:
     """The JSON value in one part of a token; None when there is none."""
-    # Few tests look at tokens; nobody else pays for the import.
+    # Few tests check tokens.
     import base64  # noqa: PLC0415
 
     try:
@@ -116,7 +116,7 @@ def _decoded(part: str) -> object:
         return None
 
 
-# What a text that just misses has wrong.
+# Hints: what is wrong with a string that nearly has the format
 
 
 def _base64_hint(text: str) -> str:

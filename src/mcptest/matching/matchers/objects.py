@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MATCHERS", "Relation"]
 
-# Words for what is asked; the longer operators stand first, to be found first.
+# The operators in words; the longer ones come first, to be found first.
 _OPERATORS = {
     "<=": "at most",
     ">=": "at least",

@@ -29,7 +29,7 @@ __all__ = ["MATCHERS", "declared_schema"]
 _MAX_SHOWN = 3
 _MAX_CHARS = 200
 
-# What refers to itself over and over can take for ever to be read, and no signal ends that.
+# A schema that refers to itself can take forever to compile, and no signal ends that.
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 
 # Kinds of errors with which the validator says that it gave up, not that a value is invalid.
@@ -45,7 +45,7 @@ class _Schema(Record):
 def _parse_schema(
     given: object, read_beside: Callable[[str], str] | None, try_schema: TrySchema | None = None
 ) -> _Schema:
-    """The schema in a file of this name, or that which stands in the test file itself."""
+    """The schema in a file of this name, or one that is written in the test file."""
     if not isinstance(given, str):
         validator = _compile("holds a schema", given, try_schema)
         return _Schema(file="the schema", source=given, validator=validator)
@@ -134,8 +134,8 @@ def _check_valid(schema: _Schema, actual: object) -> Miss | None:
     for each in found:
         if type(each.kind).__name__ in _UNDECIDED:
             raise CheckError(_undecided_pattern(schema, each))
-    told = "; ".join(map(_render_error, found[:_MAX_SHOWN]))
-    return Miss(why=f"it is not valid: {told}{'; …' if len(found) > _MAX_SHOWN else ''}")
+    errors = "; ".join(map(_render_error, found[:_MAX_SHOWN]))
+    return Miss(why=f"it is not valid: {errors}{'; …' if len(found) > _MAX_SHOWN else ''}")
 
 
 def _undecided_pattern(schema: _Schema, error: Any) -> Fault:
@@ -151,7 +151,7 @@ def _undecided_pattern(schema: _Schema, error: Any) -> Fault:
 
 
 def _string_at(node: Any, path: list[str | int]) -> str:
-    """The text at a place of a schema, "" where there is none."""
+    """The string at a place of a schema, or ""."""
     for step in path:
         try:
             node = node[step]
