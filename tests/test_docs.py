@@ -15,7 +15,7 @@ from mcptest.core.kinds import FAULTS, FINDINGS
 from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import KEYS
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from tools.generate_docs import PAGES
 

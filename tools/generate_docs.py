@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 from mcptest.cli.conductor import COMMAND as CONDUCTOR
@@ -12,8 +13,8 @@ from mcptest.core.strict_json import dump_json
 from mcptest.invariants.facts import LETTERS
 from mcptest.invariants.registry import RULES
 from mcptest.invariants.rule import Rule
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.registry import Directive, Matcher
+from mcptest.matching.matchers import NAMES_BY_MODULE
+from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit. -->\n"
@@ -42,9 +43,38 @@ FAMILIES = {
 }
 
 
+MATCHER_MODULES = "src/mcptest/matching/matchers"
+
+
+def matcher_modules() -> list[str]:
+    """The modules of matchers in their order; new ones come last."""
+    found = (path.stem for path in sorted((ROOT / MATCHER_MODULES).glob("[a-z]*.py")))
+    return list(dict.fromkeys([*NAMES_BY_MODULE, *found]))
+
+
+def matchers_of(module: str) -> tuple[Matcher, ...]:
+    found: tuple[Matcher, ...] = import_module(f"mcptest.matching.matchers.{module}").MATCHERS
+    return found
+
+
+def matcher_names() -> str:
+    """The module that lists the names of all matchers."""
+    lines = []
+    for module in matcher_modules():
+        names = [f'"{matcher.name}",' for matcher in matchers_of(module)]
+        if len(names) == 1:
+            lines.append(f'    "{module}": ({names[0]}),')
+        else:
+            lines += [f'    "{module}": (', *(f"        {name}" for name in names), "    ),"]
+    text = (ROOT / MATCHER_MODULES / "__init__.py").read_text(encoding="utf-8")
+    head = text[: text.index("= {") + len("= {")]
+    return "\n".join([head, *lines, "}"]) + "\n"
+
+
 def matcher_page() -> str:
     """Every matcher and directive of the registry, by family."""
-    registry = builtin_registry()
+    names = {each: tuple(m.name for m in matchers_of(each)) for each in matcher_modules()}
+    registry = Registry((), DIRECTIVES, names)
     assert {entry.family for entry in registry} == set(FAMILIES)
     parts = [
         NOTE,
@@ -53,8 +83,8 @@ def matcher_page() -> str:
         "it fails where there is nothing to negate: at an absent key or a path to nowhere.\n"
         "`match:TEXT` with no known name searches the text for a regular expression.\n"
         "A misspelt name is an error when the file is loaded, never a pattern by accident; so is\n"
-        "a pattern without `match:`, one that no value can meet, and two that contradict each\n"
-        "other. Values may hold colons: only as many are split as there are parameters.\n",
+        "a pattern without `match:` and one that no value can meet.\n"
+        "Values may hold colons: only as many are split as there are parameters.\n",
         "Regular expressions are read as JavaScript reads them: `(?<name>…)` and `\\k<name>`,\n"
         "`\\u{1F600}`, `\\d`, `\\w` and `\\b` for ASCII only, `$` at the very end. Slashes around\n"
         "one are part of it. Matching is bounded in time.\n",
@@ -122,6 +152,7 @@ def _letters(rule: Rule, level: str) -> str:
 
 
 PAGES = {
+    f"{MATCHER_MODULES}/__init__.py": matcher_names,
     "docs/commands.md": command_page,
     "docs/matchers.md": matcher_page,
     "docs/rules.md": rule_page,

@@ -17,9 +17,9 @@ from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, Overlong, encode_line
 from mcptest.core.jsonrpc import id_key
 from mcptest.core.plan import Limits, ServerSpec
-from mcptest.core.redaction import LEARNED
+from mcptest.core.secrets import LEARNED
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.sdk.arguments import mapping_of, path_of, seconds_of, words_of
 from mcptest.sdk.binary import binary_command, handed_over
 from mcptest.sdk.errors import (

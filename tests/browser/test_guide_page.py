@@ -10,7 +10,7 @@ from test_page_in_use import CONTRASTS
 
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.plan import Case, Suite
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.guide.building import build_guide
 from mcptest.guide.contents import Described
 from mcptest.guide.page import render_page

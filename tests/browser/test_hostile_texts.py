@@ -12,7 +12,7 @@ from runs import diagnostic_of, fault_of, page_of, run_of_texts
 
 from mcptest.core.events import RunFinished, RunStarted
 from mcptest.core.outcome import Summary
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.reporters.html_report import render_failure
 
 if TYPE_CHECKING:

@@ -12,11 +12,11 @@ import pytest
 from console import mcptest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.paths import render_path
+from mcptest.core.text import render_path
 from mcptest.formats.case_turns import is_ours, is_turn
 from mcptest.formats.cases import load_cases
 from mcptest.formats.stream import Stream, Tagged, read_stream
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 
 ROOT = Path(__file__).parent.parent.parent

@@ -14,7 +14,7 @@ import pytest
 
 from mcptest.core.framing import Frame, LineDecoder, Noise
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.plugins import (
     PROTOCOL_VERSION,

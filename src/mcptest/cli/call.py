@@ -22,7 +22,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
 from mcptest.explore.offers import KINDS, list_offers
 from mcptest.runner.discovery import read_text

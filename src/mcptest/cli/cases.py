@@ -17,8 +17,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, visible
 from mcptest.runner.discovery import CASE_ENDINGS, read_text
 from mcptest.traffic.contract import build_contract
 from mcptest.traffic.reading import read_recording
@@ -117,7 +116,7 @@ def _tell(target: str, contract: Contract) -> None:
     if len(contract.notes) > _MAX_NOTES:
         complain(f"warning: … and {len(contract.notes) - _MAX_NOTES:,} more like these\n")
     skipped = f", {contract.skipped:,} of them skipped: unanswered" if contract.skipped else ""
-    told = f"{counted(contract.cases, 'case')}{skipped}"
+    told = f"{plural(contract.cases, 'case')}{skipped}"
     complain(f"wrote {visible(target)}: {told}\n" if target else f"{told}\n")
     if target:
         file = visible(target)

@@ -18,14 +18,13 @@ from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.revisions import STATELESS
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import plural, shorten, visible
 from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.explore.survey import Surveyor
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.shown import counted
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan
@@ -227,11 +226,11 @@ def _tell(target: str, probes: list[Probe]) -> None:
     where = f"wrote {visible(target)}: " if target else ""
     # Over the line that says how long we have been waiting.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    told = f"{counted(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
+    told = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
     complain(f"{start}{where}{told}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
-        complain(f"{counted(deaths, 'call')} ended the server: look for exited_during_call\n")
+        complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
         complain(f"run them: mcptest run {visible(target)}\n")
 

@@ -13,7 +13,7 @@ from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.guide.building import build_guide
 from mcptest.guide.contents import Described

@@ -16,7 +16,7 @@ from mcptest.coprocess.session import Session
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.launcher import Launcher
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts

@@ -8,7 +8,7 @@ from mcptest.cli.options import Option
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.durations import parse_duration
 
 TYPE_CHECKING = False

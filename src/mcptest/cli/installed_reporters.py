@@ -14,7 +14,7 @@ from functools import cache
 
 from mcptest.cli.report_names import REPORTERS
 from mcptest.core.errors import PatternTimeoutError, UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.plugins.installed import installed_reporters, owner_of
 from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.wall_limit import OverdueError, WallLimit

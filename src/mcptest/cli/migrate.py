@@ -12,8 +12,7 @@ from mcptest.cli.output import complain, explain
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, visible
 from mcptest.migrate.suite_writing import write_suite
 from mcptest.runner.discovery import find_suites, read_text
 from mcptest.runner.file_format import FORMATS, format_of
@@ -102,7 +101,7 @@ def _tell(made: Migrated, target: str) -> int:
     for path in made.texts if target else ():
         complain(f"wrote {visible(path)}\n")
     if losses:
-        complain(f"{counted(len(losses), 'thing')} left behind\n")
+        complain(f"{plural(len(losses), 'thing')} left behind\n")
     return ExitCode.FAILED if losses else ExitCode.PASSED
 
 

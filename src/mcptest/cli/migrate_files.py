@@ -9,7 +9,7 @@ from mcptest.cli.migrate_writing import SOURCE, needed_by_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.case_turns import is_turn
 from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor

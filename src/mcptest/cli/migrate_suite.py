@@ -10,7 +10,7 @@ from mcptest.cli.migrate_files import Place, setting_for
 from mcptest.cli.migrate_writing import SOURCE, Migrated, needed_by_server
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.suite_parts import read_parts
 from mcptest.migrate.cases_writing import write_cases
 from mcptest.migrate.conductor_writing import write_conductor

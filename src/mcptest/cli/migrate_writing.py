@@ -7,7 +7,7 @@ import os
 from mcptest.cli.output import StandardOutput, check_writable, is_special
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.file_targets import resolve_target
 from mcptest.wire.whole_files import replace_files
 

@@ -6,7 +6,7 @@ import secrets
 
 from mcptest.cli.output import complain
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.mock.http_mock import HttpMock
 from mcptest.mock.http_rules import ENDPOINT
 from mcptest.wire.http_serving import open_listener, serve_http

@@ -7,9 +7,9 @@ import time
 
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.contract import ContractPlayer
 from mcptest.mock.file_kind import kind_of_file

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import re
 from mcptest.cli.options import Option
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import PluginSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_ser
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.offers import KINDS, list_offers
 
 TYPE_CHECKING = False

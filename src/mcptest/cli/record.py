@@ -9,9 +9,9 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, is_special
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.redaction import why_not_blanked
+from mcptest.core.secrets import why_not_blanked
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.file_targets import resolve_target
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.relay import Relay

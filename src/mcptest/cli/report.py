@@ -15,8 +15,8 @@ from mcptest.cli.reports import Reports
 from mcptest.cli.wanted import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
+from mcptest.core.text import visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import visible
 from mcptest.reporters.merging import merge_runs
 from mcptest.reporters.saved_run import read_saved_run
 from mcptest.runner.discovery import read_now

@@ -6,7 +6,7 @@ import os
 import shlex
 
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.discovery import CONFIG_NAMES, SUITE_ENDINGS
 
 TYPE_CHECKING = False

@@ -18,7 +18,7 @@ from mcptest.cli.report_names import REPORTERS, VERSIONED, load_reporter, split_
 from mcptest.cli.report_target import STDOUT, write_line, write_report
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.secrets import redact_all, redactor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from mcptest.cli.output import complain
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import ServerSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, is_suite_name, read_text
 from mcptest.runner.quoting import SuiteFolders

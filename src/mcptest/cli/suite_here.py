@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from mcptest.core.errors import FormatError, UsageError
-from mcptest.core.secret_names import is_secret
-from mcptest.core.visible import visible
+from mcptest.core.secrets import is_secret
+from mcptest.core.text import visible
 from mcptest.formats.fields import diagnose
 from mcptest.formats.suite_parts import read_parts
 from mcptest.runner.discovery import SUITE_NAMES, is_suite_name, read_text

@@ -14,7 +14,7 @@ from mcptest.cli.http_options import (
 )
 from mcptest.cli.plugin_options import plugins
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.file_format import FORMATS
 from mcptest.runner.loading import Wanted
 from mcptest.runner.selection import Selection, Shard

@@ -12,7 +12,7 @@ from mcptest.cli.output import complain
 from mcptest.cli.run_options import FOLLOWS
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
 from mcptest.runner.loading import load_plan
 from mcptest.runner.snapshots import is_snapshot_path

@@ -12,9 +12,9 @@ import os
 from mcptest.coprocess.files import read_regular, why_not, write_all
 from mcptest.coprocess.tape import canonical
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.file_targets import open_beside, remove_leftovers, resolve_inside
 
 TYPE_CHECKING = False

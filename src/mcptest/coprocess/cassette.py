@@ -17,7 +17,7 @@ from mcptest.coprocess.tape import (
     Take,
     read_tape,
 )
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

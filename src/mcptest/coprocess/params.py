@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.coprocess.refusals import INVALID_PARAMS, RefusedError, quoted
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ _WORDS: dict[type, str] = {
 def check_params(method: str, params: object) -> dict[str, Any]:
     """The params of a method that there is; `RefusedError` names the one that is wrong."""
     if not isinstance(params, dict):
-        raise _refused(f"the params of {method} must be an object, not {a_type(params)}")
+        raise _refused(f"the params of {method} must be an object, not {type_name(params)}")
     wanted = METHODS[method]
     for name in params:
         if name not in wanted:
@@ -104,7 +104,7 @@ def _check(method: str, name: str, param: Param, value: object) -> None:
 
 def _seen(param: Param, value: object) -> str:
     is_fraction = param.type is int and type(value) is float
-    return "a number written with a fraction" if is_fraction else a_type(value)
+    return "a number written with a fraction" if is_fraction else type_name(value)
 
 
 def _check_together(method: str, params: dict[str, Any]) -> None:

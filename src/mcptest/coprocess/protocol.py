@@ -16,12 +16,11 @@ from mcptest.coprocess.refusals import (
     quoted,
 )
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Overlong, encode_line
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import MAX_DEPTH, is_deeper_than
 from mcptest.core.suggest import closest
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.values import a_type
+from mcptest.core.text import shorten, visible
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def read_request(item: Frame | Noise | Overlong) -> Request:
     value = item.value
     if not isinstance(value, dict):
         advice = "; send a batch as its requests, one on a line" if isinstance(value, list) else ""
-        message = f"a request is one object on a line, not {a_type(value)}{advice}"
+        message = f"a request is one object on a line, not {type_name(value)}{advice}"
         raise RefusedError(INVALID_REQUEST, message)
     try:
         method = _method(value)
@@ -90,7 +89,7 @@ def _method(value: dict[str, Any]) -> str:
     _check_envelope(value)
     method = value.get("method", ABSENT)
     if not isinstance(method, str):
-        message = f'a request has a "method" that is a string, not {a_type(method)}'
+        message = f'a request has a "method" that is a string, not {type_name(method)}'
         raise RefusedError(INVALID_REQUEST, message)
     if method not in METHODS:
         meant = closest(method, METHODS)
@@ -112,7 +111,7 @@ def _check_envelope(value: dict[str, Any]) -> None:
         message = 'a request has an "id": there are no notifications on this channel'
         raise RefusedError(INVALID_REQUEST, message)
     if not _is_id(id):
-        message = f'a request has an "id" that is a number or a string, not {a_type(id)}'
+        message = f'a request has an "id" that is a number or a string, not {type_name(id)}'
         raise RefusedError(INVALID_REQUEST, message)
 
 

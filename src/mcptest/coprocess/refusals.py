@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT
+from mcptest.core.text import shorten, visible
 
 __all__ = [
     "INTERNAL_ERROR",

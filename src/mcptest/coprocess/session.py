@@ -18,8 +18,8 @@ from mcptest.coprocess.targets import BadTargetError, read_target
 from mcptest.coprocess.uploads import UploadError, Uploads
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import counted
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ class Session:
         try:
             return {"flushed": self._uploads.flush()}
         except UploadError as error:
-            message = f"{error}; still queued: {counted(len(self._uploads), 'call')}"
+            message = f"{error}; still queued: {plural(len(self._uploads), 'call')}"
             raise RefusedError(INTERNAL_ERROR, message) from None
 
     def _set_cache(self, params: Params) -> object:

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, show_json, visible
 from mcptest.matching.compare import compare
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,7 +112,7 @@ def _differences(recorded: dict[str, Any], asked: dict[str, Any]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    return "nothing" if value is ABSENT else shown(value, _MAX_SHOWN_CHARS)
+    return "nothing" if value is ABSENT else show_json(value, _MAX_SHOWN_CHARS)
 
 
 def _key(method: str, params: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from urllib.parse import unquote_to_bytes, urlsplit
 
 from mcptest.core.http_address import Address
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

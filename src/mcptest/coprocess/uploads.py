@@ -12,8 +12,7 @@ import time
 
 from mcptest.coprocess.files import open_regular, why_not, write_all
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, visible
 from mcptest.runner.file_targets import resolve_inside, resolve_target
 
 TYPE_CHECKING = False
@@ -79,7 +78,7 @@ class Uploads:
     def finish(self, patience_s: float = LAST_PATIENCE_S) -> str:
         """Deliver what is left, for the last time; a sentence when that was impossible."""
         self.save()
-        count, path, trouble = counted(len(self), "call"), self._unsent.path, self._unsent.trouble
+        count, path, trouble = plural(len(self), "call"), self._unsent.path, self._unsent.trouble
         try:
             self.flush(patience_s)
         except UploadError as error:

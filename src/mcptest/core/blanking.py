@@ -1,72 +1,93 @@
-"""Find secrets in texts, and blank them: in each of their forms, and where they were cut. Pure.
+"""Find known secrets in texts, in each form of `FORMS`, and blank them.
 
-Most texts hold none, so what comes first is a quick look. Then a text is read in each form
-(`mcptest.core.secret_forms`), and what that says once more in each form.
+Most texts hold no secret, so a quick look decides whether a text is searched at all. Escapes (JSON,
+URL, HTML) can occur anywhere in a text in any mixture: they are undone, one kind at a time, the
+result is searched, and `Reading.trace` leads back to the original text. Base64 and hexadecimal have
+few ways to write a secret alone, and these are searched for as they are; longer runs of either are
+decoded. What one form says is read once more in each form, and not a third time.
 """
 
 from __future__ import annotations
 
+import binascii
+import html
 import re
 from bisect import bisect_right
 from functools import lru_cache
 
-from mcptest.core.secret_forms import (
-    EncodedRuns,
-    Reading,
-    encodings_of,
-    parts_of,
-    stretches,
-    undone,
-    unquoted,
-    unwrapped,
-)
-from mcptest.core.weak_secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
+from mcptest.core.record import Record
+from mcptest.core.secrets import BLANK, CUT, LEAST_CHARS, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from mcptest.core.secret_forms import Place
+    Place = tuple[int, int]
 
-__all__ = ["Redactor"]
+__all__ = [
+    "FORMS",
+    "EncodedRuns",
+    "Reading",
+    "Redactor",
+    "encodings_of",
+    "parts_of",
+    "stretches",
+    "undone",
+    "unquoted",
+    "unwrapped",
+]
+
+# Each is also recognised once inside another, and across line breaks. docs/secrets.md lists them in
+# the same words; a test compares the two.
+FORMS = {
+    "plain": "as it is",
+    "JSON": r"with the escapes of JSON strings: `\"`, `\\`, `\/`, `\n`, `\u0026`",
+    "URL": "percent-encoded, all of it or some, in either case, with `+` for a blank",
+    "HTML": "with character references: by name, by number, in hexadecimal",
+    "base64": "of UTF-8 and of UTF-16, alone or inside a longer text, in both alphabets",
+    "hex": "in either case, also with separators or as a dump: `70 26`, `70:26`, `<Buffer 70 26>`",
+}
+
+
+# The search
 
 _BLANK = BLANK.encode()
 
-# What marks a place where a text was cut, and how far from it the rest of a secret may stand:
-# quotes, brackets and half an escape come in between. Less of it than this says nothing.
+# The mark of a cut, how far from it the rest of a secret may be (quotes, brackets and half an
+# escape come in between), and the shortest rest that is looked for.
 _CUT_MARK = CUT.encode()
 _NEAR = 8 + len(_CUT_MARK)
 _LEAST_PIECE = 6
 
-# Shorter needles are found by chance where the end of one line meets the beginning of the next.
+# Shorter needles would be found by chance where two lines are joined.
 _LEAST_UNWRAPPED = 8
 
-# In a text without any of these nothing is escaped, broken or cut.
+# A text without any of these has no escapes, line breaks or cuts.
 _UNPLAIN = re.compile(rb"[\\%&+\n]|" + _CUT_MARK)
 
-# A larger text is read in each form, but not in one form inside another: a server must not be
-# able to make a report slow.
+# A larger text is searched for each form, but not for one inside another: a server must not be able
+# to make a report slow.
 _MAX_NESTED_BYTES = 256 * 1024
 
-# A text with more secrets than this that are not plain is one as a whole.
+# A text with more secrets in other forms than this is blanked as a whole.
 _MAX_PLACES = 10_000
 
 
 class Redactor:
-    """Blanks secrets in one text after the other."""
+    """Blanks a set of secrets in texts."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         known = [secret for secret in secrets if not why_not_blanked(secret)]
         needles = list(map(_needles_of, known))
         self._plain = _sorted(plain for plain, _ in needles)
         self._needles = _sorted(each for both in needles for each in both)
-        # What is also looked for across line breaks.
+        # Those that are also searched for across line breaks.
         self._plain_long = [each for each in self._plain if len(each) >= _LEAST_UNWRAPPED]
         self._long = [each for each in self._needles if len(each) >= _LEAST_UNWRAPPED]
         self._sizes = [len(needle) for needle in self._needles]
         self._runs = EncodedRuns(len(self._plain[0])) if known else None
         self._has_blanks = any(" " in secret for secret in known)
-        # What was looked at last: the name of a test is told when it begins and when it ends.
+        # The last text without secrets: the name of a test comes when it begins and when it ends.
         self._unchanged = ""
 
     def __call__(self, text: str) -> str:
@@ -81,7 +102,7 @@ class Redactor:
         return text if blanked is raw else _text(blanked)
 
     def places(self, text: str) -> list[Place]:
-        """From where to where secrets stand in a text; none overlap."""
+        """The start and end of each secret in a text; none overlap."""
         raw = text.encode("utf-8", "surrogatepass")
         if not self._may_hold(raw):
             return []
@@ -91,7 +112,7 @@ class Redactor:
         return [(len(_text(raw[:start])), len(_text(raw[:end]))) for start, end in found]
 
     def _may_hold(self, raw: bytes) -> bool:
-        """Whether a text must be looked at closely. Most need not, so this is quick."""
+        """Whether a text must be searched. Most need not be, so this is fast."""
         for needle in self._needles[: bisect_right(self._sizes, len(raw))]:
             if needle in raw:
                 return True
@@ -111,7 +132,7 @@ class Redactor:
         return _without(raw, _merged(found)) if found else raw
 
     def _hidden(self, raw: bytes) -> Iterator[Place]:
-        """Where they stand in another form, in one form inside another, or cut."""
+        """The places of secrets in another form, in one form inside another, or cut."""
         if self._runs is None:
             return
         is_nested = len(raw) <= _MAX_NESTED_BYTES
@@ -121,13 +142,13 @@ class Redactor:
             if is_nested:
                 places = self._runs.places(outer.raw, self._holds_nested)
             else:
-                # In base64 they are found as they are.
+                # Secrets in base64 are found as needles.
                 places = self._runs.hex_places(outer.raw, self._holds)
             yield from _traced(outer, places)
             with_json = outer.is_unquoted or not is_nested
             for undone_once in undone(outer, has_blanks=self._has_blanks, with_json=with_json):
                 readings = list(unwrapped(undone_once))
-                # Without its line breaks a text rarely says anything else.
+                # Most texts say the same with and without their line breaks.
                 if readings[-1].raw in seen:
                     continue
                 seen.add(readings[-1].raw)
@@ -137,7 +158,7 @@ class Redactor:
                         yield from self._nested_in(inner, self._runs)
 
     def _nested_in(self, outer: Reading, runs: EncodedRuns) -> Iterator[Place]:
-        """Where they stand in a text that has been read in one form, in another."""
+        """The places of secrets in a second form, in a text that was read in a first."""
         yield from _traced(outer, runs.hex_places(outer.raw, self._holds))
         for undone_twice in undone(outer, has_blanks=self._has_blanks):
             for inner in unwrapped(undone_twice):
@@ -154,11 +175,11 @@ class Redactor:
         return self._plain_long if reading.is_unwrapped else self._plain
 
     def _holds(self, decoded: bytes) -> bool:
-        """Whether a secret is in what was decoded."""
+        """Whether decoded bytes hold a plain secret."""
         return any(needle in decoded for needle in self._plain)
 
     def _holds_nested(self, decoded: bytes) -> bool:
-        """The same, also in another form."""
+        """Whether decoded bytes hold a secret, plain or in another form."""
         if self._holds(decoded):
             return True
         assert self._runs is not None, "there are secrets"
@@ -176,9 +197,9 @@ class Redactor:
 
 
 def _ways_to_read(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
-    """The text; without line breaks, which may be anywhere; as the text of a JSON string.
+    """The text as it is, without line breaks, and as the content of a JSON string.
 
-    Each is read when its turn comes: what was found before is not there any more.
+    Lazy: what was found in one reading is no longer there in the next.
     """
     for reading in unwrapped(Reading(raw)):
         yield reading
@@ -187,7 +208,7 @@ def _ways_to_read(raw: bytes, *, is_nested: bool) -> Iterator[Reading]:
 
 
 def _texts_in(decoded: bytes, needles: Sequence[bytes]) -> Iterator[bytes]:
-    """What in decoded bytes is long enough a text to hold one of these in another form."""
+    """The texts in decoded bytes that are long enough to hold a needle in another form."""
     table = _ASCII if all(needle.isascii() for needle in needles) else _UNICODE
     least = len(needles[0])
 
@@ -227,10 +248,10 @@ def _sorted(groups: Iterable[frozenset[bytes]]) -> list[bytes]:
     return sorted(frozenset[bytes]().union(*groups), key=len)
 
 
-# With each secret that is learned, those of the ones before it are wanted again.
+# Each secret that is learned makes a new redactor for all of them.
 @lru_cache(maxsize=4096)
 def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
-    """What is searched for: the secret and its parts as they are, and encoded."""
+    """What is searched for: the secret and its parts, plain and encoded."""
     parts = [part for part in parts_of(secret) if not why_not_blanked(part)]
     plain = (raw for part in parts for raw in _raw_forms(part))
     encoded = (form for part in parts for form in encodings_of(part))
@@ -240,7 +261,7 @@ def _needles_of(secret: str) -> tuple[frozenset[bytes], frozenset[bytes]]:
 def _raw_forms(part: str) -> Iterator[bytes]:
     raw = part.encode("utf-8", "surrogateescape")
     yield raw
-    # In a text, a byte that is not UTF-8 is a character of its own.
+    # In a text, a byte that is not UTF-8 is a surrogate.
     yield raw.decode("utf-8", "surrogateescape").encode("utf-8", "surrogatepass")
 
 
@@ -262,7 +283,7 @@ def _all(needle: bytes, raw: bytes) -> Iterator[int]:
 
 
 def _pieces_in(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
-    """What is left of them beside a cut; further away nothing is looked for."""
+    """The parts of needles that are left beside a cut."""
     if not needles or _CUT_MARK not in raw:
         return
     reach = len(needles[-1]) + _NEAR
@@ -274,7 +295,7 @@ def _pieces_in(raw: bytes, needles: Sequence[bytes]) -> Iterator[Place]:
 
 
 def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
-    """Where the head of a secret stands before a cut, or its tail behind one."""
+    """The head of a secret before a cut, or its tail after one."""
     least = max(LEAST_CHARS, min(_LEAST_PIECE, len(needle) // 2))
     for start in _all(needle[:least], raw):
         length = least
@@ -292,7 +313,7 @@ def _pieces(needle: bytes, raw: bytes) -> Iterator[Place]:
 
 
 def _merged(places: Iterable[Place]) -> list[Place]:
-    """The places in order; those that overlap are one."""
+    """The places in order, overlapping ones joined."""
     kept: list[Place] = []
     for start, end in sorted(places):
         if kept and start < kept[-1][1]:
@@ -306,5 +327,318 @@ def _text(raw: bytes) -> str:
     try:
         return raw.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
-        # A secret that is not UTF-8 has taken half of a character with it.
+        # A secret that is not UTF-8 may end inside a character.
         return raw.decode("utf-8", "replace")
+
+
+# What to look for
+
+
+def parts_of(secret: str) -> Iterator[str]:
+    """The secret, and the parts of it that may occur alone.
+
+    A server may trim what it gets. Output is shown line by line, so each line of a key file is
+    blanked by itself. A credential is also secret without its scheme or its address.
+    """
+    yield secret
+    yield secret.strip()
+    yield from (line.strip() for line in secret.splitlines())
+    for credential in (_BEHIND_SCHEME, _IN_ADDRESS):
+        if found := credential.match(secret):
+            yield found[1]
+
+
+_BEHIND_SCHEME = re.compile(r"\s*(?:basic|bearer|token)\s+(\S+)\s*$", re.IGNORECASE)
+_IN_ADDRESS = re.compile(r"\s*[a-z][a-z0-9+.-]*://[^\s/@:]*:([^\s/@]+)@", re.IGNORECASE)
+
+
+def encodings_of(secret: str) -> Iterator[bytes]:
+    """The secret in hexadecimal and in base64, wherever it begins in a longer text."""
+    raw = secret.encode("utf-8", "surrogateescape")
+    yield raw.hex().encode()
+    yield raw.hex().upper().encode()
+    yield from _base64(raw)
+    for name in _WIDE:
+        yield from _base64(secret.encode(name, "surrogatepass"))
+
+
+_WIDE = ("utf-16-le", "utf-16-be")
+
+
+def _base64(raw: bytes) -> Iterator[bytes]:
+    """Inside a longer text base64 shifts by 0, 1 or 2 bytes; both ends depend on neighbours."""
+    for shift in range(3):
+        encoded = binascii.b2a_base64(b"\0" * shift + raw, newline=False).rstrip(b"=")
+        is_mixed = (len(raw) + shift) % 3 != 0
+        inner = encoded[(0, 2, 3)[shift] : len(encoded) - is_mixed]
+        yield inner
+        yield inner.replace(b"+", b"-").replace(b"/", b"_")
+
+
+# Escapes
+
+
+class _Escapes(Record):
+    """One kind of escapes: a byte that each has, its pattern, and its meaning."""
+
+    mark: bytes
+    token: re.Pattern[bytes]
+    meaning: Callable[[bytes], bytes]
+
+
+@lru_cache(maxsize=4096)
+def _json_meaning(token: bytes) -> bytes:
+    body = token[1:]
+    if len(body) == 1:
+        return _NAMED.get(body, body)
+    digits = body.replace(b"\\u", b"")[1:].decode()
+    # A lone surrogate stays as it is.
+    return bytes.fromhex(digits).decode("utf-16-be", "surrogatepass").encode(*_PASSING)
+
+
+@lru_cache(maxsize=4096)
+def _percent_meaning(token: bytes) -> bytes:
+    return b" " if token == b"+" else bytes([int(token[1:], 16)])
+
+
+@lru_cache(maxsize=4096)
+def _html_meaning(token: bytes) -> bytes:
+    return html.unescape(token.decode()).encode(*_PASSING)
+
+
+_PASSING = ("utf-8", "surrogatepass")
+_NAMED = {b"b": b"\b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t"}
+_JSON = _Escapes(
+    mark=b"\\",
+    token=re.compile(
+        rb"\\(?:u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}"
+        rb'|["/\\bfnrt])'
+    ),
+    meaning=_json_meaning,
+)
+_URL = _Escapes(mark=b"%", token=re.compile(rb"%[0-9A-Fa-f]{2}"), meaning=_percent_meaning)
+_QUERY = _URL.but(mark=b"+", token=re.compile(rb"\+|%[0-9A-Fa-f]{2}"))
+_HTML = _Escapes(
+    mark=b"&",
+    token=re.compile(rb"&(?:#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});"),
+    meaning=_html_meaning,
+)
+_BREAKS = _Escapes(mark=b"\n", token=re.compile(rb"\r?\n[ \t]*"), meaning=lambda token: b"")
+
+
+class Reading:
+    """A text as bytes: the original, or `source` with one kind of escapes undone."""
+
+    def __init__(
+        self, raw: bytes, source: Reading | None = None, escapes: _Escapes | None = None
+    ) -> None:
+        self.raw = raw
+        self.is_original = source is None
+        # Whether line breaks, or JSON escapes, were undone in this reading or one before it.
+        self.is_unwrapped: bool = escapes is _BREAKS or (source is not None and source.is_unwrapped)
+        self.is_unquoted: bool = escapes is _JSON or (source is not None and source.is_unquoted)
+        self._source = source
+        self._escapes = escapes
+        self._escaped = source.raw if source else b""
+
+    def trace(self, places: list[Place]) -> list[Place]:
+        """The places in the original text that these bytes come from.
+
+        They are erased from this reading and its sources, so that each is found once.
+        """
+        raw = bytearray(self.raw)
+        for start, end in places:
+            raw[start:end] = bytes(end - start)
+        self.raw = bytes(raw)
+        return self._source.trace(self._origins(places)) if self._source else places
+
+    def _origins(self, places: list[Place]) -> list[Place]:
+        """The same places in the source."""
+        starts, stretches = self._stretches()
+
+        def origin(position: int) -> Place:
+            index = bisect_right(starts, position) - 1
+            start, end = stretches[index]
+            if index % 2:
+                return start, end
+            start += position - starts[index]
+            return start, start + 1
+
+        return [(origin(start)[0], origin(end - 1)[1]) for start, end in places]
+
+    def _stretches(self) -> tuple[list[int], list[Place]]:
+        """The start of each stretch here, and its place in the source.
+
+        Plain bytes and escapes alternate.
+        """
+        assert self._escapes is not None
+        starts: list[int] = []
+        stretches: list[Place] = []
+        here = done = 0
+        for found in self._escapes.token.finditer(self._escaped):
+            start, end = found.span()
+            starts += (here, here + start - done)
+            stretches += ((done, start), (start, end))
+            here += start - done + len(self._escapes.meaning(found[0]))
+            done = end
+        return [*starts, here], [*stretches, (done, len(self._escaped))]
+
+
+def undone(reading: Reading, *, has_blanks: bool, with_json: bool = True) -> Iterator[Reading]:
+    """The text without its escapes, one kind at a time.
+
+    With `has_blanks`, plus signs are also read as blanks, as in the query of a URL.
+    """
+    kinds = (*((_JSON,) if with_json else ()), _URL, _HTML, *((_QUERY,) if has_blanks else ()))
+    for escapes in kinds:
+        if found := _undo(reading, escapes):
+            yield found
+
+
+def unwrapped(reading: Reading) -> Iterator[Reading]:
+    """The text, and the text without its line breaks."""
+    yield reading
+    if not reading.is_unwrapped and (found := _undo(reading, _BREAKS)):
+        yield found
+
+
+def unquoted(reading: Reading) -> Iterator[Reading]:
+    """The content of a JSON message, or of a text that mcptest quoted as JSON.
+
+    The secret was not written that way by the server, so it does not count as a form.
+    """
+    if found := _undo(reading, _JSON):
+        yield from unwrapped(found)
+
+
+def _undo(reading: Reading, escapes: _Escapes) -> Reading | None:
+    if escapes.mark not in reading.raw:
+        return None
+    meaning = escapes.meaning
+    raw = escapes.token.sub(lambda found: meaning(found[0]), reading.raw)
+    return None if raw == reading.raw else Reading(raw, reading, escapes)
+
+
+# Runs of base64 and hexadecimal
+
+
+class EncodedRuns:
+    """Finds and decodes runs of base64 and hexadecimal in a text.
+
+    `least` is the number of bytes of the shortest secret: shorter runs cannot hold one.
+    """
+
+    def __init__(self, least: int) -> None:
+        # A secret that is not found as a needle was escaped or encoded before, so it is longer.
+        self._least_base64 = (least + 1) * 8 // 6 - 1
+        pairs = min(least, _MOST_PAIRS) - 1
+        self._hex = re.compile(rb"xx(?:%b?xx(?!w)){%d,}" % (_GAP, pairs))
+
+    def are_in(self, raw: bytes) -> bool:
+        is_base64 = any(stretches(raw, _BASE64, self._least_base64))
+        return is_base64 or self._hex.search(raw.translate(_HEX)) is not None
+
+    def places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
+        """The places of runs in which `holds` finds a secret after decoding."""
+        spans = list(stretches(raw, _BASE64, self._least_base64))
+        yield from _holding(raw, spans, _base64_decoded, holds)
+        yield from self.hex_places(raw, holds)
+
+    def hex_places(self, raw: bytes, holds: Callable[[bytes], bool]) -> Iterator[Place]:
+        spans = [found.span() for found in self._hex.finditer(raw.translate(_HEX))]
+        for start, end in _holding(raw, spans, _hex_decoded, holds):
+            yield start, _end_of_dump(raw, start, end)
+
+
+def stretches(raw: bytes, table: bytes, least: int) -> Iterator[Place]:
+    """The places of at least `least` bytes in a row that the table maps to x."""
+    marked, wanted = raw.translate(table), b"x" * least
+    start = marked.find(wanted)
+    while start >= 0:
+        end = marked.find(b"\0", start)
+        end = len(raw) if end < 0 else end
+        yield start, end
+        start = marked.find(wanted, end)
+
+
+def _holding(
+    raw: bytes,
+    spans: list[Place],
+    decoded: Callable[[list[bytes]], Iterator[bytes]],
+    holds: Callable[[bytes], bool],
+) -> Iterator[Place]:
+    # Most texts hold no secret, so all runs are decoded together first.
+    if spans and any(map(holds, decoded([raw[start:end] for start, end in spans]))):
+        for start, end in spans:
+            if any(map(holds, decoded([raw[start:end]]))):
+                yield start, end
+
+
+def _table(**marks: bytes) -> bytes:
+    """A table for `bytes.translate` that maps all bytes to 0 except these."""
+    table = bytearray(256)
+    for mark, members in marks.items():
+        for byte in members:
+            table[byte] = _MARKS[mark]
+    return bytes(table)
+
+
+_MARKS = {
+    "w": ord("w"),
+    "x": ord("x"),
+    "blank": ord(" "),
+    "colon": ord(":"),
+    "prefix": ord("0"),
+    "line": ord("\n"),
+}
+_DIGITS = b"0123456789abcdefABCDEF"
+_LETTERS = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_BASE64 = _table(x=_LETTERS + b"0123456789+/_-=")
+_HEX = _table(w=_LETTERS, x=_DIGITS, blank=b" \t\r,;-+\\", colon=b":", prefix=b"x", line=b"\n")
+# Longer runs in one piece cannot be required: dumps have lines.
+_MOST_PAIRS = 8
+# What may be between two bytes, in the marks of the table: blanks, signs, 0x and \\x; in a dump the
+# characters printed beside the bytes, and the address at the start of the next line. If a colon
+# follows the addresses (xxd), two blanks end the bytes of a line; otherwise (hexdump) not always.
+_BESIDE = rb" {2,}[^\n]{0,80}"
+_GAP = (
+    rb"(?:%b\n *x{4,16}: +|[ :]{0,3}(?:x0|0)|[ :]{1,3}"
+    rb"|(?:%b)? ?\n *(?:x{4,16}(?:: +| {2,})|x{6,16} +)?)"
+) % (_BESIDE, _BESIDE)
+_BETWEEN = re.compile(rb"(?<=xx)%b(?=xx)" % _GAP)
+_TO_STANDARD = bytes.maketrans(b"-_", b"+/")
+
+
+def _base64_decoded(runs: list[bytes]) -> Iterator[bytes]:
+    """The bytes of the runs, for each offset in a group of four at which they may begin."""
+    # Padding is decoded to NULs, and so are the ends that are filled up below.
+    plain = [run.translate(_TO_STANDARD).replace(b"=", b"A") for run in runs]
+    for offset in range(4):
+        padded = (run[offset:] + b"A" * (-(len(run) - offset) % 4 + 4) for run in plain)
+        yield binascii.a2b_base64(b"".join(padded))
+
+
+def _hex_decoded(runs: list[bytes]) -> Iterator[bytes]:
+    """The bytes of the runs, whose first digit may belong to something else."""
+    digits = list(map(_without_gaps, runs))
+    for offset in range(2):
+        even = (each[offset : len(each) - (len(each) - offset) % 2] for each in digits)
+        yield bytes.fromhex(b"00".join(even).decode())
+
+
+def _without_gaps(run: bytes) -> bytes:
+    marked = run.translate(_HEX)
+    gaps = [found.span() for found in _BETWEEN.finditer(marked)]
+    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(run)]
+    return b"".join(map(run.__getitem__, map(slice, starts, ends))).translate(None, _NO_DIGITS)
+
+
+_NO_DIGITS = bytes(byte for byte in range(256) if byte not in _DIGITS)
+
+
+def _end_of_dump(raw: bytes, start: int, end: int) -> int:
+    """The end of the line, in a dump: the characters beside the last bytes are secret, too."""
+    if b"\n" not in raw[start:end]:
+        return end
+    line_end = raw.find(b"\n", end)
+    return len(raw) if line_end < 0 else line_end

@@ -7,8 +7,7 @@ response. Everything else is optional, and a reader that knows only these loses 
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

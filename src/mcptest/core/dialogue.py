@@ -7,8 +7,7 @@ mock the server's, and documentation shows both.
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,11 @@ missing from the answer is a finding, and the tests still run.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, Fault
+from mcptest.core.outcome import Fault
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

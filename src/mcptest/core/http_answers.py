@@ -11,10 +11,10 @@ from mcptest.core import jsonrpc
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, read_message
 from mcptest.core.http_headers import media_type
 from mcptest.core.http_status import status_trouble
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.sse import OverlongEvent, SseDecoder
+from mcptest.core.text import quote_bytes, shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import quoted_bytes, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ class AnswerReader:
         self._size += len(chunk)
         if self._size <= self._limit:
             return []
-        head = quoted_bytes(b"".join(self._parts)[:60])
+        head = quote_bytes(b"".join(self._parts)[:60])
         self._mode, self._parts = "", []
         message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
         return [self._trouble("line_too_long", message, _LIMIT_HINT)]
@@ -326,4 +326,4 @@ def _quote(raw: bytes, size: int = 0) -> str:
     Where it is cut it says so: half a secret is known by that alone.
     """
     size = size or len(raw)
-    return quoted_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")
+    return quote_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mcptest.core.text import quote_bytes, shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import quoted_bytes, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def status_trouble(
 ) -> Trouble:
     """That a message was refused, with what the server said beside its status."""
     # Where it is cut it says so: half a secret is known by that alone.
-    told = f": {quoted_bytes(raw)}" if raw.strip() else ", without a word"
+    told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from mcptest.core import jsonrpc
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ server that answers ``"1"`` to ``1`` has not answered.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import ABSENT, Summary
-from mcptest.core.record import Record
+from mcptest.core.outcome import Summary
+from mcptest.core.record import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

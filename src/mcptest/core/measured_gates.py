@@ -11,7 +11,7 @@ import math
 from mcptest.core.coverage import ServerCoverage, merge_coverage
 from mcptest.core.outcome import Finding
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import list_names, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -114,17 +114,13 @@ def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -
 
 def not_asked(homes: Iterable[str], why: str) -> Finding:
     """That nobody has asked the gates of these suites."""
-    message = f"the gates of {_listed([_named(home) for home in homes])} were not asked: {why}"
+    names = list_names([_named(home) for home in homes], _MAX_LISTED)
+    message = f"the gates of {names} were not asked: {why}"
     return Finding(kind=GATES_NOT_ASKED, server="", message=message)
 
 
 def _named(name: str) -> str:
     return visible(shorten(name, _MAX_NAME))
-
-
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_LISTED} more" if len(names) > _MAX_LISTED else ""
-    return ", ".join(names[:_MAX_LISTED]) + more
 
 
 def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterator[str]:
@@ -134,17 +130,19 @@ def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterat
         offers = [offer for offer in offers if offer.kind in _UNITS[key]]
     unknown = f"coverage of {noun} is not known"
     if measured.silent:
-        names = _listed([_named(name) for name in sorted(measured.silent)])
+        names = list_names([_named(name) for name in sorted(measured.silent)], _MAX_LISTED)
         yield f"{unknown}: {names} could not say what there is"
     elif measured.idle:
-        names = _listed([_named(name) for name in sorted(measured.idle)])
+        names = list_names([_named(name) for name in sorted(measured.idle)], _MAX_LISTED)
         yield f"{unknown}: {names} could not be asked, for all of its tests are skipped"
     elif not offers:
         yield f"{unknown}: no server says that it offers any"
     elif (percent := 100 * sum(1 for offer in offers if offer.calls) / len(offers)) < wanted:
         # Cut, not rounded: what is not reached must not look as if it were.
         seen = f"{int(percent * 10) / 10:.1f} %"
-        unused = _listed([visible(offer.name) for offer in offers if not offer.calls])
+        unused = list_names(
+            [visible(offer.name) for offer in offers if not offer.calls], _MAX_LISTED
+        )
         yield f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; unused: {unused}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     LogWish = Literal["", "failures", "all"]
 
 __all__ = [
-    "ABSENT",
     "STATUSES",
     "CaseResult",
     "Evidence",
@@ -32,22 +31,6 @@ __all__ = [
 
 
 STATUSES: tuple[Status, ...] = ("passed", "failed", "error", "skipped")
-
-
-class _Absent:
-    """Stands where a JSON value could be and none is; null is a value."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return "ABSENT"
-
-    def __reduce__(self) -> str:
-        # There is one of it, also after a journey between processes.
-        return "ABSENT"
-
-
-ABSENT = _Absent()
 
 
 class Mismatch(Record):

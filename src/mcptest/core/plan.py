@@ -6,8 +6,7 @@ will be sent, expectations are compiled, and every mistake has been reported.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,23 @@ else:
         return lambda cls: cls
 
 
-__all__ = ["Record"]
+__all__ = ["ABSENT", "Record"]
+
+
+class _Absent:
+    """The type of `ABSENT`, which marks a JSON value that is not there; null is a value."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "ABSENT"
+
+    def __reduce__(self) -> str:
+        # Unpickles to the one instance of this module.
+        return "ABSENT"
+
+
+ABSENT = _Absent()
 
 
 class _RecordType(type):
@@ -29,7 +45,7 @@ class _RecordType(type):
         cls = super().__new__(mcs, name, bases, body)
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
-        # A default is an attribute of the class: what nobody gave is found there.
+        # A default is an attribute of the class, found there for a field that is not given.
         cls._required = frozenset(field for field in cls._fields if not hasattr(cls, field))
         cls._accepted = set()
         return cls

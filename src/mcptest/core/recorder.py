@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcptest.core import jsonrpc
 from mcptest.core.capture import Exchange, Moment, Noted
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import VERSION_KEY
 
 TYPE_CHECKING = False

@@ -25,9 +25,8 @@ from __future__ import annotations
 from mcptest.core import jsonrpc
 from mcptest.core.client_script import ClientScript
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import ClientSpec
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
 from mcptest.core.strict_json import parse_json
 

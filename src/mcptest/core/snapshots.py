@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.explore.schema import (
     allows_extra,
     branches,

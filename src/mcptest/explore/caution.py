@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mcptest.core.visible import is_plain, shorten, visible
+from mcptest.core.text import is_visible, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def _evened(text: str) -> str:
     """A text without what is not seen of it, and with plain letters where it has fancy ones."""
     if text.isascii():
         return text
-    plain = "".join(char for char in text if is_plain(char) or char.isspace())
+    plain = "".join(char for char in text if is_visible(char) or char.isspace())
     return unicodedata.normalize("NFKC", plain)
 
 

@@ -10,7 +10,7 @@ from mcptest.core.jsonrpc import METHOD_NOT_FOUND
 from mcptest.core.offer_kinds import KINDS, Kind
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

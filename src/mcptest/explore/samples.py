@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.explore.schema import branches, properties_of, required_of, resolved
-from mcptest.matching.regex_sample import sample_of
+from mcptest.matching.regex import sample_match
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -191,7 +191,7 @@ def _text(schema: Schema, name: str) -> str:
     pattern, form = schema.get("pattern"), schema.get("format")
     if isinstance(form, str) and form in _FORMATS:
         return _FORMATS[form]
-    made = sample_of(pattern) if isinstance(pattern, str) else None
+    made = sample_match(pattern) if isinstance(pattern, str) else None
     text = made if made is not None else sample_text(name)
     if made is None:
         most = _whole(schema, "maxLength", _MAX_VALUE_CHARS)

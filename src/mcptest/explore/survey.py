@@ -12,7 +12,7 @@ import re
 
 from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.explore.caution import why_not_called
 from mcptest.explore.offers import name_of
 from mcptest.explore.samples import is_fit_to_write, sample_arguments, sample_text

@@ -10,13 +10,12 @@ from contextlib import nullcontext
 
 from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.paths import trail_of
 from mcptest.core.record import Record
+from mcptest.core.text import trail_of
 from mcptest.formats.stream import Tagged
-from mcptest.matching.blanks import made_up
 from mcptest.matching.patterns import PREFIX, Pattern
 from mcptest.matching.registry import ParameterError
-from mcptest.matching.tags import TAGS, bound_name, read_tag
+from mcptest.matching.tags import TAGS, bound_name, make_value, read_tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,7 +122,7 @@ class MessageReader:
             return
         try:
             with self._bounded if pattern.matcher.is_slow else nullcontext():
-                made_up(pattern, str(steps[-1]) if steps else "")
+                make_value(pattern, str(steps[-1]) if steps else "")
         except (ValueError, PatternTimeoutError) as error:
             message = f"this message is to be sent, and {error}"
             here.complain("", "F013", message, "write a value, or a simpler pattern", on_key=False)

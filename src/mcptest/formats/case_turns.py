@@ -10,16 +10,15 @@ from itertools import islice
 
 from mcptest.core.dialogue import Turn
 from mcptest.core.jsonrpc import describe_id, id_key
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Expectation
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.formats.case_messages import MessageReader
 from mcptest.formats.fields import kind_of
-from mcptest.matching.blanks import has_blanks
-from mcptest.matching.group import Group, written
+from mcptest.matching.compare import Group, source_of
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.tags import bound_name
+from mcptest.matching.tags import bound_name, has_blanks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -240,7 +239,7 @@ class _Pairs:
 
     def _ask(self, turn: Turn, id: object) -> None:
         if not self._waiting[turn.is_ours].add(id, len(self.turns)):
-            message = f"{describe_id(written(id))} is used again before its first answer"
+            message = f"{describe_id(source_of(id))} is used again before its first answer"
             self._complain(turn, "id", message, "give each request of a case an id of its own")
 
     def _answered(self, turn: Turn, id: object) -> int | None:
@@ -254,7 +253,7 @@ class _Pairs:
             return index
         if not turn.is_ours:
             is_open = _id_key(id) is None
-            said = "that waits for an answer" if is_open else f"with {describe_id(written(id))}"
+            said = "that waits for an answer" if is_open else f"with {describe_id(source_of(id))}"
             message = f"no request {said} stands before this in the case"
             help = 'an answer carries the id of its request, and ids 1 and "1" differ'
             self._complain(turn, "id", message, help)

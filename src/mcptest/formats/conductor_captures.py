@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Capture, Template
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
 from mcptest.formats.conductor_request import FORMS
 from mcptest.formats.conductor_step import StepReader
 from mcptest.formats.fields import Fields
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
-from mcptest.matching.expectation import parse_field_path
+from mcptest.matching.compare import parse_field_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

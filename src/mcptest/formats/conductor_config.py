@@ -13,7 +13,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
 from mcptest.core.revisions import REVISIONS
 from mcptest.formats.document import read_document
-from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.formats.fields import Fields, diagnose, kind_of, warn_of_weak_secret
 from mcptest.formats.http_keys import HTTP_KEYS, camel_case
 
 TYPE_CHECKING = False
@@ -185,12 +185,11 @@ class _Values:
         value = self._environment[name]
         if value:
             self.secrets.append(value)
-        from mcptest.core.secret_names import names_secret  # noqa: PLC0415  # as above
-        from mcptest.formats.secret_warning import warn_of_weak  # noqa: PLC0415  # as above
+        from mcptest.core.secrets import names_secret  # noqa: PLC0415  # as above
 
         # What is called like a setting is one.
         if names_secret(name) or names_secret(key):
-            warn_of_weak(fields, key, name, value)
+            warn_of_weak_secret(fields, key, name, value)
         return value
 
 
@@ -214,7 +213,7 @@ def _read_env(
 def _read_ready_pattern(fields: Fields) -> str:
     if "readyPattern" not in fields.mapping:
         return ""
-    from mcptest.matching.regex_form import compile_regex  # noqa: PLC0415  # as above
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415  # as above
 
     try:
         return compile_regex(fields.text("readyPattern")).pattern

@@ -7,13 +7,13 @@ goes on.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id, id_key
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Expectation, Performance
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.matching.expectation import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
-from mcptest.matching.values import printed
+from mcptest.matching.values import to_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class ExpectReader:
     def _stderr(self, fields: Fields) -> object:
         value = fields.mapping["stderr"]
         if isinstance(value, Literal):
-            return printed(value.value).strip()
+            return to_text(value.value).strip()
         if not isinstance(value, str):
             message = f'"stderr" must be toBeEmpty, a text or a pattern and is {kind_of(value)}'
             fields.complain("stderr", "F008", message, on_key=False)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Step
+from mcptest.core.record import ABSENT
 from mcptest.formats.conductor_expect import ExpectReader
 from mcptest.formats.conductor_request import read_request, use_of
 from mcptest.matching.expectation import Compiler

@@ -7,6 +7,7 @@ error with a suggestion, so nothing that was written is ever ignored.
 from __future__ import annotations
 
 from mcptest.core.diagnostics import Complaint, Diagnostic
+from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 from mcptest.core.suggest import closest, shortened
 from mcptest.formats.document import locate
 from mcptest.formats.durations import parse_duration
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     Steps = tuple[str | int, ...]
 
-__all__ = ["Fields", "diagnose", "kind_of", "point_at"]
+__all__ = ["Fields", "diagnose", "kind_of", "point_at", "warn_of_weak_secret"]
 
 _KINDS = {
     str: "text",
@@ -249,3 +250,12 @@ def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
         width=place.width,
         severity=complaint.severity,
     )
+
+
+def warn_of_weak_secret(fields: Fields, key: str, name: str, value: str) -> None:
+    """Warn if the value of the variable `name` at this key is too weak to be blanked."""
+    reason = why_not_blanked(value)
+    if value and reason:
+        message = f"the value of {name!r} {reason}; whatever is written may hold it"
+        help = f"a secret has at least {LEAST_CHARS} characters and is no everyday word"
+        fields.complain(key, "W003", message, help, on_key=False, severity="warning")

@@ -22,7 +22,7 @@ from yaml.events import (
     StreamEndEvent,
 )
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 from mcptest.formats.full_dialect import PLAIN, Tagged
 from mcptest.formats.full_shield import LONE_SURROGATE
 from mcptest.formats.full_spots import key_spot, value_spot

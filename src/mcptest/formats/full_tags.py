@@ -8,7 +8,7 @@ builder's business.
 from __future__ import annotations
 
 from mcptest.core.suggest import closest
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 from mcptest.formats.full_dialect import Tagged
 from mcptest.formats.scalars import KNOWN_TAGS, resolve_as
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.plan import PluginSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from functools import partial
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.fields import Fields, diagnose
 from mcptest.formats.suite_defaults import MOST_RETRIES, Defaults
 from mcptest.formats.suite_entries import EntryReader
@@ -24,7 +24,7 @@ from mcptest.formats.suite_parts import Part, Parts, read_parts
 from mcptest.formats.suite_servers import read_servers
 from mcptest.formats.suite_steps import CALLS, StepReader
 from mcptest.formats.suite_variables import Variables
-from mcptest.matching.suite_words import SuiteWords
+from mcptest.matching.suite_matchers import SuiteMatchers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Complaint, Diagnostic
     from mcptest.core.plan import PluginSpec, ServerSpec
     from mcptest.matching.registry import Registry
-    from mcptest.matching.snapshot_matcher import SnapshotBook
+    from mcptest.matching.snapshots import SnapshotBook
 
 __all__ = [
     "COVERAGE_KEYS",
@@ -218,8 +218,8 @@ class _Loader:
         fields = part.top
         book = self._context.book_of(part.file) if self._context.book_of else None
 
-        def words(complaints: list[Complaint]) -> SuiteWords:
-            return SuiteWords(self._registry, complaints, part.read_beside, book)
+        def words(complaints: list[Complaint]) -> SuiteMatchers:
+            return SuiteMatchers(self._registry, complaints, part.read_beside, book)
 
         retries = self._options.get("retries")
         retries = retries if isinstance(retries, int) else None

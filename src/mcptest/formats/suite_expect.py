@@ -9,20 +9,20 @@ or `{assertions: […], threshold: 0.8, max_duration_ms: 900, max_response_token
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.paths import trail_of
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
+from mcptest.core.text import trail_of
 from mcptest.formats.fields import Fields, kind_of
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.target import ROOTS, parse_target
-from mcptest.matching.values import a_type
+from mcptest.matching.suite_matchers import ROOTS, parse_target
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.matching.suite_words import SuiteWords
+    from mcptest.matching.suite_matchers import SuiteMatchers
 
 __all__ = [
     "ASSERTION_KEYS",
@@ -54,7 +54,7 @@ _SUCCESS = "a call that succeeds"
 
 def _failure(method: str, result: object) -> Miss | None:
     if not isinstance(result, dict):
-        return Miss(why=f"it is {a_type(result)}")
+        return Miss(why=f"it is {type_name(result)}")
     why = tool_failure(result) if method == "tools/call" else ""
     return Miss(why=why) if why else None
 
@@ -101,7 +101,7 @@ def read_budgets(fields: Fields) -> Budgets:
 class ExpectReader:
     """Reads the expectations of one file."""
 
-    def __init__(self, words: SuiteWords, roots: Sequence[str] = ROOTS) -> None:
+    def __init__(self, words: SuiteMatchers, roots: Sequence[str] = ROOTS) -> None:
         self._words = words
         self._roots = roots
 

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcptest.matching.suite_words import SuiteWords
+    from mcptest.matching.suite_matchers import SuiteMatchers
 
 __all__ = [
     "AGENT_KEYS",
@@ -101,7 +101,7 @@ class LaneReader:
 
     def __init__(
         self,
-        words: SuiteWords,
+        words: SuiteMatchers,
         place: Callable[[Fields], str],
         line: Callable[[list[object], int], int],
         file: str = "<suite>",

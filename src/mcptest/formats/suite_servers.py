@@ -10,7 +10,7 @@ from mcptest.formats.fields import Fields, kind_of
 from mcptest.formats.http_keys import HTTP_KEYS
 from mcptest.formats.server_http import read_http
 from mcptest.formats.suite_variables import is_source
-from mcptest.matching.regex_form import compile_regex
+from mcptest.matching.regex import compile_regex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

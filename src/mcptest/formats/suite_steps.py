@@ -13,8 +13,7 @@ from mcptest.formats.suite_expect import BUDGETS, Budgets, ExpectReader, success
 from mcptest.formats.suite_sizes import CAPTURED, size_put_in
 from mcptest.formats.suite_variables import text_of
 from mcptest.formats.templates import NAME, filled, references
-from mcptest.matching.suite_words import SuiteWords
-from mcptest.matching.target import parse_target
+from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
     from mcptest.formats.fields import Fields
     from mcptest.formats.suite_variables import Variables
 
-    Words = Callable[[list[Complaint]], SuiteWords]
+    Words = Callable[[list[Complaint]], SuiteMatchers]
 
 __all__ = ["CALLS", "STEP_KEYS", "StepReader"]
 

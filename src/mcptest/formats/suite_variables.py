@@ -11,11 +11,10 @@ from __future__ import annotations
 import re
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.secret_names import is_secret
+from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.formats.fields import Fields
-from mcptest.formats.secret_warning import warn_of_weak
+from mcptest.formats.fields import Fields, warn_of_weak_secret
 from mcptest.formats.suite_sizes import ONE_VALUE, WHOLE_FILE, Size, TooLargeError, size_put_in
 from mcptest.formats.templates import NAME, filled, references
 
@@ -123,7 +122,7 @@ class Variables:
             return f"{_STAND_IN}{name}" if default is None else default
         if value and (source == "secret_env" or is_secret(name, value)):
             self.secrets.append(value)
-            warn_of_weak(inner, source, name, value)
+            warn_of_weak_secret(inner, source, name, value)
         return value
 
     def sent_from_environment(self, fields: Fields, key: str) -> str:
@@ -144,7 +143,7 @@ class Variables:
             self._miss(name, (*fields.steps, key), is_empty=value == "")
             return _STAND_IN_TEXT
         self.secrets.append(value)
-        warn_of_weak(fields, key, name, value)
+        warn_of_weak_secret(fields, key, name, value)
         return value
 
     def _miss(self, name: str, steps: Steps, *, is_empty: bool = False) -> None:

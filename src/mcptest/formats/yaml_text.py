@@ -11,7 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused, defused_markers, is_plain, visible
+from mcptest.core.text import defuse, defuse_markers, is_visible, visible
 from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False
@@ -50,9 +50,9 @@ class Lines(Record):
         if is_empty or any(line[-1:] in (" ", "\t") for line in text.split("\n") if line):
             return False
         # In quotes a command to a CI system can be escaped.
-        if defused(text) != text:
+        if defuse(text) != text:
             return False
-        return all(char in "\n\t" or is_plain(char) for char in text)
+        return all(char in "\n\t" or is_visible(char) for char in text)
 
 
 def render_yaml(value: object) -> str:
@@ -154,13 +154,13 @@ def _key(key: str) -> str:
 
 def quoted(text: str) -> str:
     """Text in double quotes; what cannot be seen, YAML does not take or CI obeys is escaped."""
-    return '"' + defused_markers("".join(map(_quoted_char, text))) + '"'
+    return '"' + defuse_markers("".join(map(_quoted_char, text))) + '"'
 
 
 def _quoted_char(char: str) -> str:
     if char in _ESCAPES:
         return _ESCAPES[char]
-    if is_plain(char):
+    if is_visible(char):
         return char
     code = ord(char)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
@@ -170,7 +170,7 @@ def comment_lines(remarks: tuple[str, ...]) -> Iterator[str]:
     """Comments that stay comments, whatever their text holds."""
     for remark in remarks:
         for line in remark.split("\n"):
-            yield from _wrapped(defused_markers(visible(line)))
+            yield from _wrapped(defuse_markers(visible(line)))
 
 
 def _wrapped(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.guide.wording import CONTENTS, DIALOGUES, sections
 
 TYPE_CHECKING = False

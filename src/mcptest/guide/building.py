@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 from mcptest.core.offer_kinds import KINDS
+from mcptest.core.text import plural, shorten
 from mcptest.core.uri_templates import is_made_from
-from mcptest.core.visible import shorten
 from mcptest.explore.offers import name_of
 from mcptest.guide.contents import Chapter, Code, Guide
 from mcptest.guide.contract import calls_in, seen_offer, unit_kind
 from mcptest.guide.offers import MAX_TEXT_CHARS, build_offer, text_at
 from mcptest.guide.scenes import build_legend, build_scene
 from mcptest.guide.speech import dialogue_of
-from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,7 +112,7 @@ def _listed_offers(described: Described) -> tuple[list[Offer], tuple[Words, ...]
         named.pop("", None)
         offers += [build_offer(kind, each) for each in list(named.values())[:MAX_OFFERS]]
         if len(named) > MAX_OFFERS:
-            left_out.append((f"… {counted(len(named) - MAX_OFFERS, f'more {kind.noun}')}",))
+            left_out.append((f"… {plural(len(named) - MAX_OFFERS, f'more {kind.noun}')}",))
     return offers, tuple(left_out)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.guide.contents import Code
 from mcptest.guide.wording import flowed
 from mcptest.reporters.markdown import code_cell, code_span

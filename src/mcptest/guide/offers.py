@@ -5,11 +5,10 @@ What a list says is looked at with care: any member may be missing, or not what 
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten, show_json
 from mcptest.explore.offers import name_of
 from mcptest.guide.contents import Code, Offer, Row, Table
 from mcptest.guide.schema_table import schema_table
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def _facts(kind: Kind, listed: Message) -> Iterator[Words]:
         for key, words in table:
             if key in members:
                 value = members[key]
-                said = value if isinstance(value, str) else shown(value, MAX_VALUE_CHARS)
+                said = value if isinstance(value, str) else show_json(value, MAX_VALUE_CHARS)
                 yield words, Code(shorten(said, MAX_VALUE_CHARS))
 
 
@@ -112,7 +111,7 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
 def _argument_table(arguments: object) -> Table:
     """The arguments of a prompt, which have no schema."""
     if not isinstance(arguments, list):
-        seen = Code(shown(arguments, MAX_VALUE_CHARS))
+        seen = Code(show_json(arguments, MAX_VALUE_CHARS))
         return Table(title="Arguments", notes=(("The arguments are not a list: ", seen, "."),))
     rows = [
         Row(

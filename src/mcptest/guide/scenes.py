@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import message_kind
-from mcptest.core.paths import render_path
-from mcptest.core.visible import shorten
+from mcptest.core.text import plural, render_path, shorten
 from mcptest.guide.contents import Code, Said, Scene
 from mcptest.guide.json_lines import is_tag, json_lines, one_line, tag_words
 from mcptest.guide.speech import dialogue_of, plain_dict, request_behind
-from mcptest.matching.group import Group
+from mcptest.matching.compare import Group
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.shown import counted
 from mcptest.matching.tags import TAGS
 
 TYPE_CHECKING = False
@@ -62,7 +60,7 @@ def _said(dialogue: Dialogue, turn: Turn) -> Said:
 
 def _summary(dialogue: Dialogue, turn: Turn) -> Words:
     if isinstance(turn.value, list):
-        return (f"batch of {counted(len(turn.value), 'message')}",)
+        return (f"batch of {plural(len(turn.value), 'message')}",)
     message = plain_dict(turn.value)
     kind = message_kind(message)
     if kind in ("request", "notification"):

@@ -5,12 +5,10 @@ Depth and number of rows are bounded. Where something is left out, a row or a no
 
 from __future__ import annotations
 
-from mcptest.core.paths import EVERY, render_path
-from mcptest.core.visible import shorten
+from mcptest.core.text import EVERY, render_path, shorten, show_json
 from mcptest.guide.contents import Code, Row, Table
 from mcptest.guide.schema_reading import SchemaReader, listed, members
 from mcptest.guide.schema_words import CUT, rules_of, type_of
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +33,7 @@ MAX_CHOICES = 5
 def schema_table(title: str, schema: object, nothing: str) -> Table:
     """The table of one schema; `nothing` is said of one that names no members."""
     if not isinstance(schema, dict):
-        seen = Code(shown(schema, MAX_VALUE_CHARS))
+        seen = Code(show_json(schema, MAX_VALUE_CHARS))
         return Table(title=title, notes=(("The schema is not an object: ", seen, "."),))
     reader = SchemaReader(schema)
     opened = reader.open(schema)

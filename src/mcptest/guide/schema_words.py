@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten, show_json
 from mcptest.guide.contents import Code
 from mcptest.guide.schema_reading import listed, members
-from mcptest.matching.shown import shown
 from mcptest.matching.values import json_type
 
 TYPE_CHECKING = False
@@ -116,7 +115,7 @@ def _code(value: object, *, is_name: bool) -> Code:
     """A value as JSON; a name or an expression as it is."""
     if is_name and isinstance(value, str):
         return Code(shorten(value, MAX_VALUE_CHARS))
-    return Code(shown(value, MAX_VALUE_CHARS))
+    return Code(show_json(value, MAX_VALUE_CHARS))
 
 
 def _one_of(values: list[object]) -> Words:
@@ -128,7 +127,7 @@ def _in_turn(values: list[object]) -> Iterator[str]:
     for number, value in enumerate(values):
         if number:
             yield ", "
-        yield Code(shown(value, MAX_VALUE_CHARS))
+        yield Code(show_json(value, MAX_VALUE_CHARS))
 
 
 _RULES = (

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from mcptest.core.dialogue import Dialogue, Turn
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.group import Group, Partial
+from mcptest.matching.compare import Group, Partial
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

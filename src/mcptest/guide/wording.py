@@ -6,8 +6,7 @@ import re
 
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,13 +53,13 @@ def sections(guide: Guide) -> Iterator[Section]:
 def overview(guide: Guide) -> str:
     """How much there is of everything, in a sentence or two."""
     found = {section.kind: len(section.offers) for section in sections(guide)}
-    counts = [counted(found[name], kind.noun) for name, kind in KINDS.items() if name in found]
+    counts = [plural(found[name], kind.noun) for name, kind in KINDS.items() if name in found]
     offered = f"The server offers {_listed(counts)}." if counts else "It names no offers."
     shown = len(guide.scenes)
     if not shown:
         return offered
     verb = "shows" if shown == 1 else "show"
-    return f"{offered} {counted(shown, 'dialogue')} {verb} how it is used."
+    return f"{offered} {plural(shown, 'dialogue')} {verb} how it is used."
 
 
 def _listed(words: list[str]) -> str:

@@ -6,8 +6,7 @@ that says `input_required`, or inside the state of a task. The rules look at bot
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_path, shorten
 from mcptest.invariants.facts import META_CAPABILITIES
 from mcptest.invariants.rule import Looking
 from mcptest.invariants.wording import few

@@ -10,7 +10,7 @@ from itertools import islice
 
 from mcptest.core import jsonrpc
 from mcptest.core.revisions import REVISIONS
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Facts:
         key = jsonrpc.id_key(id)
         written = self.written_ids.get(key, id)
         is_same = jsonrpc.id_key(written) == key
-        return shown(id) if is_same else f"{shown(written)} (sent as {shown(id)})"
+        return show_json(id) if is_same else f"{show_json(written)} (sent as {show_json(id)})"
 
     def note_block(self, block: object) -> None:
         """The capabilities that the capture names for the whole session."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_trail
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_trail, shorten
 from mcptest.invariants.rule import Looking, Rule, at_levels
 from mcptest.invariants.sentences import gathered
 from mcptest.invariants.shape_checks import MAX_FAULTS
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.invariants.facts import Facts
     from mcptest.invariants.rule import Breaches
     from mcptest.invariants.said import Said

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from mcptest.core.paths import render_trail
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_trail, shorten
 from mcptest.invariants.shape_table import SHAPES
 from mcptest.invariants.wording import shown
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     # Notes in a list what is wrong with a value at a place.
     Check = Callable[[Any, Trail, list[str]], None]

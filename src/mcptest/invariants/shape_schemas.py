@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Placed = tuple[Trail, Any]
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_path, shorten
 from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
 from mcptest.invariants.results import complete_result
 from mcptest.invariants.rule import Looking, Rule, at_levels

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import islice
 
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

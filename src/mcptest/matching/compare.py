@@ -1,92 +1,317 @@
-"""Compare what was expected with what came, and yield every difference.
+"""Compare an expectation with an actual value, and yield every difference.
 
-Strict by default: an object must have the keys that are written and no others, an
-array the same length. Below `match:partial` only what is written is checked.
+Strict by default: an object must have the keys that are written and no others, an array the same
+length. Under `match:partial` only what is written is checked. The compiled form of an expectation
+is plain dicts, lists and scalars, with a `Pattern` for a string that began with `match:` and a
+`Group` for a mapping with directives.
 """
 
 from __future__ import annotations
 
+import re
 from functools import partial as bound
 from itertools import islice
 
+from mcptest.core.dialogue import Ref
 from mcptest.core.errors import CheckError
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_trail
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
-from mcptest.matching.field_path import pull, why_unmatched
-from mcptest.matching.group import (
-    AllOf,
-    AnyOf,
-    Each,
-    Extract,
-    Group,
-    Not,
-    Partial,
-    Some,
-    patterns_in,
-    without_denials,
-    written,
-)
+from mcptest.core.text import EVERY, render_trail
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, json_type, none_of
+from mcptest.matching.values import describe_none, json_type, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.core.paths import Trail
     from mcptest.core.plan import Leniency
-    from mcptest.matching.field_path import Steps
+    from mcptest.core.text import Trail
     from mcptest.matching.hints import Elsewhere
 
-    # A mismatch, what to look for elsewhere (ABSENT when that would not help), and what
-    # else may be said of it. Whoever only asks whether there is one pays for none of it.
+    Steps = tuple[str | int, ...]
+
+    # A mismatch, the value to look for elsewhere (ABSENT when that would not help), and a function
+    # for a hint, called only for mismatches that are shown.
     Difference = tuple[Mismatch, object, Callable[[], str] | None]
 
-__all__ = ["compare", "idle_denial", "is_met", "is_same", "pull"]
+__all__ = [
+    "AllOf",
+    "AnyOf",
+    "Each",
+    "Extract",
+    "Group",
+    "Not",
+    "Partial",
+    "Some",
+    "compare",
+    "idle_denial",
+    "is_met",
+    "is_same",
+    "map_patterns",
+    "parse_field_path",
+    "patterns_in",
+    "pull",
+    "source_of",
+    "why_unmatched",
+    "without_denials",
+]
+
+# The compiled form of an expectation
+
+
+class Partial(Record):
+    """`match:partial`: only what is written is checked."""
+
+    value: object
+
+
+class Each(Record):
+    """`match:arrayElements`: what every element must be."""
+
+    value: object
+
+
+class Some(Record):
+    """`match:anyElement`: what at least one element must be."""
+
+    value: object
+
+
+class Extract(Record):
+    """`match:extractField`: where to look, and what must be there."""
+
+    path: str
+    steps: Steps
+    value: object
+
+
+class AllOf(Record):
+    """`match:all`: all of these must hold of one value."""
+
+    values: tuple[object, ...]
+
+
+class AnyOf(Record):
+    """`match:any`: one of these must hold."""
+
+    values: tuple[object, ...]
+
+
+class Not(Record):
+    """`not` of a suite: this must not hold."""
+
+    value: object
+
+
+class Group(Record):
+    """A mapping with directives; all of them, and the siblings, apply to one value.
+
+    `source` is what the author wrote. A `Pattern` among the checks is a `match:crossField`.
+    """
+
+    source: dict[str, object]
+    checks: tuple[Partial | Each | Some | Extract | AllOf | AnyOf | Not | Pattern, ...] = ()
+    siblings: dict[str, object] | None = None
+
+
+_WITH_VALUE = (Partial, Each, Some, Extract, Not)
+
+
+def patterns_in(compiled: object) -> Iterator[Pattern]:
+    """Every pattern of a compiled expectation."""
+    if isinstance(compiled, Pattern):
+        yield compiled
+    elif isinstance(compiled, Group):
+        for check in compiled.checks:
+            yield from patterns_in(check)
+        yield from patterns_in(compiled.siblings)
+    elif isinstance(compiled, (AllOf, AnyOf)):
+        yield from patterns_in(list(compiled.values))
+    elif isinstance(compiled, _WITH_VALUE):
+        yield from patterns_in(compiled.value)
+    elif isinstance(compiled, (dict, list)):
+        for inner in compiled.values() if isinstance(compiled, dict) else compiled:
+            yield from patterns_in(inner)
+
+
+def map_patterns(compiled: object, change: Callable[[Pattern], Pattern]) -> Any:
+    """The same expectation with every pattern changed."""
+    if isinstance(compiled, Pattern):
+        return change(compiled)
+    if isinstance(compiled, Group):
+        checks = tuple(map_patterns(check, change) for check in compiled.checks)
+        return compiled.but(checks=checks, siblings=map_patterns(compiled.siblings, change))
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(map_patterns(list(compiled.values), change)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=map_patterns(compiled.value, change))
+    if isinstance(compiled, dict):
+        return {key: map_patterns(inner, change) for key, inner in compiled.items()}
+    if isinstance(compiled, list):
+        return [map_patterns(inner, change) for inner in compiled]
+    return compiled
+
+
+def without_denials(compiled: object) -> Any:
+    """The same expectation in which no negation is ever met, except `match:not:exists`."""
+    if isinstance(compiled, Pattern):
+        is_denial = compiled.negated and not compiled.accepts_absence
+        return Group(source={}, checks=(_NEVER,)) if is_denial else compiled
+    if isinstance(compiled, Not):
+        inner = compiled.value
+        is_existence = isinstance(inner, Pattern) and inner.matcher.name == "exists"
+        return compiled if is_existence else _NEVER
+    if isinstance(compiled, Group):
+        # A pattern among the checks has paths of its own and checks them itself.
+        checks = compiled.checks
+        return compiled.but(
+            checks=tuple(
+                each if isinstance(each, Pattern) else without_denials(each) for each in checks
+            )
+        )
+    if isinstance(compiled, (AllOf, AnyOf)):
+        return compiled.but(values=tuple(map(without_denials, compiled.values)))
+    if isinstance(compiled, _WITH_VALUE):
+        return compiled.but(value=without_denials(compiled.value))
+    return compiled
+
+
+# An expectation that no value meets.
+_NEVER = AnyOf(values=())
+
+
+def source_of(compiled: object) -> object:
+    """What the author wrote, from the compiled form."""
+    if isinstance(compiled, (Pattern, Group)):
+        return compiled.source
+    if isinstance(compiled, Ref):
+        return f"!!ref {compiled.name}"
+    if isinstance(compiled, dict):
+        return {key: source_of(value) for key, value in compiled.items()}
+    if isinstance(compiled, list):
+        return [source_of(value) for value in compiled]
+    return compiled
+
+
+# Field paths
+
+
+_FIELD_STEP = r"\[(?P<index>\d{1,9}|\*)\]|(?:^|\.)(?P<word>[^.\[\]]+)"
+
+
+def parse_field_path(path: str) -> Steps | None:
+    """The steps of a field path such as `a.b[0].*`; `*` is every element or member."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        found = re.compile(_FIELD_STEP).match(path, at)
+        if found is None:
+            return None
+        at = found.end()
+        index, word = found["index"], found["word"]
+        if "*" in (index, word):
+            steps.append(EVERY)
+        else:
+            steps.append(word if index is None else int(index))
+    return tuple(steps) or None
+
+
+def pull(value: object, steps: Steps) -> tuple[object, str]:
+    """The value at the steps, or ABSENT and why there is none; "*" gives a list."""
+    for at, step in enumerate(steps):
+        if step is EVERY:
+            inner = _members(value)
+            if inner is None:
+                return ABSENT, f"there is {type_name(value)} where * wants an array"
+            pulled = [pull(element, steps[at + 1 :])[0] for element in inner]
+            # An element without the field must not vanish: it becomes null.
+            return [None if element is ABSENT else element for element in pulled], ""
+        value, why = _step_into(value, step)
+        if value is ABSENT:
+            return ABSENT, why
+    return value, ""
+
+
+def why_unmatched(value: object, steps: Steps) -> str:
+    """Why a path with `*` leads to no value; "" when it leads to one.
+
+    Such a path gives an empty list or one of nulls, which only looks like a value.
+    """
+    if EVERY not in steps:
+        return ""
+    at = steps.index(EVERY)
+    elements = _members(pull(value, steps[:at])[0]) or []
+    rest, why = steps[at + 1 :], "there are no elements"
+    for element in elements:
+        found, missing = pull(element, rest)
+        why = missing if found is ABSENT else why_unmatched(element, rest)
+        if not why:
+            return ""
+    return why
+
+
+def _members(value: object) -> list[object] | None:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else None
+
+
+def _step_into(value: object, step: str | int) -> tuple[object, str]:
+    if isinstance(value, dict) and isinstance(step, str):
+        if step in value:
+            return value[step], ""
+        near = closest(step, value)
+        hint = f'; there is "{near}"' if near else ""
+        return ABSENT, f'no key "{step}"{hint}'
+    if isinstance(value, list) and str(step).isdecimal() and len(str(step)) < 10:
+        index = int(step)
+        if index < len(value):
+            return value[index], ""
+        return ABSENT, f"no element {index} among {len(value)}"
+    return ABSENT, f'there is {type_name(value)} where "{step}" should be'
+
 
 _SCALARS = frozenset([str, int, bool, float])
 
-# So many mismatches are looked into; nobody reads hints on more.
+# How many mismatches get a hint, how many elements or choices are tried for the nearest one, and
+# how many differences of each are counted.
 _MAX_HINTED = 50
 _MAX_TRIED = 100
-_MAX_WEIGHED = 50
+_MAX_COUNTED = 50
 
 
 def compare(
     expected: object, actual: object, trail: Trail = None, *, leniency: Leniency = ""
 ) -> Iterator[Mismatch]:
-    """Every way in which `actual` is not what the compiled `expected` asks for."""
+    """Every difference between `actual` and the compiled `expected`, with hints."""
     elsewhere: Elsewhere | None = None
     found = _differences(expected, actual, trail, leniency)
     for mismatch, wanted, look in islice(found, _MAX_HINTED):
         try:
             hint = mismatch.hint or (look() if look else "")
             if not hint and wanted is not ABSENT and not _asks_others(wanted):
-                elsewhere = elsewhere or _places_of(actual, trail)
+                if elsewhere is None:
+                    # Only a failing test needs hints.
+                    from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
+
+                    elsewhere = Elsewhere(actual, trail, is_met)
                 hint = elsewhere.hint(mismatch, wanted)
         except CheckError:
-            hint = ""  # what is not decided elsewhere decides nothing here
+            hint = ""  # a check that fails elsewhere must not change the verdict
         yield mismatch.but(hint=hint) if hint else mismatch
     for mismatch, _, _ in found:
         yield mismatch
 
 
-def _places_of(answer: object, trail: Trail) -> Elsewhere:
-    # Only a failing test needs any hints.
-    from mcptest.matching.hints import Elsewhere  # noqa: PLC0415
-
-    return Elsewhere(answer, trail, is_met)
-
-
 def _asks_others(expected: object) -> bool:
-    """Whether another process is asked: that is done once for a verdict, never for a hint."""
+    """Whether another process is asked, which is done once for a verdict and never for a hint."""
     return any(pattern.matcher.is_remote for pattern in patterns_in(expected))
 
 
 def is_met(expected: object, actual: object) -> bool:
-    """Whether `actual` is what the compiled `expected` asks for, without the reasons."""
+    """Whether `actual` meets the compiled `expected`."""
     return _holds(expected, actual, None)
 
 
@@ -95,10 +320,10 @@ def _holds(expected: object, actual: object, trail: Trail) -> bool:
 
 
 def is_same(expected: object, actual: object) -> bool:
-    """Whether a plain expectation is met to the letter; False also means "look closer".
+    """Whether a plain expectation equals `actual`; False also means "compare them".
 
-    Most tests of most suites pass, and most expectations are plain data: this sees it in a
-    third of the time that looking for differences takes.
+    Most tests pass and most expectations are plain data: this takes a third of the time of a
+    comparison.
     """
     kind = type(expected)
     if kind is not type(actual):
@@ -129,7 +354,7 @@ def _differences(
     if isinstance(expected, Pattern):
         miss = expected.miss(actual, trail)
         if miss:
-            yield expected.told(miss, actual, trail), expected, miss.hint
+            yield expected.describe(miss, actual, trail), expected, miss.hint
     elif isinstance(expected, Group):
         yield from _in_group(expected, actual, trail)
     elif isinstance(expected, dict) and isinstance(actual, dict):
@@ -149,7 +374,7 @@ def _in_objects(
     for key, wanted in expected.items():
         if key in actual:
             got = actual[key]
-            # Most of any answer is equal scalars; they need no trail and no generator.
+            # Most values are equal scalars; they need no trail and no generator.
             if type(wanted) is not type(got) or type(wanted) not in _SCALARS or wanted != got:
                 yield from _differences(wanted, got, (trail, key), leniency)
         elif not _accepts_absence(wanted):
@@ -169,7 +394,7 @@ def _in_arrays(
     if first:
         mismatch, wanted, look = first
 
-        # What is wrong with the array as a whole is said once.
+        # A hint about the whole array is given once, with its first difference.
         def look_at_all() -> str:
             return _array_hint(expected, actual, trail, leniency) or (look() if look else "")
 
@@ -216,7 +441,7 @@ def _in_group(group: Group, actual: object, trail: Trail) -> Iterator[Difference
 def _in_relation(relation: Pattern, actual: object, trail: Trail) -> Iterator[Difference]:
     miss = relation.miss(actual, trail)
     if miss:
-        yield relation.told(miss, actual, trail), ABSENT, miss.hint
+        yield relation.describe(miss, actual, trail), ABSENT, miss.hint
 
 
 def _in_partial(check: Partial, actual: object, trail: Trail) -> Iterator[Difference]:
@@ -230,7 +455,7 @@ def _in_all(check: AllOf, actual: object, trail: Trail) -> Iterator[Difference]:
 
 def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Difference]:
     if not isinstance(actual, list):
-        yield _no_array("match:arrayElements", check.value, actual, trail), ABSENT, None
+        yield _not_an_array("match:arrayElements", check.value, actual, trail), ABSENT, None
         return
     for index, element in enumerate(actual):
         yield from _differences(check.value, element, (trail, index), leniency="")
@@ -239,11 +464,11 @@ def _in_elements(check: Each, actual: object, trail: Trail) -> Iterator[Differen
 def _in_no_element(check: Some, actual: object, trail: Trail) -> Iterator[Difference]:
     wanted = check.value
     if not isinstance(actual, list):
-        yield _no_array("match:anyElement", wanted, actual, trail), ABSENT, None
+        yield _not_an_array("match:anyElement", wanted, actual, trail), ABSENT, None
     elif not any(_holds(wanted, element, (trail, index)) for index, element in enumerate(actual)):
         pairs = [(wanted, element) for element in actual[:_MAX_TRIED]]
-        message = f"expected an element that matches; {none_of(actual, 'does')}"
-        found = _said(message, wanted, actual, trail)
+        message = f"expected an element that matches; {describe_none(actual, 'does')}"
+        found = _mismatch(message, wanted, actual, trail)
         yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"[{index}]")
 
 
@@ -253,26 +478,26 @@ def _in_no_choice(choice: AnyOf, actual: object, trail: Trail) -> Iterator[Diffe
     pairs = [(wanted, actual) for wanted in choice.values[:_MAX_TRIED]]
     count = len(choice.values)
     message = f"expected one of {count} to hold; none does" if count > 1 else "does not hold"
-    found = _said(message, list(choice.values), actual, trail)
+    found = _mismatch(message, list(choice.values), actual, trail)
     yield found, ABSENT, lambda: _nearest(pairs, lambda index: f"number {index + 1}")
 
 
 def _in_negation(check: Not, actual: object, trail: Trail) -> Iterator[Difference]:
     if _holds(check.value, actual, trail):
         wanted = {"not": check.value}
-        yield _said("it is just what it must not be", wanted, actual, trail), ABSENT, None
+        yield _mismatch("it is just what it must not be", wanted, actual, trail), ABSENT, None
 
 
 def _nearest(pairs: Sequence[tuple[object, object]], named: Callable[[int], str]) -> str:
-    """Which pair differs least, and in what it does first; "" when there is none."""
-    best = (_MAX_WEIGHED + 1, "")
+    """Which pair differs least, with its first difference; "" when there is none."""
+    best = (_MAX_COUNTED + 1, "")
     for index, (wanted, got) in enumerate(pairs):
         if _asks_others(wanted):
             continue
-        found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_WEIGHED))
+        found = list(islice(_differences(wanted, got, None, leniency=""), _MAX_COUNTED))
         first = found[0][0]
-        # One that is another thing altogether differs once, and is not near.
-        weight = len(found) if first.path else _MAX_WEIGHED
+        # A value of another type has one difference, and is not near.
+        weight = len(found) if first.path else _MAX_COUNTED
         if weight < best[0]:
             where = f"{first.path}: " if first.path else ""
             best = weight, f"{named(index)} is nearest: {where}{first.message}"
@@ -286,7 +511,7 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
         inner = (inner, step)
     if found is ABSENT:
         message = f"match:extractField finds nothing at {extract.path}: {missing_at}"
-        yield _said(message, extract.value, ABSENT, inner), ABSENT, None
+        yield _mismatch(message, extract.value, ABSENT, inner), ABSENT, None
         return
     is_met = True
     for difference in _differences(extract.value, found, inner, leniency=""):
@@ -294,26 +519,26 @@ def _in_extract(extract: Extract, actual: object, trail: Trail) -> Iterator[Diff
         yield difference
     why = is_met and idle_denial(extract.value, found, actual, extract.steps)
     if why:
-        yield _said(f"no such path: {why}", extract.value, ABSENT, inner), ABSENT, None
+        yield _mismatch(f"no such path: {why}", extract.value, ABSENT, inner), ABSENT, None
 
 
 def idle_denial(check: object, found: object, actual: object, steps: Steps) -> str:
-    """Why a check that holds says nothing, "" when it does.
+    """Why a check that holds proves nothing, "" when it does.
 
-    A path with `*` that leads nowhere gives no values, and of none everything can be denied.
+    A path with `*` that leads nowhere gives no values, and any negation holds for no values.
     """
     why = why_unmatched(actual, steps)
     return why if why and not is_met(without_denials(check), found) else ""
 
 
-def _no_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
-    message = f"expected an array for {directive}, got {a_type(actual)}"
-    return _said(message, wanted, actual, trail)
+def _not_an_array(directive: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
+    message = f"expected an array for {directive}, got {type_name(actual)}"
+    return _mismatch(message, wanted, actual, trail)
 
 
-def _said(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
+def _mismatch(message: str, wanted: object, actual: object, trail: Trail) -> Mismatch:
     return Mismatch(
-        path=render_trail(trail), expected=written(wanted), actual=actual, message=message
+        path=render_trail(trail), expected=source_of(wanted), actual=actual, message=message
     )
 
 
@@ -332,7 +557,7 @@ _BY_CHECK: dict[type, Callable[[Any, object, Trail], Iterator[Difference]]] = {
 
 
 def _accepts_absence(wanted: object) -> bool:
-    """Whether a key that is not there is fine."""
+    """Whether the key may be absent."""
     if isinstance(wanted, Pattern):
         return wanted.accepts_absence
     if not isinstance(wanted, Group) or wanted.siblings or not wanted.checks:
@@ -349,7 +574,7 @@ def _check_accepts_absence(check: object) -> bool:
 def _missing(wanted: object, trail: Trail) -> Mismatch:
     if isinstance(wanted, Pattern):
         return wanted.absence(trail)
-    return _said("is missing", wanted, ABSENT, trail)
+    return _mismatch("is missing", wanted, ABSENT, trail)
 
 
 def _near_key(
@@ -370,11 +595,15 @@ def _surplus(value: object, trail: Trail) -> Mismatch:
 
 
 def _difference(expected: object, actual: object, trail: Trail) -> Difference:
-    shown = written(expected)
+    shown = source_of(expected)
     message = "differs"
     if json_type(shown) != json_type(actual):
-        message = f"expected {a_type(shown)}, got {a_type(actual)}"
-    return _said(message, expected, actual, trail), expected, lambda: _scalar_hint(shown, actual)
+        message = f"expected {type_name(shown)}, got {type_name(actual)}"
+    return (
+        _mismatch(message, expected, actual, trail),
+        expected,
+        lambda: _scalar_hint(shown, actual),
+    )
 
 
 def _scalar_hint(expected: object, actual: object) -> str:

@@ -1,7 +1,7 @@
 """Compile what a file expects: patterns and directives become objects, the rest stays data.
 
-Every mistake is a complaint about a place in the value, and compiling goes on, so that
-all of them are told in one go.
+Every mistake is a complaint about a place in the value, and compiling goes on, so that all of them
+are reported at once.
 """
 
 from __future__ import annotations
@@ -9,22 +9,36 @@ from __future__ import annotations
 import operator
 
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.paths import steps_of, trail_of
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.matching.field_path import parse_field_path
-from mcptest.matching.group import AllOf, AnyOf, Each, Extract, Group, Partial, Some, written
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, without_prefix
+from mcptest.core.text import steps_of, trail_of
+from mcptest.matching.compare import (
+    AllOf,
+    AnyOf,
+    Each,
+    Extract,
+    Group,
+    Partial,
+    Some,
+    parse_field_path,
+)
+from mcptest.matching.patterns import (
+    PREFIX,
+    Pattern,
+    PatternError,
+    find_missing_prefix,
+    parse_pattern,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
 
-__all__ = ["Compiler", "Literal", "parse_field_path", "written"]
+__all__ = ["Compiler", "Literal"]
 
 # What comes again comes early; remembering all keys of a file would only cost memory.
 _REMEMBERED = 200
@@ -46,7 +60,7 @@ class Compiler:
         self._registry = registry
         self._read_beside = read_beside
         self._patterns: dict[str, Pattern] = {}
-        # Words that nobody uses for a key of their own: a mistake for the directive.
+        # Names that are not plain words: as a key without the prefix, a mistake for the directive.
         self._unprefixed = frozenset(name for name in registry.directives if not name.islower())
         # The keys of mappings, in their order, that are just data: most mappings have the same.
         self._plain_keys: set[tuple[str, ...]] = set()
@@ -58,8 +72,8 @@ class Compiler:
         # Whether another process is asked.
         self.has_seen_remote = False
         self.may_check_nothing = False
-        # Set while samples stand for values that are not known yet: what cannot hold of a
-        # sample may well hold of the value.
+        # Set while samples replace values that are not known yet: a pattern that no sample meets
+        # may be met by the value.
         self.is_sample = False
 
     def forget(self) -> None:
@@ -69,16 +83,16 @@ class Compiler:
 
     @property
     def has_seen_any(self) -> bool:
-        """Whether anything was seen that matters to whoever compares."""
+        """Whether anything was seen that the comparison must take care of."""
         is_special = self.has_seen_regex or self.has_seen_foreign or self.has_seen_remote
         return is_special or self.may_check_nothing
 
     def compile(self, value: object, trail: Trail) -> object:
-        """The compiled form of `value`, which stands at the end of `trail` in its file."""
+        """The compiled form of `value`, which is at `trail` in its file."""
         return value if self._is_plain(value) else self._compile(value, trail)
 
     def compile_at(self, value: object, steps: tuple[str | int, ...]) -> object:
-        """As `compile`, for whoever has steps: few values need the trail of them."""
+        """As `compile`, with steps instead of a trail, which few values need."""
         return value if self._is_plain(value) else self._compile(value, trail_of(steps))
 
     def _is_plain(self, value: object) -> bool:
@@ -144,7 +158,7 @@ class Compiler:
             message = f"a pattern begins with {PREFIX} in small letters"
             self._complain("F012", message, trail, on_key=False)
         elif ":" in value:
-            mistake = without_prefix(value, self._registry)
+            mistake = find_missing_prefix(value, self._registry)
             if mistake:
                 self.complaints.append(mistake.complaint.but(steps=steps_of(trail)))
         return value
@@ -186,9 +200,7 @@ class Compiler:
                     checks.append(check)
             elif key != "value" or not extracts:
                 siblings[key] = self._compile(value, inner)
-        group = Group(source=source, checks=tuple(checks), siblings=siblings or None)
-        self._refuse_contradictions(group, trail)
-        return group
+        return Group(source=source, checks=tuple(checks), siblings=siblings or None)
 
     def _partial(self, value: object, trail: Trail, _: dict[str, object]) -> Partial:
         if value in ({}, []) and not self._has_complained(trail and trail[0]):
@@ -275,20 +287,8 @@ class Compiler:
                 )
                 self._complain("F018", message, (trail, name), help)
 
-    def _refuse_contradictions(self, group: Group, trail: Trail) -> None:
-        is_one = len(group.checks) + bool(group.siblings) < 2
-        is_list = any(isinstance(check, AllOf) for check in group.checks)
-        if self.is_sample or (is_one and not is_list):
-            return
-        # Few expectations say two things of one value.
-        from mcptest.matching.clash import contradictions_in  # noqa: PLC0415
-
-        for place, message in contradictions_in(group, trail):
-            help = "no answer can meet both: leave one of them out"
-            self._complain("F017", message, place, help, on_key=False)
-
     def _has_complained(self, trail: Trail) -> bool:
-        """Whether somebody has found fault with this very place already."""
+        """Whether this place already has a complaint."""
         steps = steps_of(trail)
         return any(complaint.steps == steps for complaint in self.complaints)
 

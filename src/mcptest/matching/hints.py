@@ -1,31 +1,32 @@
-"""Where else in an answer the thing that is missed might be, and why an array differs.
+"""Hints for failing tests: where the expected value is instead, and why an array differs.
 
-Only a failing test comes here. The work is bounded: a server cannot make a report slow.
+Also notes on passing tests: checks that held only because there was nothing to check. The work is
+bounded, so a server cannot make a report slow.
 """
 
 from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import parse_path, render_trail
-from mcptest.matching.near import nearly
+from mcptest.core.record import ABSENT
+from mcptest.core.text import parse_path, render_trail
+from mcptest.matching.compare import AllOf, Each, Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.values import a_type, printed
+from mcptest.matching.values import describe_near_match, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from mcptest.core.outcome import Mismatch
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Meets = Callable[[object, object], bool]
 
-__all__ = ["Elsewhere", "array_hint", "scalar_hint"]
+__all__ = ["Elsewhere", "array_hint", "find_idle_checks", "scalar_hint"]
 
 _MAX_PLACES = 2000
-# Of one array or object; what stands behind a long list is looked at too.
+# Of one array or object, so that what follows a long list is searched as well.
 _MAX_MEMBERS = 100
 _MAX_TEXT_CHARS = 10_000
 _MAX_ELEMENTS = 50
@@ -39,11 +40,11 @@ _TELLING = frozenset(
 def scalar_hint(expected: object, actual: object) -> str:
     """How two values that are not equal are nearly so."""
     if isinstance(expected, str) and isinstance(actual, str):
-        return nearly(expected, actual, str.__eq__)
+        return describe_near_match(expected, actual, str.__eq__)
     if isinstance(expected, (dict, list)) or isinstance(actual, (dict, list)):
         return ""
-    if printed(expected) == printed(actual):
-        return f"the same, but {a_type(actual)} instead of {a_type(expected)}"
+    if to_text(expected) == to_text(actual):
+        return f"the same, but {type_name(actual)} instead of {type_name(expected)}"
     return ""
 
 
@@ -55,7 +56,7 @@ class Elsewhere:
         self._places = list(islice(_places(root, trail), _MAX_PLACES))
 
     def hint(self, mismatch: Mismatch, wanted: object) -> str:
-        """Where what was wanted stands instead, "" when it is nowhere."""
+        """Where the expected value is instead, "" when it is nowhere."""
         if mismatch.actual is ABSENT:
             steps = parse_path(mismatch.path)
             key = steps[-1] if steps else 0
@@ -174,3 +175,46 @@ def _left_over(longer: list[object], shorter: list[object], meets: Meets) -> lis
     # Only a surplus at the end is seen without a word.
     is_at_end = left == list(range(len(shorter), len(longer)))
     return left if at == len(shorter) and not is_at_end else []
+
+
+def find_idle_checks(expected: object, actual: object, trail: Trail = None) -> Iterator[str]:
+    """Where an expectation was met only because there was nothing to look at.
+
+    An empty array has no element that could be wrong, and where there is no field, no relation
+    between fields can hold that `match:not:` forbids.
+    """
+    if isinstance(expected, Group):
+        yield from _idle_in_group(expected, actual, trail)
+    elif isinstance(expected, Pattern):
+        if why := expected.idle_reason(actual):
+            place = render_trail(trail) or "the answer"
+            yield f"{expected.source} checked nothing at {place}: {why}"
+    elif isinstance(expected, dict) and isinstance(actual, dict):
+        for key, wanted in expected.items():
+            if key in actual:
+                yield from find_idle_checks(wanted, actual[key], (trail, key))
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for index, (wanted, got) in enumerate(zip(expected, actual, strict=False)):
+            yield from find_idle_checks(wanted, got, (trail, index))
+
+
+def _idle_in_group(group: Group, actual: object, trail: Trail) -> Iterator[str]:
+    for check in group.checks:
+        if isinstance(check, Each):
+            yield from _idle_in_elements(check, actual, trail)
+        elif isinstance(check, (Partial, Pattern)):
+            inner = check.value if isinstance(check, Partial) else check
+            yield from find_idle_checks(inner, actual, trail)
+        elif isinstance(check, AllOf):
+            for wanted in check.values:
+                yield from find_idle_checks(wanted, actual, trail)
+    yield from find_idle_checks(group.siblings, actual, trail)
+
+
+def _idle_in_elements(check: Each, actual: object, trail: Trail) -> Iterator[str]:
+    if actual == []:
+        place = render_trail(trail) or "the answer"
+        yield f"{place} is an empty array, so match:arrayElements checked nothing there"
+    elif isinstance(actual, list):
+        for index, element in enumerate(actual):
+            yield from find_idle_checks(check.value, element, (trail, index))

@@ -14,10 +14,10 @@ import re
 
 from mcptest.core.diagnostics import Complaint
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_trail
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import edit_distance
+from mcptest.core.text import render_trail
 from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 
 TYPE_CHECKING = False
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Reader = Callable[[str], str] | None
 
-__all__ = ["PREFIX", "Pattern", "PatternError", "parse_pattern", "without_prefix"]
+__all__ = ["PREFIX", "Pattern", "PatternError", "find_missing_prefix", "parse_pattern"]
 
 PREFIX = "match:"
 
-# Names people bring from other tools, and what they are called here.
+# Names from other tools, and the names of the same matchers here.
 HABITS = {
     "regexp": "regex",
     "matches": "regex",
@@ -86,12 +86,12 @@ HABITS = {
 }
 _BY_HABIT = {name.lower(): meant for name, meant in HABITS.items()}
 
-# Also as other tools spell it: greater_than, array-length.
+# Includes the spellings of other tools: greater_than, array-length.
 _WORD = r"[A-Za-z][A-Za-z0-9]*(?:[_-][A-Za-z0-9]+)*"
 
 
 class PatternError(ValueError):
-    """A `match:` text that makes no sense."""
+    """A mistake in a `match:` string."""
 
     def __init__(self, complaint: Complaint) -> None:
         super().__init__(complaint.message)
@@ -99,7 +99,7 @@ class PatternError(ValueError):
 
 
 class Pattern(Record):
-    """A compiled `match:` text."""
+    """A compiled `match:` string."""
 
     source: str
     matcher: Matcher
@@ -115,7 +115,7 @@ class Pattern(Record):
         return self.miss(actual) is None
 
     def miss(self, actual: object, trail: Trail = None) -> Miss | None:
-        """None when the value, which stands at `trail`, meets the pattern; else why not."""
+        """None when the value at `trail` meets the pattern; otherwise why not."""
         matcher = self.matcher
         try:
             if matcher.is_remote:
@@ -131,7 +131,7 @@ class Pattern(Record):
         return Miss(why="it is there" if self.accepts_absence else "it is just that")
 
     def idle_reason(self, actual: object) -> str:
-        """Which path of a negated pattern leads to nothing, so that it holds; "" if none does."""
+        """Which path of a negated pattern leads to nothing, so that it proves nothing; or ""."""
         if not self.negated or self.matcher.is_remote:
             return ""
         miss = self.matcher.check(self.parameter, actual)
@@ -142,11 +142,11 @@ class Pattern(Record):
         miss = self.miss(actual, trail)
         if miss is None:
             return None
-        found = self.told(miss, actual, trail)
+        found = self.describe(miss, actual, trail)
         return found.but(hint=miss.hint()) if miss.hint else found
 
-    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
-        """What was wanted and why the value is not it, without the hint."""
+    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+        """The mismatch for a value that does not meet the pattern, without the hint."""
         return self._mismatch(actual, trail, f"expected {self._wants()}; {miss.why}")
 
     def absence(self, trail: Trail) -> Mismatch:
@@ -191,11 +191,11 @@ def parse_pattern(source: str, registry: Registry, read_beside: Reader = None) -
     return Pattern(source=source, matcher=matcher, parameter=parameter, negated=negated)
 
 
-def without_prefix(text: str, registry: Registry) -> PatternError | None:
+def find_missing_prefix(text: str, registry: Registry) -> PatternError | None:
     """The mistake of a text that would be a pattern, had it `match:` in front of it.
 
     `contains:sunny` has nothing behind the colon but what a matcher takes; in "contains: 3
-    items" somebody is writing prose.
+    items" the author is writing prose.
     """
     body = text.removeprefix("not:")
     name, _, rest = body.partition(":")
@@ -289,13 +289,13 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
         message = f'"{PREFIX}{name}" is a directive: write it as a key, and what it takes below it'
         example = f"for example {registry.directives[name].example}"
         raise _error("F014", message, at, len(name), example)
-    meant = near_miss(name, registry.names)
+    meant = suggest_matcher(name, registry.names)
     if meant:
         help = f"to search for the text itself, write match:contains:{body}"
         message = f'unknown matcher "{name}"; did you mean "{meant}"?'
         raise _error("F012", message, at, len(name), help)
     if re.fullmatch(_CAMEL_CASE, name) and body != name:
-        # Nobody writes such a word and a colon but to name a matcher.
+        # A word like this with a colon can only be meant as a matcher.
         message = f'unknown matcher "{name}"'
         help = "docs/matchers.md lists what there is; to search for the text itself, write "
         raise _error("F012", message, at, len(name), f"{help}match:contains:{body}")
@@ -304,7 +304,7 @@ def _refuse_near_miss(name: str, body: str, at: int, registry: Registry) -> None
 _CAMEL_CASE = r"[a-z]+([A-Z][a-z]+)+"
 
 
-def near_miss(name: str, known: tuple[str, ...]) -> str:
+def suggest_matcher(name: str, known: tuple[str, ...]) -> str:
     """The matcher a word was meant to be, or "" when it is just text."""
     word = name.replace("_", "").replace("-", "").lower()
     if word in _BY_HABIT:
@@ -322,7 +322,7 @@ def near_miss(name: str, known: tuple[str, ...]) -> str:
 def _may_be(word: str, name: str) -> bool:
     """Whether a word is worth comparing with this name: most slips leave the first letter alone.
 
-    Where it was lost or swapped, the rest must be right: "ontains" is none, "amount" no "count".
+    If it was lost or swapped, the rest must be right: "ontains", but not "amount" for "count".
     """
     if name[0] == word[0]:
         return abs(len(name) - len(word)) <= 2

@@ -1,40 +1,129 @@
-"""Every matcher there is, in one place: name, parameters, check and description.
+"""Every matcher and directive by name.
 
-Documentation, suggestions and editor schemas are made from these entries, so a
-matcher is added by adding one entry. A registry is built and passed down;
-importing a module registers nothing.
+A matcher is one declaration in a module of `matching/matchers`: name, parameters, check,
+description and examples. Documentation, suggestions and editor schemas are made from it.
+`matchers/__init__.py` lists the names by module, so that a module is loaded when a file first uses
+one of its matchers: most runs need one or two, and starting is part of the product.
 """
 
 from __future__ import annotations
 
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
+from mcptest.matching.matchers import NAMES_BY_MODULE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any, Literal
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, Protocol
 
-    Quantity = Literal["number", "length"]
+    # Compiles a schema, which may take forever or end the process, where that is harmless. Given
+    # the call and the text of the schema; why it cannot be compiled, "" when it can.
+    TrySchema = Callable[[Callable[[], object], str], str]
+
+    class Plugins(Protocol):
+        """The plugins that a file may use."""
+
+        @property
+        def names(self) -> Sequence[str]: ...
+
+        def ask(self, name: str, method: str, params: object) -> object:
+            """The result of a call; `CheckError` when there is none."""
+
 
 __all__ = [
+    "DIRECTIVES",
     "BadExpressionError",
     "BadSchemaError",
     "CannotHoldError",
     "Directive",
-    "Family",
-    "Interval",
     "Matcher",
     "Miss",
     "ParameterError",
     "Registry",
+    "Services",
     "TwoOwnersError",
     "UnknownPluginError",
+    "builtin_registry",
 ]
 
 
+class Matcher(Record):
+    """One named pattern, `match:NAME:PARAMETERS`.
+
+    `parse` turns the strings of the parameters into what `check` and `wants` take first, and
+    raises ParameterError when they make no sense; with `reads_file` it is also given a function
+    that reads a file beside the test file. The last `optional` parameters may be left out. `wants`
+    puts the expectation into words that follow "expected". `check` returns None when the value
+    meets it, else why not.
+
+    `example` is met by every value of `passes` and by none of `fails`. `kinds` are the JSON types
+    that can pass; none named is all. `owner` names the package it comes from, if not this one.
+
+    `is_slow` asks for a time limit. `is_foreign` says that no signal to this process ends the
+    check. `is_remote` says that another process is asked: `check` is also given the path.
+    `bind` gives the matcher what it needs from outside this package.
+    """
+
+    name: str
+    family: str
+    parameters: tuple[str, ...] = ()
+    summary: str
+    example: str
+    passes: tuple[object, ...]
+    fails: tuple[object, ...]
+    optional: int = 0
+    parse: Callable[..., Any]
+    wants: Callable[[Any], str]
+    check: Callable[..., Miss | None]
+    kinds: tuple[str, ...] = ()
+    is_slow: bool = False
+    reads_file: bool = False
+    is_foreign: bool = False
+    is_remote: bool = False
+    owner: str = ""
+    bind: Callable[[Matcher, Services], Matcher] | None = None
+
+
+class Miss(Record):
+    """Why a value does not meet a matcher. The hint is computed only when it is shown.
+
+    `nowhere` says which path of the matcher leads to nothing: then its negation checks nothing.
+    """
+
+    why: str
+    hint: Callable[[], str] | None = None
+    nowhere: str = ""
+
+
+class Services(Record):
+    """What some matchers need from outside this package.
+
+    `now` is the clock, in seconds since 1970, without which `match:dateAge` can be read but not
+    checked. `plugins` are those that `match:plugin` may use. `try_schema` tries a schema that has
+    references before it is compiled in this process.
+    """
+
+    now: Callable[[], float] | None = None
+    plugins: Plugins | None = None
+    try_schema: TrySchema | None = None
+
+
+class Directive(Record):
+    """One mapping key that says how the value under it is compared."""
+
+    name: str
+    summary: str
+    example: str
+    passes: tuple[object, ...]
+    fails: tuple[object, ...]
+
+
+# Mistakes in the parameters of a pattern
+
+
 class ParameterError(ValueError):
-    """A parameter that makes no sense; the sentence follows the name of the matcher.
+    """A parameter that makes no sense; the message follows the name of the matcher.
 
     `help` says what to do about it, where an example of the matcher would not.
     """
@@ -47,7 +136,7 @@ class ParameterError(ValueError):
 
 
 class UnknownPluginError(ParameterError):
-    """A plugin that nobody declares."""
+    """A plugin that is not declared."""
 
     code = "F021"
 
@@ -65,135 +154,80 @@ class CannotHoldError(ParameterError):
 
 
 class BadSchemaError(ParameterError):
-    """A JSON Schema that cannot be read, is none, or points outside of itself."""
+    """A JSON Schema that cannot be read, is invalid, or refers to another resource."""
 
     code = "F019"
 
 
 class TwoOwnersError(UsageError):
-    """Two matchers of one name, and nobody can say which is meant."""
+    """Two matchers of one name."""
 
     def __init__(self, name: str, first: str, second: str) -> None:
         owners = f"{first or 'mcptest itself'} and {second or 'mcptest itself'}"
         super().__init__(f"the matcher {name!r} has two owners: {owners}", "uninstall one of them")
 
 
-class Miss(Record):
-    """Why a value does not meet a matcher; the hint is looked for when somebody reads it.
-
-    `nowhere` says which path of the matcher leads to nothing: then its negation holds idly.
-    """
-
-    why: str
-    hint: Callable[[], str] | None = None
-    nowhere: str = ""
-
-
-class Interval(Record):
-    """From where to where a quantity may be, as (mantissa, places); None is without end."""
-
-    quantity: Quantity
-    low: tuple[int, int] | None = None
-    high: tuple[int, int] | None = None
-    is_low_open: bool = False
-    is_high_open: bool = False
-
-
-class Matcher(Record):
-    """One named pattern.
-
-    `parse` turns the parameter texts into what `check` wants, and raises ParameterError
-    with a sentence when they make no sense; with `reads_file` it is also given what reads
-    a file beside the test file. `wants` puts the expectation in words that follow
-    "expected". `check` returns None when the value meets it, else why not.
-
-    `example` is met by every value of `passes` and by none of `fails`. What two of them
-    cannot both allow is seen from `kinds` or `kinds_of` (the JSON types that can pass; none
-    named is all), `interval` (of a number or a length) and `only` (every value that can
-    pass, where that is known). `is_slow` asks for a limit in time.
-
-    The last `optional` parameters may be left out. `is_remote` says that another process is
-    asked: `check` is also given the path of the value. `is_foreign` says that no signal to us
-    ends what is computed. `owner` says where it comes from, if not with the package.
-    """
-
-    name: str
-    family: str
-    parameters: tuple[str, ...] = ()
-    summary: str
-    example: str
-    passes: tuple[object, ...]
-    fails: tuple[object, ...]
-    optional: int = 0
-    parse: Callable[..., Any]
-    wants: Callable[[Any], str]
-    check: Callable[..., Miss | None]
-    kinds: tuple[str, ...] = ()
-    kinds_of: Callable[[Any], tuple[str, ...]] | None = None
-    interval: Callable[[Any], Interval | None] | None = None
-    only: Callable[[Any], tuple[object, ...]] | None = None
-    is_slow: bool = False
-    needs_clock: bool = False
-    reads_file: bool = False
-    is_foreign: bool = False
-    is_remote: bool = False
-    owner: str = ""
-
-
-class Directive(Record):
-    """One mapping key that says how what is under it is compared."""
-
-    name: str
-    summary: str
-    example: str
-    passes: tuple[object, ...]
-    fails: tuple[object, ...]
-
-
-class Family(Record):
-    """Matchers that are loaded together, when one of them is first asked for."""
-
-    names: tuple[str, ...]
-    load: Callable[[], Iterable[Matcher]]
+def builtin_registry(
+    now: Callable[[], float] | None = None,
+    plugins: Plugins | None = None,
+    outside: Callable[[], Iterable[Matcher]] | None = None,
+    try_schema: TrySchema | None = None,
+) -> Registry:
+    """The matchers and directives of this package; see `Services` and `Registry`."""
+    services = Services(now=now, plugins=plugins, try_schema=try_schema)
+    return Registry((), DIRECTIVES, NAMES_BY_MODULE, services, outside)
 
 
 class Registry:
-    """Matchers and directives by name."""
+    """Matchers and directives by name.
+
+    `modules` names the matchers of each module of `matching/matchers`, which is loaded on demand.
+    `outside` returns matchers of other packages; it is called when a name is met that is not known.
+    """
 
     def __init__(
         self,
         matchers: Iterable[Matcher],
         directives: Iterable[Directive],
-        families: Iterable[Family] = (),
+        modules: dict[str, tuple[str, ...]] | None = None,
+        services: Services | None = None,
         outside: Callable[[], Iterable[Matcher]] | None = None,
     ) -> None:
-        # In the order in which they are shown; a family that waits stands for its members.
-        self._entries: dict[str, Matcher | Family] = {}
+        # In the order in which they are shown; a string is the module of a matcher not yet loaded.
+        self._entries: dict[str, Matcher | str] = {}
+        self._services = services or Services()
         self._outside = outside
         self.directives = {directive.name: directive for directive in directives}
-        for family in families:
-            self._entries.update(dict.fromkeys(family.names, family))
+        for module, names in (modules or {}).items():
+            self._entries.update(dict.fromkeys(names, module))
         for matcher in matchers:
             self.add(matcher)
 
-    def add(self, matcher: Matcher) -> None:
-        """Take a matcher in; `TwoOwnersError` when another has its name."""
-        if matcher.name in self._entries or matcher.name in self.directives:
-            known = self._entries.get(matcher.name)
-            owner = known.owner if isinstance(known, Matcher) else ""
-            raise TwoOwnersError(matcher.name, owner, matcher.owner)
-        self._entries[matcher.name] = matcher
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._entries)
 
-    def replaced(self, matcher: Matcher) -> Registry:
-        """The same with this matcher in the place of the one that has its name."""
-        copy = Registry((), self.directives.values(), (), self._outside)
-        copy._entries = self._entries | {matcher.name: matcher}
-        return copy
+    def __iter__(self) -> Iterator[Matcher]:
+        found = (self.get(name) for name in self.names)
+        return (matcher for matcher in found if matcher)
+
+    def get(self, name: str) -> Matcher | None:
+        """The matcher of this name that is built in, or was added."""
+        entry = self._entries.get(name)
+        if isinstance(entry, str):
+            module = __import__(f"mcptest.matching.matchers.{entry}", fromlist=["MATCHERS"])
+            for matcher in module.MATCHERS:
+                self._entries[matcher.name] = (
+                    matcher.bind(matcher, self._services) if matcher.bind else matcher
+                )
+            entry = self._entries[name]
+            assert isinstance(entry, Matcher), f"{module.__name__} has no matcher {name!r}"
+        return entry
 
     def find(self, name: str) -> Matcher | None:
-        """The matcher of this name, looked for outside of the package as well.
+        """As `get`, looking in other packages as well.
 
-        That takes longer than a small run, so it is done once, and for a name nobody knows.
+        That takes longer than a small run, so it is done once, and only for a name not known here.
         """
         found = self.get(name)
         if found is None and self._outside:
@@ -203,18 +237,76 @@ class Registry:
             found = self.get(name)
         return found
 
-    def get(self, name: str) -> Matcher | None:
-        entry = self._entries.get(name)
-        if isinstance(entry, Family):
-            self._entries.update((matcher.name, matcher) for matcher in entry.load())
-            entry = self._entries[name]
-            assert isinstance(entry, Matcher), f"the family of {name!r} has no such matcher"
-        return entry
+    def add(self, matcher: Matcher) -> None:
+        """Add a matcher; `TwoOwnersError` when its name is taken."""
+        if matcher.name in self._entries or matcher.name in self.directives:
+            known = self._entries.get(matcher.name)
+            owner = known.owner if isinstance(known, Matcher) else ""
+            raise TwoOwnersError(matcher.name, owner, matcher.owner)
+        self._entries[matcher.name] = matcher
 
-    def __iter__(self) -> Iterator[Matcher]:
-        found = (self.get(name) for name in self.names)
-        return (matcher for matcher in found if matcher)
+    def replaced(self, matcher: Matcher) -> Registry:
+        """A copy with this matcher instead of the one that has its name."""
+        copy = Registry((), self.directives.values(), None, self._services, self._outside)
+        copy._entries = self._entries | {matcher.name: matcher}
+        return copy
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._entries)
+
+DIRECTIVES = (
+    Directive(
+        name="partial",
+        summary="Only what is written is checked, all the way down; arrays by position.",
+        example="match:partial: {isError: false}",
+        passes=({"isError": False, "content": []},),
+        fails=({"isError": True}, {}, None),
+    ),
+    Directive(
+        name="arrayElements",
+        summary="Every element of the array matches what is written.",
+        example='match:arrayElements: {type: "text", text: "match:exists"}',
+        passes=([{"type": "text", "text": "a"}], []),
+        fails=([{"type": "text", "text": "a"}, {"type": "image"}], {}),
+    ),
+    Directive(
+        name="anyElement",
+        summary="At least one element of the array matches what is written.",
+        example='match:anyElement: {match:partial: {name: "read_file"}}',
+        passes=([{"name": "a"}, {"name": "read_file", "title": "Read"}],),
+        fails=([{"name": "a"}], [], {"name": "read_file"}),
+    ),
+    Directive(
+        name="extractField",
+        summary="Pull values out by path (`a.b`, `[0]`, `*`), then compare with `value`.",
+        example='{"match:extractField": "tools.*.name", value: ["read_file"]}',
+        passes=({"tools": [{"name": "read_file", "title": "Read"}]},),
+        fails=({"tools": []}, {}, None),
+    ),
+    Directive(
+        name="crossField",
+        summary="Two fields of this object, as the pattern `crossField` compares them.",
+        example='match:crossField: "start < end"',
+        passes=({"start": 1, "end": 2, "more": 3},),
+        fails=({"start": 2, "end": 1}, {"start": 1}, None),
+    ),
+    Directive(
+        name="not:crossField",
+        summary="The same, and it must not hold; without one of the fields it holds with a note.",
+        example='match:not:crossField: "used > limit"',
+        passes=({"used": 1, "limit": 2}, {"used": 1}),
+        fails=({"used": 3, "limit": 2},),
+    ),
+    Directive(
+        name="all",
+        summary="Everything in the list must hold of this one value.",
+        example='match:all: ["match:startsWith:a", "match:endsWith:z"]',
+        passes=("a to z",),
+        fails=("a to y", None),
+    ),
+    Directive(
+        name="any",
+        summary="At least one of the list must hold; `match:not:exists` allows an absent key.",
+        example='match:any: ["match:type:null", "match:startsWith:a"]',
+        passes=(None, "abc"),
+        fails=("b", 1),
+    ),
+)

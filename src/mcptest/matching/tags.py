@@ -1,8 +1,9 @@
-"""The tags of case files: `!!re`, `!!ere`, `!!any`, `!!type`, `!!bind` and `!!ref`.
+"""The tags of case files (`!!re`, `!!ere`, `!!any`, `!!type`, `!!bind`, `!!ref`), and messages
+with tags in them.
 
-A tag and its text go in; a `Pattern` that compares like any other comes out, or a `Ref` that
-must be filled first. `!!bind` is a pattern that every value meets: what was there is pulled
-out of the message by whoever compares it.
+A tag and its text become a `Pattern`, or a `Ref` to a value of an earlier message. `!!bind` is a
+pattern that every value meets; the value is pulled out of the message afterwards. Before a message
+is sent, refs are filled in and patterns get a value that meets them, always the same one.
 """
 
 from __future__ import annotations
@@ -10,23 +11,39 @@ from __future__ import annotations
 import re
 
 from mcptest.core.dialogue import Ref
+from mcptest.core.record import ABSENT
+from mcptest.core.revisions import DEFAULT_OFFER
+from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, source_of
+from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.regex_form import compile_expression
+from mcptest.matching.regex import Expression, compile_expression, sample_match
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
-from mcptest.matching.value_matchers import VALUE_MATCHERS
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.matching.regex_form import Expression
+    from collections.abc import Iterable, Iterator, Mapping
 
-__all__ = ["TAGS", "TAG_NAMES", "bound_name", "literal_parts", "read_tag"]
+    from mcptest.core.dialogue import Bind
+    from mcptest.matching.regex import Expression
+
+__all__ = [
+    "TAGS",
+    "TAG_NAMES",
+    "bound_name",
+    "fill",
+    "has_blanks",
+    "literal_parts",
+    "make_value",
+    "pull_bound",
+    "read_tag",
+]
 
 _NAME = r"[A-Za-z_][A-Za-z0-9_.-]*"
 
 
 def read_tag(name: str, text: str) -> Pattern | Ref:
-    """What a tag with this text stands for. ParameterError says what is wrong with it."""
+    """The pattern or ref for a tag with this text. ParameterError says what is wrong with it."""
     if name == "ref":
         return Ref(name=_name(text))
     matcher = TAGS[name]
@@ -35,7 +52,7 @@ def read_tag(name: str, text: str) -> Pattern | Ref:
 
 
 def bound_name(value: object) -> str:
-    """The name under which what stands here is kept, "" when it is not."""
+    """The name that a `!!bind` gives to the value here; "" for anything else."""
     return value.parameter if isinstance(value, Pattern) and value.matcher is _BIND else ""
 
 
@@ -87,11 +104,11 @@ def _whole(text: str) -> Expression:
 
 def _found(expression: Expression, actual: object) -> Miss | None:
     if not isinstance(actual, str):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     return None if expression.compiled.search(actual) else Miss(why="it does not match")
 
 
-_TYPE = next(matcher for matcher in VALUE_MATCHERS if matcher.name == "type")
+_TYPE = next(matcher for matcher in VALUES if matcher.name == "type")
 
 _ANY = Matcher(
     name="any",
@@ -149,3 +166,154 @@ TAGS: dict[str, Matcher] = {
 }
 
 TAG_NAMES = (*TAGS, "ref")
+
+
+def fill(
+    value: object, values: Mapping[str, object], own: Mapping[str, object] | None = None
+) -> object:
+    """The value with every `Ref` replaced by the value of its name, which must be known.
+
+    `own` is what the message itself binds; without it, refs to that are left as they are.
+    """
+    if isinstance(value, Ref):
+        if not value.is_own:
+            return values[value.name]
+        return value if own is None else own.get(value.name)
+    if isinstance(value, dict):
+        return {key: fill(inner, values, own) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [fill(inner, values, own) for inner in value]
+    return value
+
+
+def pull_bound(binds: Iterable[Bind], message: object) -> dict[str, object]:
+    """What a message brings under the names that are bound in it; what is not there is left out."""
+    found = {bind.name: pull(message, bind.steps)[0] for bind in binds}
+    return {name: value for name, value in found.items() if value is not ABSENT}
+
+
+def has_blanks(value: object) -> bool:
+    """Whether the value contains a pattern or a ref."""
+    if isinstance(value, dict):
+        return any(map(has_blanks, value.values()))
+    if isinstance(value, list):
+        return any(map(has_blanks, value))
+    return isinstance(value, (Pattern, Group, Ref))
+
+
+def make_value(value: object, key: str = "") -> object:
+    """A plain value that meets the compiled one, which is the member `key`.
+
+    ValueError names the pattern for which no value can be made up.
+    """
+    if isinstance(value, dict):
+        return {name: make_value(inner, name) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [make_value(inner, key) for inner in value]
+    if isinstance(value, Pattern):
+        return _meeting(value, key)
+    return _of_group(value, key) if isinstance(value, Group) else value
+
+
+def _meeting(pattern: Pattern, key: str) -> object:
+    for candidate in _candidates(pattern, key):
+        if pattern.is_met(candidate):
+            return candidate
+    raise ValueError(f"no value that meets {pattern.source} can be made up")
+
+
+def _candidates(pattern: Pattern, key: str) -> Iterator[object]:
+    parameter = pattern.parameter
+    if isinstance(parameter, Expression):
+        yield from _matching(pattern, parameter)
+    if key in _BY_KEY:
+        yield _BY_KEY[key]
+    if isinstance(parameter, (str, int, float)):
+        yield parameter
+    yield from _ORDINARY
+    yield from pattern.matcher.passes
+
+
+def _matching(pattern: Pattern, expression: Expression) -> Iterator[str]:
+    source = expression.source
+    parts = literal_parts(source) if pattern.matcher.name == "ere" else ["", source]
+    made = [sample_match(part) if at % 2 else part for at, part in enumerate(parts)]
+    if None not in made:
+        yield "".join(part or "" for part in made)
+
+
+def _of_group(group: Group, key: str) -> object:
+    """A mapping with directives: what the first of them that says so would be content with."""
+    value: object = {}
+    for check in group.checks:
+        if isinstance(check, Partial):
+            value = make_value(check.value, key)
+        elif isinstance(check, (Each, Some)):
+            value = [make_value(check.value, key)]
+        elif isinstance(check, (AllOf, AnyOf)) and check.values:
+            value = make_value(check.values[0], key)
+        else:
+            raise ValueError(f"no value that meets {source_of(group)} can be made up")
+    siblings = make_value(group.siblings or {}, key)
+    if isinstance(value, dict) and isinstance(siblings, dict):
+        return value | siblings
+    return value
+
+
+_SCHEMA = {"type": "object"}
+
+# What the members of MCP's messages usually are, so that clients can read what is made up.
+_BY_KEY: dict[str, object] = {
+    "inputSchema": _SCHEMA,
+    "outputSchema": _SCHEMA,
+    "tools": [],
+    "resources": [],
+    "resourceTemplates": [],
+    "prompts": [],
+    "content": [],
+    "contents": [],
+    "messages": [],
+    "arguments": {},
+    "capabilities": {},
+    "structuredContent": {},
+    "_meta": {},
+    "annotations": {},
+    "params": {},
+    "result": {},
+    "isError": False,
+    "protocolVersion": DEFAULT_OFFER,
+    "role": "user",
+    "type": "text",
+    "uri": "https://example.com/",
+    "mimeType": "text/plain",
+    "blob": "",
+    "code": -32603,
+    "level": "info",
+    "progress": 1,
+    "total": 1,
+    "hasMore": False,
+}
+
+# Tried in turn where nothing better is known.
+_ORDINARY: tuple[object, ...] = (
+    "text",
+    "1",
+    "2025-01-01T12:00:00Z",
+    "2025-01-01",
+    "00000000-0000-4000-8000-000000000000",
+    "someone@example.com",
+    "https://example.com/",
+    "/tmp/file.txt",
+    1,
+    0,
+    -1,
+    0.5,
+    100,
+    True,
+    False,
+    [],
+    {},
+    ["text"],
+    {"text": "text"},
+    None,
+)

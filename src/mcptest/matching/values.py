@@ -1,11 +1,45 @@
-"""JSON values: their types, their texts, and when two of them are equal."""
+"""JSON values as matchers see them: text, equality, exact numbers, parameters, near matches."""
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.strict_json import dump_json
+import re
 
-__all__ = ["a_type", "equal", "hashable", "is_whole", "json_type", "none_of", "printed"]
+from mcptest.core.record import ABSENT
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import is_visible
+from mcptest.matching.registry import CannotHoldError, ParameterError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Exact = tuple[int, int]
+
+__all__ = [
+    "any_string",
+    "describe_near_match",
+    "describe_none",
+    "exact_number",
+    "hash_key",
+    "is_equal",
+    "is_less",
+    "is_multiple",
+    "is_same_number",
+    "is_whole",
+    "json_type",
+    "no_parameter",
+    "parse_count",
+    "parse_counts",
+    "parse_exact",
+    "parse_number",
+    "parse_numbers",
+    "parse_string",
+    "remainder",
+    "render_exact",
+    "subtract",
+    "to_text",
+    "type_name",
+]
 
 _TYPES = {
     str: "string",
@@ -31,22 +65,22 @@ def json_type(value: object) -> str:
     return _TYPES[type(value)]
 
 
-def a_type(value: object) -> str:
+def type_name(value: object) -> str:
     """The type of a value, as it reads in a sentence."""
     return "nothing" if value is ABSENT else _WORDS[json_type(value)]
 
 
 def is_whole(value: object) -> bool:
-    """Whether a value is a number without a fraction; true is none."""
+    """Whether a value is a number without a fraction; true is not a number."""
     return type(value) is int or (isinstance(value, float) and value.is_integer())
 
 
-def printed(value: object) -> str:
+def to_text(value: object) -> str:
     """The text of a value: text as it is, everything else as JSON."""
     return value if isinstance(value, str) else dump_json(value)
 
 
-def none_of(elements: list[object], does: str) -> str:
+def describe_none(elements: list[object], does: str) -> str:
     """That no element of an array does it, in words."""
     if not elements:
         return "it is empty"
@@ -54,21 +88,221 @@ def none_of(elements: list[object], does: str) -> str:
     return f"it has {count:,} element{'s' if count != 1 else ''} and none {does}"
 
 
-def equal(left: object, right: object) -> bool:
+def is_equal(left: object, right: object) -> bool:
     """Equality as JSON has it: 1 equals 1.0, and neither equals true."""
     if json_type(left) != json_type(right):
         return False
     if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+        return left.keys() == right.keys() and all(is_equal(left[key], right[key]) for key in left)
     if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equal, left, right))
+        return len(left) == len(right) and all(map(is_equal, left, right))
     return left == right
 
 
-def hashable(value: object) -> object:
+def hash_key(value: object) -> object:
     """Something to look a value up by: the same for two values exactly when they are equal."""
     if isinstance(value, dict):
-        return "object", frozenset((key, hashable(member)) for key, member in value.items())
+        return "object", frozenset((key, hash_key(member)) for key, member in value.items())
     if isinstance(value, list):
-        return "array", tuple(map(hashable, value))
+        return "array", tuple(map(hash_key, value))
     return json_type(value), value
+
+
+# Exact numbers
+
+
+_NUMBER = r"\s*([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,3}))?\s*"
+
+# Converting longer texts takes long, and no test compares such numbers.
+_MAX_NUMBER_CHARS = 400
+
+
+def exact_number(value: object) -> Exact | None:
+    """The value as an exact number, also of a string that is one; None when it is not a number."""
+    kind = type(value)
+    if kind is int:
+        return value, 0  # type: ignore[return-value]  # it is an int
+    if kind is float:
+        return parse_exact(repr(value))
+    return parse_exact(value) if isinstance(value, str) else None
+
+
+def parse_exact(text: str) -> Exact | None:
+    if len(text) > _MAX_NUMBER_CHARS:
+        return None
+    found = re.fullmatch(_NUMBER, text, re.ASCII)
+    if found is None:
+        return None
+    sign, whole, fraction, power = found.groups("")
+    if not whole and not fraction:
+        return None
+    mantissa = int(f"{sign}{whole}{fraction}")
+    places = len(fraction) - int(power or 0)
+    return (mantissa, places) if places >= 0 else (mantissa * 10**-places, 0)
+
+
+def _level(left: Exact, right: Exact) -> tuple[int, int]:
+    """Both as whole numbers of the same smallest unit."""
+    return left[0] * 10 ** right[1], right[0] * 10 ** left[1]
+
+
+def is_less(left: Exact, right: Exact) -> bool:
+    one, other = _level(left, right)
+    return one < other
+
+
+def is_same_number(left: Exact, right: Exact) -> bool:
+    one, other = _level(left, right)
+    return one == other
+
+
+def remainder(number: Exact, unit: Exact) -> Exact:
+    """What is left of a number after taking away a unit as often as it goes."""
+    one, other = _level(number, unit)
+    return one % abs(other), number[1] + unit[1]
+
+
+def is_multiple(number: Exact, unit: Exact) -> bool:
+    return not remainder(number, unit)[0]
+
+
+def subtract(left: Exact, right: Exact) -> Exact:
+    one, other = _level(left, right)
+    return one - other, left[1] + right[1]
+
+
+def render_exact(number: Exact) -> str:
+    """The number as a person writes it."""
+    mantissa, places = number
+    while places > 0 and mantissa % 10 == 0:
+        mantissa, places = mantissa // 10, places - 1
+    if abs(mantissa).bit_length() > 1000:
+        return "a very large number"
+    sign, digits = ("-" if mantissa < 0 else ""), str(abs(mantissa)).rjust(places + 1, "0")
+    return f"{sign}{digits[:-places]}.{digits[-places:]}" if places else sign + digits
+
+
+# Parameters of patterns
+
+
+def parse_string(raw: str) -> str:
+    if not raw:
+        raise ParameterError("needs a text after the colon: without one it would always hold")
+    return raw
+
+
+def any_string(raw: str) -> str:
+    return raw
+
+
+def no_parameter() -> None:
+    return None
+
+
+def parse_count(raw: str) -> int:
+    """How many of something there are."""
+    if re.fullmatch(r"[0-9]{1,18}", raw.strip()):
+        return int(raw)
+    if re.fullmatch(r"-[0-9]+", raw.strip()):
+        raise CannotHoldError(f"counts from 0, and nothing is {raw.strip()} long")
+    raise ParameterError(f"needs a whole number, not {dump_json(raw)}")
+
+
+def parse_counts(low: str, high: str) -> tuple[int, int]:
+    counts = parse_count(low), parse_count(high)
+    if counts[0] > counts[1]:
+        raise CannotHoldError(_reversed(low, high))
+    return counts
+
+
+def parse_number(raw: str) -> Exact:
+    number = parse_exact(raw)
+    if number is None:
+        raise ParameterError(f"needs a number, not {dump_json(raw)}")
+    return number
+
+
+def parse_numbers(low: str, high: str) -> tuple[Exact, Exact]:
+    numbers = parse_number(low), parse_number(high)
+    if is_less(numbers[1], numbers[0]):
+        raise CannotHoldError(_reversed(low, high))
+    return numbers
+
+
+def _reversed(low: str, high: str) -> str:
+    low, high = low.strip(), high.strip()
+    return f"goes from {low} down to {high}, where nothing lies; write {high}:{low}"
+
+
+# Near matches
+
+
+# Longer texts are not compared character by character.
+_MAX_CHARS = 20_000
+
+
+def describe_near_match(wanted: str, text: str, test: Callable[[str, str], bool]) -> str:
+    """How `test(text, wanted)` could hold after all: a hint, or ""."""
+    if max(len(wanted), len(text)) > _MAX_CHARS:
+        return ""
+    for even, hint in _WAYS:
+        evened = even(wanted)
+        # Where nothing is left to look for, everything holds.
+        if (evened or not wanted) and test(even(text), evened):
+            return hint + (_apart(wanted, text) if even is _seen else "")
+    return ""
+
+
+# So many characters may be written in another way at one place.
+_MAX_APART = 8
+
+
+def _apart(wanted: str, text: str) -> str:
+    """The first code points in which two texts differ that look the same."""
+    if _seen(wanted) != _seen(text):
+        # One contains the other, and it is not known where.
+        return ""
+    pairs = enumerate(zip(wanted, text, strict=False))
+    start = next((at for at, (one, other) in pairs if one != other), min(len(wanted), len(text)))
+    left, right = wanted[start:], text[start:]
+    sizes = ((size - more, more) for size in range(1, 2 * _MAX_APART) for more in range(size + 1))
+    for mine, other in sizes:
+        is_same_after = left[mine : mine + 1] == right[other : other + 1]
+        if is_same_after and _seen(left[:mine]) == _seen(right[:other]):
+            return f": {_code_points(left[:mine])} against {_code_points(right[:other])}"
+    return f": {_code_points(left[:1])} against {_code_points(right[:1])}"
+
+
+def _code_points(chars: str) -> str:
+    return " ".join(f"U+{ord(char):04X}" for char in chars) or "nothing"
+
+
+def _spaced(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _seen(text: str) -> str:
+    """Only what is seen of a text, in one spelling of it."""
+    if text.isascii() and text.isprintable():
+        return text
+    # Only a failing test needs these tables.
+    import unicodedata  # noqa: PLC0415
+
+    plain = "".join(char if is_visible(char) or char in "\n\t" else "" for char in text)
+    return unicodedata.normalize("NFC", plain)
+
+
+def _straight(text: str) -> str:
+    return text.translate(_TYPEWRITTEN)
+
+
+_TYPEWRITTEN = str.maketrans("‘’‚“”„‐‑–—−", "''‚\"\"„-----")
+
+_WAYS: tuple[tuple[Callable[[str], str], str], ...] = (
+    (str.casefold, "differs only in case"),
+    (_spaced, "differs only in white space"),
+    (lambda text: "".join(text.split()), "differs only in white space"),
+    (_seen, "differs only in characters that cannot be seen"),
+    (_straight, "differs only in the kind of quotes or dashes"),
+    (lambda text: _spaced(_seen(text).casefold()), "differs only in case and white space"),
+)

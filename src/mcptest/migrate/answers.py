@@ -8,13 +8,13 @@ out holds of the same answers; what cannot be said so is a `LeftBehindError`.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id
-from mcptest.core.paths import EVERY, render_path
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import EVERY, render_path
 from mcptest.formats.stream import Tagged
-from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import read_tag
-from mcptest.matching.values import equal
+from mcptest.matching.values import is_equal
 from mcptest.migrate.element_schemas import schema_of
 from mcptest.migrate.pattern_words import is_pattern, matcher_of
 from mcptest.migrate.remarks import LeftBehindError
@@ -104,7 +104,7 @@ class AnswerReader:
         if isinstance(wanted, Tagged) or is_pattern(wanted):
             holds = _is_met(wanted, actual, self._setting)
         else:
-            holds = is_plain(wanted) and equal(wanted, actual)
+            holds = is_plain(wanted) and is_equal(wanted, actual)
         if not holds:
             shown = describe_id(actual) if key == "id" else f"{key} {dump_json(actual)}"
             raise LeftBehindError(f"the answer will have {shown}, and something else is expected")

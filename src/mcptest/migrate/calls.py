@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.stream import Tagged
 from mcptest.migrate.drafts import METHODS, without_nothing
 from mcptest.migrate.remarks import LeftBehindError

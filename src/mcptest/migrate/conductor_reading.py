@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
 from mcptest.formats.durations import parse_duration
-from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.compare import parse_field_path
 from mcptest.migrate.answers import AnswerReader, target_of
 from mcptest.migrate.calls import call_of_request
 from mcptest.migrate.drafts import Draft, Source, without_nothing

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
-from mcptest.matching.target import parse_target
+from mcptest.core.text import visible
+from mcptest.matching.suite_matchers import parse_target
 from mcptest.migrate.drafts import without_nothing
 from mcptest.migrate.notices import notice_wishes
 from mcptest.migrate.references import unescaped

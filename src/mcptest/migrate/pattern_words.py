@@ -7,8 +7,9 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.scalars import resolve_plain
-from mcptest.matching.exact import exact, exact_text, is_same_number
+from mcptest.matching.matchers.values import values_equal_to
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import exact_number, is_same_number, parse_exact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,8 +87,9 @@ def _word(body: str, setting: Setting) -> Matcher | None:
         return {TEXT_WORDS[name]: rest}
     if name == "jsonSchema":
         return {"schema": setting.relocated(rest.strip())}
-    if name in ("equals", "oneOf") and known.only:
-        return _of_choices(name, known.only(known.parse(rest)))
+    if name in ("equals", "oneOf"):
+        strings = (rest,) if name == "equals" else known.parse(rest)
+        return _of_choices(name, values_equal_to(strings))
     if colon:
         return _of_numbers(name, rest)
     simple: dict[str, Matcher] = {"exists": {"exists": True}, "stringEmpty": {"exact": ""}}
@@ -121,6 +123,6 @@ def _number(text: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    meant, kept = exact_text(text), exact(value)
-    is_kept = meant and kept and exact_text(dump_json(value)) and is_same_number(meant, kept)
+    meant, kept = parse_exact(text), exact_number(value)
+    is_kept = meant and kept and parse_exact(dump_json(value)) and is_same_number(meant, kept)
     return value if is_kept else None

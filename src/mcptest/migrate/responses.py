@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.paths import EVERY
 from mcptest.core.record import Record
+from mcptest.core.text import EVERY
 from mcptest.matching.patterns import PREFIX
 from mcptest.migrate.pattern_words import NEGATION
 from mcptest.migrate.remarks import LeftBehindError

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.patterns import PREFIX, without_prefix
-from mcptest.matching.values import json_type, printed
+from mcptest.matching.matchers.values import values_equal_to
+from mcptest.matching.patterns import PREFIX, find_missing_prefix
+from mcptest.matching.values import json_type, to_text
 from mcptest.migrate.element_schemas import expectation_of
 from mcptest.migrate.pattern_words import NEGATION, NUMBER_WORDS, TEXT_WORDS
 from mcptest.migrate.remarks import LeftBehindError
@@ -65,7 +66,7 @@ class WordReader:
 
     def _is_misleading(self, text: str) -> bool:
         begins = text[: len(PREFIX)].lower() == PREFIX
-        return begins or without_prefix(text, self._setting.registry) is not None
+        return begins or find_missing_prefix(text, self._setting.registry) is not None
 
     def _between(self, value: object) -> object:
         assert isinstance(value, list)
@@ -143,9 +144,8 @@ class WordReader:
             return f"{PREFIX}{NEGATION}type:null"
         if isinstance(value, (dict, list)):
             raise LeftBehindError(f"no pattern means anything but {dump_json(value)}")
-        differs = f"{PREFIX}{NEGATION}equals:{printed(value)}"
-        equals = self._setting.registry.get("equals")
-        if equals and equals.only and equals.only(printed(value)) == (value,):
+        differs = f"{PREFIX}{NEGATION}equals:{to_text(value)}"
+        if values_equal_to((to_text(value),)) == (value,):
             return differs
         # What prints the same is not the same: a text that is a number is no number.
         return {"match:any": [differs, f"{PREFIX}{NEGATION}type:{json_type(value)}"]}

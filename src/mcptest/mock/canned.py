@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from mcptest import __version__
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
+from mcptest.core.text import show_json
 from mcptest.matching.compare import compare
-from mcptest.matching.shown import shown
 from mcptest.mock.bodies import LISTS
 from mcptest.mock.implied import (
     ALWAYS_FINE,
@@ -161,7 +162,7 @@ class ManifestPlayer:
             actual=name,
             message=f"there is no such {kind}",
         )
-        sentence = f"there is no such {kind}: {shown(name)}"
+        sentence = f"there is no such {kind}: {show_json(name)}"
         return _refused(state, message, INVALID_PARAMS, sentence, offer, (found,))
 
     def notification(self, state: State, message: Message) -> Outcome:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.mock.bodies import LISTS
 from mcptest.mock.cue_index import bits_of
 from mcptest.mock.derived import listed

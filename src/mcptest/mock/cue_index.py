@@ -11,7 +11,7 @@ in another is found at once.
 from __future__ import annotations
 
 from mcptest.core.dialogue import Ref
-from mcptest.matching.group import Group
+from mcptest.matching.compare import Group
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import json_type
 from mcptest.mock.bodies import IN_PART

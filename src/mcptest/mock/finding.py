@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import chain
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.blanks import filled, pulled
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.matching.compare import compare, is_met
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import fill, pull_bound, read_tag
 from mcptest.mock.bodies import body_of
 from mcptest.mock.cue_index import falling, rising
 
@@ -48,12 +48,12 @@ def expected_of(cue: Cue, state: State, message: Message) -> tuple[object, list[
     if not cue.needs and not cue.own:
         return cue.body, []
     known = {name: state.bound.get((cue.scope, name), ABSENT) for name in cue.needs}
-    brought = pulled(cue.binds, message) if cue.own else {}
+    brought = pull_bound(cue.binds, message) if cue.own else {}
     own = {name: brought.get(name, ABSENT) for name in cue.own}
     unbound = [name for values in (known, own) for name in values if values[name] is ABSENT]
     known, own = _or_any(known), _or_any(own)
     # What another message of the same batch binds is known like all that came before.
-    return filled(cue.body, known, known | own), unbound
+    return fill(cue.body, known, known | own), unbound
 
 
 def _or_any(values: dict[str, object]) -> dict[str, object]:

@@ -10,7 +10,7 @@ import base64
 import binascii
 import re
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.mock.eras import HEADER_MISMATCH, PROTOCOL_VERSION, Fault, meta_of, params_of
 from mcptest.mock.http_rules import VERSION
 

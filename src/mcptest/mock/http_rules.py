@@ -10,7 +10,7 @@ import re
 
 from mcptest.core.framing import encode_line
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.mock.eras import STATELESS
 from mcptest.mock.refusal import INVALID_REQUEST
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.jsonrpc import id_key, message_kind
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.mock.http_rules import Refusal
 from mcptest.mock.http_streams import Journal, Speech, Stream

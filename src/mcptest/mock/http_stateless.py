@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from mcptest.core.framing import encode_line
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, breaches, message_kind
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.web import Answer
 from mcptest.mock.eras import STATELESS, envelope_fault, unsupported
 from mcptest.mock.faults import planned

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.matching.blanks import has_blanks
+from mcptest.matching.tags import has_blanks
 from mcptest.mock.eras import REMOVED, STATELESS
 
 TYPE_CHECKING = False

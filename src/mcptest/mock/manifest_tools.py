@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import trail_of
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.schema_matchers import SCHEMA_MATCHERS
+from mcptest.core.text import trail_of
+from mcptest.matching.matchers.schema import MATCHERS
 from mcptest.mock.manifest_item import ENTRY_KEYS
 from mcptest.mock.offers import CannedAnswer
 
@@ -82,7 +82,7 @@ def _arguments(schema: Body) -> Sequence[str] | None:
 
 def _validator(fields: Fields, schema: Body) -> Check:
     """What says how the arguments of a call are not valid by the schema."""
-    matcher = SCHEMA_MATCHERS[0]
+    matcher = MATCHERS[0]
     try:
         compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
     except (TypeError, ValueError) as error:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
 from mcptest.matching.compare import is_met
 from mcptest.mock.bodies import LISTS, body_of

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.formats.templates import filled, filled_texts
-from mcptest.matching.compare import compare
-from mcptest.matching.field_path import pull
+from mcptest.matching.compare import compare, pull
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

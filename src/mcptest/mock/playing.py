@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mcptest.core.dialogue import Ref
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.blanks import filled, pulled
+from mcptest.core.record import ABSENT
+from mcptest.matching.tags import fill, pull_bound
 from mcptest.mock.state import Asked, Sent
 
 TYPE_CHECKING = False
@@ -39,7 +39,7 @@ class UnboundNameError(Exception):
 
 def hear(state: State, cue: Cue, message: Message) -> State:
     """The session after a message that is this cue: names are bound, and it has been used."""
-    state = _bound(state.use(cue.index), cue, pulled(cue.binds, message))
+    state = _bound(state.use(cue.index), cue, pull_bound(cue.binds, message))
     if cue.token is ABSENT:
         return state
     key = (cue.act, id_key(cue.token))
@@ -69,7 +69,7 @@ def say(
             continue
         if missing:
             raise UnboundNameError(line, missing[0])
-        message = filled(line.value, known)
+        message = fill(line.value, known)
         assert isinstance(message, dict)
         state, more = _SAYING[line.kind](script, state, line, message, owed)
         sent += more
@@ -92,7 +92,7 @@ def _request(
 ) -> tuple[State, list[Sent]]:
     id = line.id
     if isinstance(id, Ref):
-        id = filled(message["id"], {}, pulled(line.binds, message))
+        id = fill(message["id"], {}, pull_bound(line.binds, message))
     key = str(id) if type(id) in _ID_TYPES else ""
     while type(id) not in _ID_TYPES or id_key(id) in state.asked:
         state = state.but(minted=state.minted + 1)
@@ -133,8 +133,8 @@ def _finished(state: State, line: Line, message: Message) -> tuple[State, Messag
     """The message with what it uses of itself, once all that it binds is there."""
     if not line.binds:
         return state, message
-    found = pulled(line.binds, message)
-    whole = filled(message, {}, found)
+    found = pull_bound(line.binds, message)
+    whole = fill(message, {}, found)
     assert isinstance(whole, dict)
     return _bound(state, line, found), whole
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 from mcptest.mock.secret_values import hidden_difference
 from mcptest.mock.state import Sent, difference_members
 
@@ -59,10 +59,10 @@ def _told(difference: Mismatch) -> str:
     where = f"{difference.path}: " if difference.path else ""
     sides = ""
     if difference.message == "differs":
-        sides = f", expected {shown(difference.expected)}, got {shown(difference.actual)}"
+        sides = f", expected {show_json(difference.expected)}, got {show_json(difference.actual)}"
     elif difference.message == "is missing":
-        sides = f", expected {shown(difference.expected)}"
+        sides = f", expected {show_json(difference.expected)}"
     elif difference.message == "is not expected":
-        sides = f", got {shown(difference.actual)}"
+        sides = f", got {show_json(difference.actual)}"
     hint = f" ({difference.hint})" if difference.hint else ""
     return f"{where}{difference.message}{sides}{hint}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.record import Record
-from mcptest.core.visible import printable_json, shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import printable_json, shorten, show_json, visible
 from mcptest.mock.state import MAX_WRONG
 
 TYPE_CHECKING = False
@@ -161,7 +160,7 @@ def _missed(missed: Missed) -> str:
 def _wrong(wrong: Wrong) -> str:
     request = wrong.request
     method = request.get("method") if isinstance(request, dict) else None
-    what = visible(method) if isinstance(method, str) else shown(request, 80)
+    what = visible(method) if isinstance(method, str) else show_json(request, 80)
     where = f"; nearest: {_place(wrong.nearest)}" if wrong.nearest else ""
     first = wrong.differences[0] if wrong.differences else None
     return shorten(f"{what}{where}{_difference(first) if first else ''}", _MAX_CHARS)
@@ -171,6 +170,9 @@ def _difference(difference: Place) -> str:
     path = f"{visible(str(difference['path']))}: " if difference["path"] else ""
     sides = ""
     if difference["message"] == "differs":
-        expected, actual = shown(difference["expected"], 80), shown(difference["actual"], 80)
+        expected, actual = (
+            show_json(difference["expected"], 80),
+            show_json(difference["actual"], 80),
+        )
         sides = f", expected {expected}, got {actual}"
     return f"; {path}{visible(str(difference['message']))}{sides}"

@@ -7,7 +7,8 @@ the rest goes to a player, which knows what to say.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import REVISIONS
 from mcptest.mock.eras import STATELESS, has_envelope, params_of
 from mcptest.mock.implied import BEFORE_HANDSHAKE

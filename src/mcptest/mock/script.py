@@ -12,10 +12,9 @@ from contextlib import nullcontext
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.errors import FormatError, PatternTimeoutError
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.blanks import filled, has_blanks, made_up
+from mcptest.matching.tags import fill, has_blanks, make_value
 from mcptest.mock.bodies import IN_PART, body_of
 from mcptest.mock.completing import completed
 from mcptest.mock.cue_index import CueIndex
@@ -254,8 +253,8 @@ class _Draft:
         """The message with everything made up that can be; a mistake when it cannot."""
         try:
             with self._bounded:
-                value = made_up(turn.value)
-            dump_json(filled(value, dict.fromkeys(turn.needs), {}))
+                value = make_value(turn.value)
+            dump_json(fill(value, dict.fromkeys(turn.needs), {}))
         except (TypeError, ValueError, PatternTimeoutError) as error:
             message = f'"{turn.key}" is to be sent, and {error}'
             self._complain(turn, file, message, "write a value, or a simpler pattern")

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import is_secret, names_secret
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import BLANK, is_secret, names_secret
 from mcptest.matching.tags import read_tag
 
 TYPE_CHECKING = False

@@ -6,10 +6,9 @@ with the state from before it, and can keep one state for each of several client
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 from mcptest.mock.secret_values import hidden, hidden_difference
 from mcptest.mock.shelf import Shelf
 
@@ -232,4 +231,4 @@ def reported(value: object) -> object:
     except (TypeError, ValueError):
         # A file may hold what JSON has no word for: .nan, .inf, a date.
         is_short = False
-    return value if is_short else shown(value, _MAX_VALUE_CHARS)
+    return value if is_short else show_json(value, _MAX_VALUE_CHARS)

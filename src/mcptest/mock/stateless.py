@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections import deque
 
 from mcptest.core.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.mock.eras import (
     CLIENT_CAPABILITIES,
     REMOVED,

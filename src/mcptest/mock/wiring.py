@@ -11,8 +11,7 @@ from __future__ import annotations
 from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.record import Record
-from mcptest.matching.blanks import has_blanks
-from mcptest.matching.tags import bound_name
+from mcptest.matching.tags import bound_name, has_blanks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

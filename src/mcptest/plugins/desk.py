@@ -6,7 +6,7 @@ import time
 
 from mcptest.core.errors import CheckError, UsageError
 from mcptest.core.outcome import Evidence, Fault, Finding
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.plugins.errors import HostError, PluginCrashed
 from mcptest.plugins.host import PluginHost
 

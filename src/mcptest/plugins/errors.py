@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from mcptest.core.errors import McptestError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 __all__ = [
     "HostError",

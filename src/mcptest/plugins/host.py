@@ -14,9 +14,9 @@ import time
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Noise
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Limits, ServerSpec
-from mcptest.core.visible import visible
+from mcptest.core.record import ABSENT
+from mcptest.core.text import visible
 from mcptest.plugins.errors import (
     HostError,
     InvalidJson,

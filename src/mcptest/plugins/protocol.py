@@ -10,8 +10,7 @@ docs/plugins.md is the whole contract; golden frames are under protocol/plugin/v
 from __future__ import annotations
 
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.plugins.errors import InvalidResponse
 
 __all__ = [

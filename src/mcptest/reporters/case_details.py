@@ -5,7 +5,7 @@ Results go in, finished lines come out. A failure whose cause was shown before i
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.reporters.failure_text import note_lines, place_line, render_result, stderr_lines
 from mcptest.reporters.folding import Folding
 from mcptest.reporters.headline import server_of
@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.core.events import RunStarted, SuiteStarted
     from mcptest.core.outcome import CaseResult
-    from mcptest.matching.shown import DiffLine
+    from mcptest.matching.diff import DiffLine
     from mcptest.reporters.paint import Paint
 
 __all__ = ["CaseDetails"]

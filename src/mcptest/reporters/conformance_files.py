@@ -6,11 +6,10 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.core.visible import printable_json
+from mcptest.core.text import defuse_markers, printable_json
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.members import hazard_members
 from mcptest.reporters.sarif import SCHEMA, location, result_of
-from mcptest.reporters.wording import defused_markers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ __all__ = [
 
 def render_conformance_json(score: CaptureScore) -> str:
     text = json.dumps(conformance_members(score), indent=1, ensure_ascii=False)
-    return defused_markers(printable_json(text)) + "\n"
+    return defuse_markers(printable_json(text)) + "\n"
 
 
 def conformance_members(score: CaptureScore) -> Members:
@@ -118,7 +117,7 @@ def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) 
         "results": results,
     }
     document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return defused_markers(json.dumps(document, indent=1)) + "\n"
+    return defuse_markers(json.dumps(document, indent=1)) + "\n"
 
 
 def _breaches(score: CaptureScore, file: str) -> Iterator[Members]:

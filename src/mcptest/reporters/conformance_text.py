@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse, plural, shorten, visible
 from mcptest.reporters.marks import encodable, painted_marks
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def _rows(session: SessionScore, paint: Paint, encoding: str, is_verbose: bool) 
         else:
             quiet += verdict.status == "pass"
     if quiet:
-        yield paint.dim(f"    and {counted(quiet, 'further rule')} kept; -v shows all")
+        yield paint.dim(f"    and {plural(quiet, 'further rule')} kept; -v shows all")
 
 
 def _told(verdict: Verdict, paint: Paint) -> str:
@@ -89,15 +87,15 @@ def _hazard_rows(hazards: Sequence[Hazard], paint: Paint, encoding: str) -> Iter
 def _summary(score: CaptureScore, paint: Paint) -> str:
     broken = sum(session.count("fail") for session in score.sessions)
     warnings = sum(session.count("warning") for session in score.sessions)
-    parts = [counted(broken, "rule") + " broken"] if broken else ["no rule broken"]
+    parts = [plural(broken, "rule") + " broken"] if broken else ["no rule broken"]
     if warnings:
-        parts.append(counted(warnings, "warning"))
+        parts.append(plural(warnings, "warning"))
     if score.hazards:
         count = len(score.hazards)
         parts.append(f"{count:,} clash{'es' if count > 1 else ''}")
-    text = f"{counted(len(score.sessions), 'session')}: {', '.join(parts)}"
+    text = f"{plural(len(score.sessions), 'session')}: {', '.join(parts)}"
     return paint.green(text) if score.passed else paint.red(text)
 
 
 def _clean(text: str) -> str:
-    return defused(visible(shorten(text, _MAX_MESSAGE)))
+    return defuse(visible(shorten(text, _MAX_MESSAGE)))

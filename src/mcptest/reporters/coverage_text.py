@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,10 +6,9 @@ and JUnit say the same because both print these; colour and indentation are thei
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, shorten, show_json, visible
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
-from mcptest.matching.shown import counted, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def render_result(
 
 def _conversation(result: CaseResult) -> list[DiffLine]:
     """What was sent and what came back, whole or nearly so."""
-    came = "" if result.actual is ABSENT else shown(result.actual, MAX_VERBOSE_CHARS)
+    came = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
     rows = (("sent", visible(shorten(result.sent, MAX_VERBOSE_CHARS))), ("answer", came))
     lines = [DiffLine(sign=" ", text=f"  {label:<8}  {text}") for label, text in rows if text]
     return [_BLANK, *lines] if lines else []
@@ -120,7 +119,7 @@ def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     hidden = len(lines) - MAX_TAIL_LINES
     if hidden > 0:
-        lines = [f"… {counted(hidden, 'earlier line')}", *lines[hidden:]]
+        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
     for line in lines:
         yield DiffLine(sign=" ", text=f"  {label:<8}  | {visible(shorten(line, MAX_TAIL_CHARS))}")
         label = ""

@@ -6,7 +6,7 @@ report to say.
 
 from __future__ import annotations
 
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,5 +53,5 @@ def _cause(result: CaseResult) -> object:
 
 
 def _key(mismatch: Mismatch) -> tuple[str, ...]:
-    sides = (shown(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
+    sides = (show_json(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
     return (mismatch.path, mismatch.message, *sides)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.reporters.failure_text import fault_headline
 
 TYPE_CHECKING = False

@@ -7,7 +7,7 @@ here knows what a report is made of.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

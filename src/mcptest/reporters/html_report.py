@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import STATUSES, Summary
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural
 from mcptest.reporters.headline import server_of
 from mcptest.reporters.html_case import render_card, render_log, render_place, render_row
 from mcptest.reporters.html_charts import Timing, render_durations
@@ -141,7 +141,7 @@ class HtmlReporter:
         parts = [element("h2", "Failures"), *self._cards]
         left_out = self._room_for_cards.turned_away
         if left_out:
-            text = f"… {counted(left_out, 'more test')} did not pass; the list below names them"
+            text = f"… {plural(left_out, 'more test')} did not pass; the list below names them"
             parts.append(element("p", text, class_="aside"))
         return element("section", joined(parts, "\n"), id="failures")
 
@@ -150,7 +150,7 @@ class HtmlReporter:
         parts = [element("h2", "Tests"), *(suite.render(is_open) for suite in self._suites)]
         left_out = self._room_for_logs.turned_away
         if left_out:
-            text = f"The message logs of {counted(left_out, 'test')} are left out of this page."
+            text = f"The message logs of {plural(left_out, 'test')} are left out of this page."
             parts.insert(1, element("p", text, class_="aside"))
         return element("section", joined(parts, "\n"), id="tests")
 

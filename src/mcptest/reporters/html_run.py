@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.text import plural, shorten
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import shorten
-from mcptest.matching.shown import counted
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.html_case import render_run_fault
 from mcptest.reporters.html_markup import Markup, cut, element, joined
@@ -52,7 +51,7 @@ _VERDICTS = {
 def page_title(started: RunStarted, finished: RunFinished) -> str:
     """What a browser tab shows: the verdict first."""
     headline = _VERDICTS[exit_code_of(finished)][0]
-    return f"{headline}: {counted(finished.summary.total, 'test')} of {started.server} (mcptest)"
+    return f"{headline}: {plural(finished.summary.total, 'test')} of {started.server} (mcptest)"
 
 
 def render_banner(started: RunStarted, finished: RunFinished) -> Markup:
@@ -94,7 +93,7 @@ def _counts(summary: Summary) -> Markup:
         ("skipped", summary.skipped, "skipped"),
         ("flaky", summary.flaky, "flaky"),
     ]
-    items = [element("li", counted(summary.total, "test"))]
+    items = [element("li", plural(summary.total, "test"))]
     items += [
         element("li", f"{count:,} {word}", class_=f"is-{name}")
         for name, count, word in counts
@@ -108,12 +107,12 @@ def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
     ran, total = finished.summary.total, started.total
     parts = []
     if finished.interrupted:
-        parts.append(f"interrupted: {ran:,} of {counted(total, 'test')} ran")
+        parts.append(f"interrupted: {ran:,} of {plural(total, 'test')} ran")
         if finished.interrupted_in:
             name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
             parts.append(f'in the middle of "{name}", whose call may have had its effect')
     elif finished.bailed:
-        left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
+        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
         parts.append(f"stopped after the first failure: {left}")
     return [element("p", part, class_="stopped") for part in parts]
 

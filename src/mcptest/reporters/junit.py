@@ -10,7 +10,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import defuse, defuse_markers, shorten, visible
 from mcptest.matching.diff import DiffLine
 from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.failure_text import (
@@ -19,7 +19,6 @@ from mcptest.reporters.failure_text import (
     render_result,
 )
 from mcptest.reporters.headline import lasting_server
-from mcptest.reporters.wording import defused, defused_markers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,13 +227,13 @@ def _seconds(seconds: float) -> str:
 
 def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
     # Parsers turn a line break in an attribute into a space, so it is made visible instead.
-    shown = ((key, defused_markers(visible(value))) for key, value in attributes.items())
+    shown = ((key, defuse_markers(visible(value))) for key, value in attributes.items())
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
     return f"<{name}{written}{'/' if is_empty else ''}>"
 
 
 def _text(lines: list[DiffLine]) -> str:
-    return _escaped(defused("\n".join(line.text for line in lines)))
+    return _escaped(defuse("\n".join(line.text for line in lines)))
 
 
 def _escaped(text: str) -> str:

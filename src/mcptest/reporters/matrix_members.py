@@ -11,7 +11,8 @@ from mcptest.core.matrix import (
     Way,
     WayRun,
 )
-from mcptest.core.outcome import ABSENT, STATUSES, Summary
+from mcptest.core.outcome import STATUSES, Summary
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import REVISIONS
 from mcptest.reporters.members import summary_members
 from mcptest.reporters.reported_value import side_members

@@ -10,11 +10,10 @@ from __future__ import annotations
 import json
 
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import printable_json, shorten
+from mcptest.core.record import ABSENT
+from mcptest.core.text import defuse_markers, printable_json, shorten
 from mcptest.reporters.coverage_text import percent_shown
 from mcptest.reporters.reported_value import MAX_VALUE_CHARS, side_members
-from mcptest.reporters.wording import defused_markers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ OFFER_LISTS = {kind.unit: kind.name for kind in KINDS.values()}
 def dumped(value: object) -> str:
     """One line of JSON that acts on nothing: neither on a terminal nor on a CI system."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    return defused_markers(printable_json(text))
+    return defuse_markers(printable_json(text))
 
 
 def milliseconds(seconds: float) -> float:

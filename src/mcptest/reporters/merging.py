@@ -13,7 +13,7 @@ from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
 from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
 from mcptest.core.outcome import CaseResult, Finding, merge_findings
 from mcptest.core.snapshots import merge_snapshots
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 
 TYPE_CHECKING = False

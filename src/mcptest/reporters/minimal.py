@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import defuse, shorten, visible
 from mcptest.reporters.closing_text import (
     ending_line,
     not_run_line,
@@ -15,7 +15,6 @@ from mcptest.reporters.coverage_text import percent_shown, percent_text
 from mcptest.reporters.folding import Folding
 from mcptest.reporters.headline import diagnostic_line, headline, place_of, title_of
 from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ class MinimalReporter(Collected):
     """A listener that has a line for whatever went wrong."""
 
     def render(self) -> str:
-        return defused("\n".join([*self._troubles(), self._last_line()]) + "\n")
+        return defuse("\n".join([*self._troubles(), self._last_line()]) + "\n")
 
     def _troubles(self) -> Iterator[str]:
         for mistake in self.started.warnings:

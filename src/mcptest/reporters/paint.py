@@ -10,7 +10,7 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.matching.shown import DiffLine
+    from mcptest.matching.diff import DiffLine
 
 __all__ = ["Paint"]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import show_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def reported(value: object) -> object:
         return None
     if isinstance(value, bool | int | None):
         return value
-    return shown(value, MAX_VALUE_CHARS) if is_long(value) else _plain(value)
+    return show_json(value, MAX_VALUE_CHARS) if is_long(value) else _plain(value)
 
 
 def is_long(value: object) -> bool:

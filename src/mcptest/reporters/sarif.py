@@ -10,12 +10,10 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import defuse_markers, shorten, show_json, visible
 from mcptest.reporters.closing_text import ending_line
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.headline import headline, lasting_server, name_of, title_of
-from mcptest.reporters.wording import defused_markers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +67,7 @@ class SarifReporter(Collected):
             "results": results,
         }
         document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return defused_markers(json.dumps(document, indent=1)) + "\n"
+        return defuse_markers(json.dumps(document, indent=1)) + "\n"
 
     def _invocation(self) -> Members:
         finished = self.finished
@@ -135,7 +133,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
     lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
-        sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
+        sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name and not the line: a test that moves is still the same.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.measured_gates import COVERAGE_GATES, PERFORMANCE_GATES, MeasuredGates
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.reporters.members import OFFER_LISTS
 from mcptest.reporters.saved_part import SavedPartError
 

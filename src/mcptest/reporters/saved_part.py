@@ -6,8 +6,7 @@ are passed over: a report may grow.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import shorten, show_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -142,4 +141,4 @@ def _a_number(where: str, value: object) -> float:
 
 
 def _wrong(where: str, wanted: str, value: object) -> SavedPartError:
-    return SavedPartError("F008", f"{where} must be {wanted}, not {shown(value, _SHOWN_CHARS)}")
+    return SavedPartError("F008", f"{where} must be {wanted}, not {show_json(value, _SHOWN_CHARS)}")

@@ -18,19 +18,11 @@ from mcptest.core.conformance import (
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
-from mcptest.core.outcome import (
-    ABSENT,
-    STATUSES,
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-)
+from mcptest.core.outcome import STATUSES, CaseResult, Evidence, Fault, Finding, LogLine, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.shown import counted, shown
+from mcptest.core.text import plural, show_json
 from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 from mcptest.reporters.json_report import REPORT_VERSION
 from mcptest.reporters.matrix_members import read_matrix
@@ -116,7 +108,7 @@ def _shard(part: SavedPart) -> ReportedShard:
     indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
     is_sound = 1 <= len(indexes) == len(set(indexes)) and count <= _MAX_SHARDS
     if not is_sound or not all(1 <= index <= count for index in indexes):
-        seen = shown(indexes[0] if len(indexes) == 1 else list(indexes), 40)
+        seen = show_json(indexes[0] if len(indexes) == 1 else list(indexes), 40)
         raise SavedPartError("F009", f"there is no shard {seen} of {count:,}")
     selection = part.text("selection") if part.has("selection") else ""
     return ReportedShard(indexes=indexes, count=count, selection=selection)
@@ -176,7 +168,7 @@ def _whole(run: Collected, file: str) -> Collected:
     has_all = selected <= finished.summary.total
     if has_all or finished.interrupted or finished.bailed or finished.fault:
         return run
-    there = f"{finished.summary.total:,} of {counted(selected, 'selected test')}"
+    there = f"{finished.summary.total:,} of {plural(selected, 'selected test')}"
     fault = Fault(
         kind="incomplete_report",
         message=f"this report has the results of {there}, and does not say why",
@@ -197,7 +189,9 @@ def _check_head(report: SavedPart) -> None:
         raise SavedPartError("F005", "this is not a JSON report of mcptest")
     version = report.members.get("version")
     if version != REPORT_VERSION or isinstance(version, bool):
-        message = f"a report of version {shown(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        message = (
+            f"a report of version {show_json(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        )
         raise SavedPartError("F010", message)
     if "suites" not in report.members and "files" in report.members:
         message = "this is what mcptest validate --json writes, not the report of a run"

@@ -17,12 +17,11 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse, plural, visible
 from mcptest.reporters.closing_text import closing_lines
 from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
 from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import defused, render_duration
+from mcptest.reporters.wording import render_duration
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ class TerminalReporter:
             reason = f": {visible(result.reason)}" if result.reason else ""
             return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
-        tries = f", {counted(result.attempts, 'attempt')}" if result.attempts > 1 else ""
+        tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
         remark = self._paint.dim(f"({took}{tries}){same_as or ''}")
         return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
@@ -181,7 +180,7 @@ class TerminalReporter:
         if not lines:
             return
         self._after_gap = not lines[-1]
-        text = self._encodable(defused("\n".join(lines)) + "\n")
+        text = self._encodable(defuse("\n".join(lines)) + "\n")
         if self._progress is None:
             self._stream.write(text)
             return

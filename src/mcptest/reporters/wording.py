@@ -5,9 +5,7 @@ Values go in, text comes out. Nothing here knows a test, an event or a stream.
 
 from __future__ import annotations
 
-from mcptest.core.visible import defused, defused_markers
-
-__all__ = ["defused", "defused_markers", "render_duration"]
+__all__ = ["render_duration"]
 
 
 def render_duration(seconds: float) -> str:

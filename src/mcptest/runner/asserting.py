@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import EVERY, trail_of
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.compare import compare, idle_denial, pull
-from mcptest.matching.expectation import written
-from mcptest.matching.group import AllOf, AnyOf, Group, Not, without_denials
+from mcptest.core.text import EVERY, trail_of
+from mcptest.matching.compare import (
+    AllOf,
+    AnyOf,
+    Group,
+    Not,
+    compare,
+    idle_denial,
+    pull,
+    source_of,
+    without_denials,
+)
 from mcptest.matching.patterns import Pattern
 
 TYPE_CHECKING = False
@@ -132,7 +141,7 @@ def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
 def _nothing_at(assertion: Assertion, message: str) -> Mismatch:
     found = Mismatch(
         path=assertion.target,
-        expected=written(assertion.check),
+        expected=source_of(assertion.check),
         actual=ABSENT,
         message=message,
     )

@@ -10,7 +10,7 @@ import os
 import stat
 
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from itertools import islice, takewhile
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections import Counter
 
 from mcptest.core import jsonrpc
 from mcptest.core.session import Answered, Asked, Notified, Strayed
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ import os
 
 from mcptest.core.framing import PLAIN_TEXT
 from mcptest.core.jsonrpc import describe_id
-from mcptest.core.outcome import ABSENT, Evidence, Fault
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.record import ABSENT
 from mcptest.core.session import INITIALIZE_ID
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import quoted_bytes, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import quote_bytes, show_json, visible
 from mcptest.wire.stopping import describe_exit
 
 TYPE_CHECKING = False
@@ -104,7 +104,7 @@ def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
 def _untold(wire: Wire, message: str) -> bytes:
     """What the server sent, unless all of it is in the message already."""
     raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
-    is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quoted_bytes(raw) in message
+    is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
     return b"" if is_told else raw
 
 
@@ -117,13 +117,13 @@ def call(method: str, id: object) -> str:
 
 def quoted(message: object) -> str:
     """A message from the server, cut to what fits in a sentence."""
-    return quoted_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
+    return quote_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
 
 
 def quoted_line(head: bytes, size: int, limit: int = 200) -> str:
     """The beginning of a line of which only the head was kept."""
     rest = size - limit
-    return quoted_bytes(head[:limit]) + (f" … ({rest:,} more bytes)" if rest > 0 else "")
+    return quote_bytes(head[:limit]) + (f" … ({rest:,} more bytes)" if rest > 0 else "")
 
 
 def seconds(duration_s: float) -> str:
@@ -279,7 +279,7 @@ def too_long(line: Overlong) -> Fault:
     return Fault(
         kind="line_too_long",
         message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
-        f"{quoted_bytes(line.raw[:60])} …",
+        f"{quote_bytes(line.raw[:60])} …",
         hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
         effect="indefinite",
     )
@@ -316,7 +316,7 @@ def missing_capture(names: Sequence[str]) -> Fault:
 
 
 def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
-    listed = ", ".join(f"{visible(name)} = {shown(value)}" for name, value in values.items())
+    listed = ", ".join(f"{visible(name)} = {show_json(value)}" for name, value in values.items())
     return Fault(
         kind="unusable_capture",
         message=f"not sent: with {listed} this test makes no sense: {visible(reason)}",

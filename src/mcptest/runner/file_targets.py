@@ -18,7 +18,7 @@ import errno
 import os
 import stat
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.wire.whole_files import open_beside, put_in_place, remove_leftovers, replace_file
 
 __all__ = [

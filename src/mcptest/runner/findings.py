@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.outcome import Finding
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner import faults
 from mcptest.wire.stopping import describe_end
 

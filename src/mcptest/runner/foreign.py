@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from mcptest.matching.group import with_patterns
+from mcptest.matching.compare import map_patterns
 from mcptest.matching.registry import Miss
 from mcptest.runner.apart import judge_apart
 
@@ -35,11 +35,11 @@ def bounded(expectation: Expectation, limit_s: float, launcher: Launcher) -> Exp
         return pattern.but(matcher=matcher.but(check=check))
 
     return expectation.but(
-        response=with_patterns(expectation.response, change),
-        stderr=with_patterns(expectation.stderr, change),
-        notifications=tuple(with_patterns(each, change) for each in expectation.notifications),
+        response=map_patterns(expectation.response, change),
+        stderr=map_patterns(expectation.stderr, change),
+        notifications=tuple(map_patterns(each, change) for each in expectation.notifications),
         assertions=tuple(
-            each.but(check=with_patterns(each.check, change)) for each in expectation.assertions
+            each.but(check=map_patterns(each.check, change)) for each in expectation.assertions
         ),
     )
 

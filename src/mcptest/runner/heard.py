@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.visible import visible
-from mcptest.matching.compare import compare, is_met
-from mcptest.matching.expectation import written
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import visible
+from mcptest.matching.compare import compare, is_met, source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> M
 
 def _as_written(wanted: object) -> object:
     """A method alone is read as part of a message, and shown as what it was."""
-    source = written(wanted)
+    source = source_of(wanted)
     inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
     return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
 

@@ -11,7 +11,7 @@ import time
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Fault
 from mcptest.core.plan import ServerSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner import faults
 from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import describe_exit, stop

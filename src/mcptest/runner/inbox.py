@@ -10,8 +10,8 @@ import re
 
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, Noise
-from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import redact_all
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redact_all
 from mcptest.core.session import (
     Answered,
     Asked,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.compare import compare, is_same
 from mcptest.matching.patterns import Pattern
@@ -12,8 +13,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.paths import Trail
     from mcptest.core.plan import Expectation, Performance
+    from mcptest.core.text import Trail
     from mcptest.runner.server import Reply
 
 __all__ = [

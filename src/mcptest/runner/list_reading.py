@@ -6,9 +6,9 @@ import time
 from hashlib import sha256
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_path
-from mcptest.matching.shown import counted
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, render_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _endless(kind: Kind, why: str, pages: int) -> Mismatch:
         path=kind.method,
         expected="a last page, without nextCursor",
         actual={"pages": pages},
-        message=f"the list must have a last page, and {why} ({counted(pages, 'page')})",
+        message=f"the list must have a last page, and {why} ({plural(pages, 'page')})",
     )
 
 

@@ -8,8 +8,8 @@ from functools import partial
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.plan import PluginSpec, ServerSpec, Suite
 from mcptest.core.record import Record
-from mcptest.core.redaction import redactor
-from mcptest.core.visible import visible
+from mcptest.core.secrets import redactor
+from mcptest.core.text import visible
 from mcptest.formats.conductor import load_conductor
 from mcptest.runner.discovery import CONFIG_NAMES, find_config, find_suites, read_text
 from mcptest.runner.file_format import format_of

@@ -10,8 +10,8 @@ import time
 from mcptest.core.framing import KEPT_BYTES, Frame, Noise
 from mcptest.core.outcome import LogLine
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import show_json
 from mcptest.core.trouble import Trouble
-from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class MessageLog:
                 yield LogLine(at_s=at_s, direction="sent", text=_cut(text))
             elif isinstance(what, Frame):
                 value = session.as_written(what.value)
-                text = shown(value, _MAX_CHARS) if is_large else dump_json(value)
+                text = show_json(value, _MAX_CHARS) if is_large else dump_json(value)
                 yield LogLine(at_s=at_s, direction="received", text=_cut(text))
             else:
                 yield LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what)))

@@ -9,10 +9,9 @@ from __future__ import annotations
 from mcptest.core.events import CaseFinished, SuiteStarted
 from mcptest.core.matrix import OfferDifference, ResultDifference, SeenResult, SeenValue
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import render_path
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import render_path
 from mcptest.matching.compare import is_same
 
 TYPE_CHECKING = False

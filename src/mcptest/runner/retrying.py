@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import can_replace_id
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

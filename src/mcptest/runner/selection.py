@@ -12,7 +12,7 @@ from mcptest.core.errors import NothingSelectedError
 from mcptest.core.events import ReportedShard
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

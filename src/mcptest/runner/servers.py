@@ -6,7 +6,7 @@ import os
 
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.conductor_config import default_startup_s, load_config
 from mcptest.runner.discovery import find_config, glob_root, read_text
 

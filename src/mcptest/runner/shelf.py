@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ class Shelf:
         plugins_of: Callable[[str], Iterable[PluginSpec]],
         snapshots: SnapshotMode | None = None,
     ) -> None:
-        self._registry = builtin_registry(time.time, outside=self._installed, trial=self._tried)
+        self._registry = builtin_registry(
+            time.time, outside=self._installed, try_schema=self._tried
+        )
         self._found: list[Matcher] | None = None
         # Why schemas cannot be read, by their texts; many tests use one.
         self._trials: dict[str, str] = {}
@@ -53,7 +55,7 @@ class Shelf:
 
     def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
         """The registry for a suite, which may declare plugins of its own."""
-        from mcptest.matching.plugin_matcher import plugin_matcher  # noqa: PLC0415  # see below
+        from mcptest.matching.matchers.plugin import plugin_matcher  # noqa: PLC0415  # see below
         from mcptest.plugins.desk import Declared, PluginDesk  # noqa: PLC0415  # see below
 
         self.desk = self.desk or PluginDesk()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.core.errors import FormatError
 from mcptest.core.outcome import Finding
 from mcptest.core.snapshots import WRITTEN, SnapshotReport
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.snapshots import WRITTEN
 from mcptest.matching.compare import is_met
 

@@ -13,10 +13,10 @@ import os
 from mcptest.core.ci import ci_variable
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, RefusedError, UsageError
-from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import redact_all
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redact_all
 from mcptest.core.snapshots import WRITTEN, SnapshotTaken
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
 from mcptest.matching.compare import is_same
 from mcptest.matching.registry import ParameterError
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from mcptest.core.outcome import Finding
-    from mcptest.core.paths import Trail
     from mcptest.core.snapshots import SnapshotMode, SnapshotReport, SnapshotStatus
+    from mcptest.core.text import Trail
 
     Redact = Callable[[str], str]
 

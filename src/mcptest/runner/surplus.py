@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.visible import visible
-from mcptest.matching.shown import shown
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import show_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
                 expected=wanted[member],
                 actual=ABSENT,
                 message=f"the server answered with {_a(other)} instead of {_a(member)}",
-                hint=f"the {other} is {shown(message[other])}",
+                hint=f"the {other} is {show_json(message[other])}",
             )
     return None
 

@@ -12,12 +12,13 @@ from itertools import takewhile
 from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.core.outcome import Fault, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.conductor_request import use_of
-from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
-from mcptest.matching.group import written
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.compare import source_of
+from mcptest.matching.hints import find_idle_checks
+from mcptest.matching.tags import fill, has_blanks, make_value, pull_bound
 from mcptest.runner import faults
 from mcptest.runner.connection import Waiting
 from mcptest.runner.ear import Ear, Heard, asked_in
@@ -155,9 +156,9 @@ class Talk:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
             raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
-        value = made_up(filled(turn.value, self._values))
-        bound = pulled(turn.binds, value)
-        value = filled(value, {}, bound)
+        value = make_value(fill(turn.value, self._values))
+        bound = pull_bound(turn.binds, value)
+        value = fill(value, {}, bound)
         self._values.update(bound)
         if isinstance(value, list):
             self._refuse_batch(turn)
@@ -215,7 +216,7 @@ class Talk:
         """The id that the answer must have: that of the request it answers."""
         assert turn.answers is not None, "only asked of answers"
         ids = self._ids[turn.answers]
-        wanted = filled(turn.id, self._values) if set(turn.needs) <= self._values.keys() else None
+        wanted = fill(turn.id, self._values) if set(turn.needs) <= self._values.keys() else None
         is_open = has_blanks(wanted)
         same = [id for id in ids if not is_open and jsonrpc.id_key(id) == jsonrpc.id_key(wanted)]
         waiting = [id for id in ids if jsonrpc.id_key(id) in self._open]
@@ -298,7 +299,7 @@ class Talk:
 
     def _miss(self, turn: Turn) -> None:
         message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
-        wanted = written(turn.value)
+        wanted = source_of(turn.value)
         self.expected[turn.key] = wanted
         missed = Mismatch(
             path=turn.key,
@@ -314,11 +315,11 @@ class Talk:
         if missing:
             raise UnsentError(missing_values(missing), has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
-        bound = pulled(turn.binds, message)
-        wanted = filled(turn.value, self._values, bound)
+        bound = pull_bound(turn.binds, message)
+        wanted = fill(turn.value, self._values, bound)
         self._values.update(bound)
-        self.expected[turn.key], self.actual[turn.key] = written(wanted), message
-        other = other_kind(turn.key, written(wanted), message)
+        self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
+        other = other_kind(turn.key, source_of(wanted), message)
         if other:
             self._note(turn, [other])
             return
@@ -326,7 +327,7 @@ class Talk:
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
         mismatches = weighed(self._server, expectation, reply, (None, turn.key))[1]
         if expectation.may_check_nothing and not mismatches:
-            self.notes += checked_nothing(wanted, message)
+            self.notes += find_idle_checks(wanted, message)
         self._note(turn, mismatches)
 
     def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:

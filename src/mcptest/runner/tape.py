@@ -7,7 +7,7 @@ import time
 from mcptest.core.capture import Exchange, SessionCapture
 from mcptest.core.framing import Frame
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.recorder import SessionRecorder
 from mcptest.core.strict_json import parse_json
 from mcptest.core.trouble import Trouble

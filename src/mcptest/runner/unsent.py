@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.outcome import Fault
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

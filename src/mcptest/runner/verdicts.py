@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, CaseResult
+from mcptest.core.outcome import CaseResult
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.expectation import written
+from mcptest.matching.compare import source_of
 from mcptest.runner.judging import server_words
 from mcptest.runner.weighing import MAX_MISMATCHES
 
@@ -25,9 +26,9 @@ def remarks(expectation: Expectation, reply: Reply) -> tuple[str, ...]:
     if reply.unfinished and not _speaks_of_it(expectation):
         told = (_unfinished(reply),)
     if expectation.may_check_nothing:
-        from mcptest.matching.notes import checked_nothing  # noqa: PLC0415  # as above
+        from mcptest.matching.hints import find_idle_checks  # noqa: PLC0415  # as above
 
-        return (*told, *checked_nothing(expectation.response, reply.message))
+        return (*told, *find_idle_checks(expectation.response, reply.message))
     if expectation.threshold < 1.0:
         from mcptest.runner.asserting import missed_but_allowed  # noqa: PLC0415  # as above
 
@@ -44,7 +45,7 @@ def _speaks_of_it(expectation: Expectation) -> bool:
     if any(_RESULT_TYPE in assertion.steps for assertion in expectation.assertions):
         return True
     response = expectation.response
-    return response is not ABSENT and dump_json(_RESULT_TYPE) in dump_json(written(response))
+    return response is not ABSENT and dump_json(_RESULT_TYPE) in dump_json(source_of(response))
 
 
 def reason(result: CaseResult) -> str:
@@ -80,7 +81,7 @@ def failed(
         duration_s=duration_s,
         mismatches=mismatches,
         sent=step.line.decode("utf-8").rstrip("\n"),
-        expected=ABSENT if response is ABSENT else written(response),
+        expected=ABSENT if response is ABSENT else source_of(response),
         actual=reply.message,
         stderr=reply.stderr,
         notes=notes,

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 
 from mcptest.core.errors import ServerError
-from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.revisions import STATELESS
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.runner import faults
 from mcptest.runner.server import Server
 

@@ -7,7 +7,7 @@ import os
 import shlex
 import sys
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.sdk.errors import BinaryError
 
 TYPE_CHECKING = False

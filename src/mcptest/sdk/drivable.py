@@ -7,11 +7,10 @@ Whatever else a case asks for is said, never left out.
 from __future__ import annotations
 
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Step
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.matching.expectation import written
+from mcptest.matching.compare import source_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +152,7 @@ def _refuse_unseen(wanted: Expectation) -> None:
 
 def _wanted(wanted: Expectation) -> object:
     """All that an expectation says of an answer, as data."""
-    response = None if wanted.response is ABSENT else written(wanted.response)
+    response = None if wanted.response is ABSENT else source_of(wanted.response)
     return [response, *([assertion.target, *assertion.steps] for assertion in wanted.assertions)]
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import threading
 from contextlib import ExitStack
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.runner.performing import Performer
 from mcptest.runner.surplus import other_kind
 from mcptest.sdk.channel_server import ChannelKeeper

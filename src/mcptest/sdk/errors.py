@@ -16,9 +16,9 @@ binary has to say that breaks no call is a CoprocessWarning.
 from __future__ import annotations
 
 from mcptest.core.errors import McptestError
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

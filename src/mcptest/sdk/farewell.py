@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.sdk.errors import CoprocessWarning, blanked
 from mcptest.wire.stopping import describe_end
 

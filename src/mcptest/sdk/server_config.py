@@ -12,8 +12,7 @@ import re
 
 from mcptest.core.plan import Limits
 from mcptest.core.record import Record
-from mcptest.core.redaction import why_not_blanked
-from mcptest.core.secret_names import names_secret
+from mcptest.core.secrets import names_secret, why_not_blanked
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

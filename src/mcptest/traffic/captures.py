@@ -7,8 +7,8 @@ what it should be.
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import message_kind
-from mcptest.matching.shown import counted
-from mcptest.matching.values import a_type
+from mcptest.core.text import plural
+from mcptest.matching.values import type_name
 from mcptest.traffic.capture_order import in_order, order_of, woven
 from mcptest.traffic.naming import method_of
 from mcptest.traffic.recording import Session, Spoken, mistake, parts_of
@@ -61,12 +61,12 @@ class _Reader:
             raise self._wrong("", "is no session: it has no exchanges")
         exchanges = value["exchanges"]
         if not isinstance(exchanges, list):
-            raise self._wrong("exchanges", f"must be an array and is {a_type(exchanges)}")
+            raise self._wrong("exchanges", f"must be an array and is {type_name(exchanges)}")
         placed: list[Placed] = []
         prologue = value.get("prologue")
         if prologue is not None:
             if not isinstance(prologue, dict):
-                raise self._wrong("prologue", f"must be an object and is {a_type(prologue)}")
+                raise self._wrong("prologue", f"must be an object and is {type_name(prologue)}")
             placed += self._around(prologue, "prologue")
         for index, exchange in enumerate(exchanges):
             placed += self._exchange(exchange, f"exchanges[{index}]")
@@ -89,7 +89,7 @@ class _Reader:
         listed = [each for _, each in self._listed("out", messages, _SERVER_MESSAGES)]
         placed = [each for each in listed if method_of(each.message) == "notifications/progress"]
         if len(placed) < len(listed):
-            count = counted(len(listed) - len(placed), "message")
+            count = plural(len(listed) - len(placed), "message")
             self._notes.append(
                 f"{self._file}: {count} of the server stand beside the exchanges, and nothing "
                 "says when they came: they are left out"
@@ -117,7 +117,7 @@ class _Reader:
         for index, part in enumerate(message if is_batch else [message]):
             if not isinstance(part, dict):
                 place = f"{where}[{index}]" if is_batch else where
-                raise self._wrong(place, f"is no JSON-RPC message: it is {a_type(part)}")
+                raise self._wrong(place, f"is no JSON-RPC message: it is {type_name(part)}")
             found += self._spoken(direction, part)
         return found
 
@@ -149,7 +149,7 @@ class _Reader:
         if messages is None:
             return
         if not isinstance(messages, list):
-            raise self._wrong(".".join(where), f"must be an array and is {a_type(messages)}")
+            raise self._wrong(".".join(where), f"must be an array and is {type_name(messages)}")
         for index, message in enumerate(messages):
             for part in parts_of(message) or [message]:
                 for spoken in self._spoken(direction, part):

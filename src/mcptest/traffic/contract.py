@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
 from mcptest.traffic.comparing import laid_over
 from mcptest.traffic.describing import Describer

@@ -7,11 +7,9 @@ of a secret, differ from what was recorded.
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED, is_secret, members_of
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.values import equal, json_type
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
+from mcptest.core.text import render_path, shorten, visible
+from mcptest.matching.values import is_equal, json_type
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, look_of
 from mcptest.traffic.tag import ANY, HALF_CHARACTER, Tag
 
@@ -94,7 +92,7 @@ class Describer:
         return self._sent_scalar(value, others, steps, key)
 
     def _sent_scalar(self, value: Any, others: tuple[Any, ...], steps: Steps, key: str) -> Any:
-        if key not in _CHOSEN_BY_CLIENT and not all(equal(value, other) for other in others):
+        if key not in _CHOSEN_BY_CLIENT and not all(is_equal(value, other) for other in others):
             self._tell(steps, "differs between the recordings; the first one's is sent")
         if isinstance(value, str):
             self._texts.know(value, key)
@@ -190,7 +188,7 @@ class Describer:
             self._tell(steps, _HEARD)
             return ANY
         tag = None if is_literal else look_of(key, value, self._texts.known)
-        if not all(equal(value, other) for other in others):
+        if not all(is_equal(value, other) for other in others):
             return tag or Tag(name="type", text=json_type(value))
         return value if tag is None else tag
 

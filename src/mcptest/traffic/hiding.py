@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.secret_names import is_secret, members_of
+from mcptest.core.secrets import is_secret, members_of
 from mcptest.core.strict_json import dump_json
 from mcptest.traffic.json_text import unescaped
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS

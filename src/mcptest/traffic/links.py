@@ -10,8 +10,8 @@ import re
 from functools import lru_cache
 
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.key_words import words_of
-from mcptest.core.visible import visible
+from mcptest.core.secrets import split_words
+from mcptest.core.text import visible
 from mcptest.traffic.looks import CONSTANT_KEYS, SCHEMA_KEYS, is_id_key, look_of, spans_in
 from mcptest.traffic.naming import word_of
 from mcptest.traffic.tag import Tag
@@ -180,11 +180,11 @@ def _is_unmistakable(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_handle_key(key: str) -> bool:
-    return is_id_key(key) or words_of(key)[-1:] == ("token",)
+    return is_id_key(key) or split_words(key)[-1:] == ("token",)
 
 
 def _without_next(key: str) -> str:
-    return word_of("_".join(words_of(key)).removeprefix("next_"))
+    return word_of("_".join(split_words(key)).removeprefix("next_"))
 
 
 def _scalars(spoken: Spoken) -> list[Scalar]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.key_words import words_of
+from mcptest.core.secrets import split_words
 from mcptest.traffic.shapes import NUMBER_EXPRESSION, UUID_EXPRESSION
 from mcptest.traffic.tag import NUMBER, described_text
 
@@ -90,7 +90,7 @@ def without_overlaps(spans: Iterable[Span]) -> list[Span]:
 
 def is_id_key(key: str) -> bool:
     """Whether values under a key are there to be used again."""
-    return not _ID_WORDS.isdisjoint(words_of(key)[-1:])
+    return not _ID_WORDS.isdisjoint(split_words(key)[-1:])
 
 
 def spans_in(key: str, text: str, known: Container[str] = ()) -> list[Span]:
@@ -115,7 +115,7 @@ def spans_in(key: str, text: str, known: Container[str] = ()) -> list[Span]:
 
 def _expression_for(key: str, text: str) -> str:
     """What a text under this key may be as a whole; "" when the key says nothing."""
-    words = words_of(key)
+    words = split_words(key)
     if not words or len(text) > 500:
         return ""
     if words[-1] in _ID_WORDS:
@@ -143,7 +143,7 @@ def _id_expression(text: str) -> str:
 
 
 def _is_varying_number(key: str, digits: str, known: Container[str] = ()) -> bool:
-    words = words_of(key)
+    words = split_words(key)
     if not _RUN_WORDS.isdisjoint(words):
         return True
     is_time = not _TIME_WORDS.isdisjoint(words[-1:])

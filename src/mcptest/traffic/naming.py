@@ -6,8 +6,8 @@ import re
 from collections import Counter
 
 from mcptest.core.jsonrpc import message_kind
-from mcptest.core.key_words import words_of
-from mcptest.core.visible import shorten, visible
+from mcptest.core.secrets import split_words
+from mcptest.core.text import shorten, visible
 from mcptest.traffic.recording import parts_of
 
 TYPE_CHECKING = False
@@ -105,6 +105,6 @@ def _what_it_is(spoken: Spoken) -> str:
 
 def word_of(text: str) -> str:
     """A word that may stand in a key or be a name: letters, digits and _."""
-    words = re.sub(r"[^A-Za-z0-9]+", "_", "_".join(words_of(text))).strip("_")
+    words = re.sub(r"[^A-Za-z0-9]+", "_", "_".join(split_words(text))).strip("_")
     words = words[:_MAX_WORD].strip("_")
     return words if words and not words[0].isdigit() else f"value_{words}".strip("_")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 from mcptest.traffic.directions import token_of
 from mcptest.traffic.recording import opposite, parts_of
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED, is_secret, members_of, names_secret
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of, names_secret
 from mcptest.traffic.json_text import Leaf, json_in
 
 TYPE_CHECKING = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import message_kind, tool_failure
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, shorten, visible
 from mcptest.traffic.naming import method_of, target_of
 from mcptest.traffic.recording import parts_of
 
@@ -79,8 +78,8 @@ def _beside(passage: Passage) -> str:
     kinds = [message_kind(each.message) for each in passage.messages if each.direction == "out"]
     asked, told = kinds.count("request"), kinds.count("notification")
     sent = [
-        *([counted(told, "notification")] if told else []),
-        *([f"{counted(asked, 'request')} of its own"] if asked else []),
+        *([plural(told, "notification")] if told else []),
+        *([f"{plural(asked, 'request')} of its own"] if asked else []),
     ]
     return f"; the server sends {' and '.join(sent)}" if sent else ""
 

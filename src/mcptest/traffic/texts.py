@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.blanking import Redactor
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED
+from mcptest.core.secrets import BLANK, REDACTED
 from mcptest.traffic.frames import frame_of, tokens_of
 from mcptest.traffic.looks import CONSTANT_KEYS, spans_in, without_overlaps
 from mcptest.traffic.secret_texts import merged, secret_places

@@ -10,7 +10,7 @@ import asyncio
 import select
 from urllib.parse import unquote
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.wire.asgi_host import ASGI
 from mcptest.wire.http_channel import HttpChannel
 from mcptest.wire.http_exchange import head_of

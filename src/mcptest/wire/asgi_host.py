@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.wire.loop_thread import InterruptedWork, LoopThread
 from mcptest.wire.raised import named, trace_of
 

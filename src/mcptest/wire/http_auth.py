@@ -7,10 +7,9 @@ import time
 from urllib.parse import quote_plus, urlencode
 
 from mcptest.core.http_address import parse_url
-from mcptest.core.redaction import LEARNED
-from mcptest.core.secret_names import names_secret
+from mcptest.core.secrets import LEARNED, names_secret
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import quoted_bytes, visible
+from mcptest.core.text import quote_bytes, visible
 from mcptest.wire.http_exchange import HttpRequest
 
 TYPE_CHECKING = False
@@ -137,7 +136,7 @@ def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
         return "and the body is not a JSON object"
     for said in (found.get("error_description"), found.get("error")):
         if said and isinstance(said, str):
-            return quoted_bytes(said.encode("utf-8", "backslashreplace"))
+            return quote_bytes(said.encode("utf-8", "backslashreplace"))
     if "access_token" not in found:
         return 'and no "access_token" in the body'
     if status != 200:

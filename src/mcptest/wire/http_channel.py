@@ -8,7 +8,7 @@ nowhere else, so no credential ever reaches another server.
 from __future__ import annotations
 
 from mcptest.core.http_address import BadUrlError, redirected, same_origin
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.wire.http_exchange import Exchange, Head
 from mcptest.wire.http_link import Link, LinkError
 from mcptest.wire.http_proxy import find_proxy

@@ -14,7 +14,7 @@ import socket
 
 from mcptest.core.errors import McptestError
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.wire.name_lookup import NameLookup
 
 TYPE_CHECKING = False

@@ -6,7 +6,7 @@ from mcptest.core.framing import Frame
 from mcptest.core.http_answers import CANCELLED, AnswerReader
 from mcptest.core.http_status import status_trouble
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 from mcptest.core.trouble import Trouble
 

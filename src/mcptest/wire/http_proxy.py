@@ -10,7 +10,7 @@ import h11
 from mcptest.core.errors import UsageError
 from mcptest.core.http_address import BadUrlError, parse_url, proxy_for
 from mcptest.core.record import Record
-from mcptest.core.redaction import LEARNED
+from mcptest.core.secrets import LEARNED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,11 +17,12 @@ import time
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import Frame, LineDecoder
 from mcptest.core.http_address import parse_url
-from mcptest.core.outcome import ABSENT, Fault
-from mcptest.core.redaction import redact_bytes, redact_part, redactor
+from mcptest.core.outcome import Fault
+from mcptest.core.record import ABSENT
 from mcptest.core.ring import Ring
+from mcptest.core.secrets import redact_bytes, redact_part, redactor
+from mcptest.core.text import visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import visible
 from mcptest.wire.http_channel import HttpChannel
 from mcptest.wire.http_link import Trust
 from mcptest.wire.http_talk import HttpTalk

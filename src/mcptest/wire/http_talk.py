@@ -20,11 +20,11 @@ from mcptest.core.http_status import (
     without_older_transport,
 )
 from mcptest.core.jsonrpc import id_key, is_illegal
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import REVISIONS, STATELESS
 from mcptest.core.strict_json import parse_json
+from mcptest.core.text import shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import shorten, visible
 from mcptest.wire.http_auth import Credentials
 from mcptest.wire.http_exchange import HttpRequest
 from mcptest.wire.http_listening import Fetch, Post, Stream

@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.wire.alone import NoInterrupts, own_guardian
 from mcptest.wire.stdio import StdioServer
 from mcptest.wire.stopping import Grace, describe_exit, stop

@@ -16,10 +16,10 @@ from itertools import count
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
 from mcptest.core.record import Record
-from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
+from mcptest.core.secrets import redact_bytes, redact_part, redactor
+from mcptest.core.text import shorten, visible
 from mcptest.core.trouble import Trouble
-from mcptest.core.visible import shorten, visible
 from mcptest.wire.loop_thread import LoopThread
 from mcptest.wire.mailbox import Mailbox
 from mcptest.wire.memory_ending import ending_trouble, raised_trouble

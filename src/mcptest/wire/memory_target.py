@@ -6,7 +6,7 @@ import inspect
 
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.outcome import Fault
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.wire.asgi_host import AsgiHost
 from mcptest.wire.asgi_server import AsgiServer
 from mcptest.wire.memory_ending import RAISED, ending_trouble, raised_trouble

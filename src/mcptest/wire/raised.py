@@ -6,7 +6,7 @@ import os
 import sysconfig
 import traceback
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.core import jsonrpc
 from mcptest.core.framing import Frame, LineDecoder, Overlong
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
 
 TYPE_CHECKING = False

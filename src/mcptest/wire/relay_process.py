@@ -11,7 +11,7 @@ import os
 
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Evidence, Fault
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.wire.child import start
 from mcptest.wire.sweep import MARK_VARIABLE
 

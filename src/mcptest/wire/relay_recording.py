@@ -11,7 +11,7 @@ import time
 from collections import deque
 
 from mcptest.core.capture import SessionCapture, render_capture
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.wire.relay_transcript import Transcript, rendered
 
 TYPE_CHECKING = False

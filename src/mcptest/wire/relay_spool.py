@@ -11,7 +11,7 @@ import contextlib
 import os
 
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import printable_json
+from mcptest.core.text import printable_json
 
 __all__ = ["Spool"]
 

@@ -11,9 +11,9 @@ from __future__ import annotations
 from mcptest.core import jsonrpc
 from mcptest.core.capture import render_exchange
 from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.recorder import SessionRecorder
-from mcptest.core.redaction import redact_all, redact_part
+from mcptest.core.secrets import redact_all, redact_part
 from mcptest.wire.relay_lines import Lines
 
 TYPE_CHECKING = False

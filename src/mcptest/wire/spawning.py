@@ -7,7 +7,7 @@ import os
 from mcptest.core.errors import ServerError
 from mcptest.core.outcome import Evidence, Fault
 from mcptest.core.system_limits import hint_at_limit
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.wire.child import candidates, start
 from mcptest.wire.sweep import MARK_VARIABLE
 

@@ -21,8 +21,8 @@ import time
 
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.framing import LineDecoder
-from mcptest.core.redaction import redact_bytes, redact_part, redactor
 from mcptest.core.ring import Ring
+from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.wire.spawning import spawn
 from mcptest.wire.stopping import stop
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest.coprocess.cache import Cache, cache_folder, known_by
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import HttpSpec, ServerSpec
+from mcptest.core.record import ABSENT
 
 if TYPE_CHECKING:
     from pathlib import Path

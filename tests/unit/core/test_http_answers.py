@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.framing import Frame
 from mcptest.core.http_answers import AnswerReader
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.trouble import Trouble
 
 JSON = "application/json"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core import jsonrpc
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 
 if TYPE_CHECKING:
     from mcptest.core.jsonrpc import MessageKind

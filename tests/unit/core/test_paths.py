@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.paths import EVERY, parse_path, render_path, render_trail, trail_of
+from mcptest.core.text import EVERY, parse_path, render_path, render_trail, trail_of
 
 STEPS = st.lists(st.text() | st.integers(min_value=0, max_value=10**6))
 

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 
 
 class Point(Record):

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.capture import Exchange, Moment, Noted
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.recorder import SessionRecorder
 
 

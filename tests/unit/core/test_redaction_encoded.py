@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.blanking import Redactor
-from mcptest.core.redaction import BLANK, redact_bytes, redactor, why_not_blanked
+from mcptest.core.secrets import BLANK, redact_bytes, redactor, why_not_blanked
 
 if TYPE_CHECKING:
     from collections.abc import Callable

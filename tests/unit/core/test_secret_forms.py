@@ -13,8 +13,8 @@ from urllib.parse import quote, quote_plus
 
 import pytest
 
-from mcptest.core.redaction import BLANK, redactor
-from mcptest.core.secret_forms import FORMS
+from mcptest.core.blanking import FORMS
+from mcptest.core.secrets import BLANK, redactor
 
 # Every form changes something in it.
 SECRET = 'c4n4ry/&"<\\ ü+%7zq'

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.session import (
     INITIALIZE_ID,
     REMEMBERED_IDS,

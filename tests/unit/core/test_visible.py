@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.visible import quoted_bytes, shorten, visible
+from mcptest.core.text import quote_bytes, shorten, visible
 
 INVISIBLE_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 ANY_TEXT = st.text(st.characters())
@@ -32,7 +32,7 @@ def test_newlines_and_nothing_else_can_be_kept(text: str) -> None:
 
 @given(st.binary(max_size=300))
 def test_no_byte_from_outside_survives_raw(raw: bytes) -> None:
-    assert all(map(is_harmless, quoted_bytes(raw)))
+    assert all(map(is_harmless, quote_bytes(raw)))
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_what_cannot_be_seen_is_written_as_an_escape(text: str, shown: str) -> N
 
 
 def test_bytes_that_are_no_text_are_shown_in_hex() -> None:
-    assert quoted_bytes(b"caf\xc3\xa9 \xff\x00") == '"café \\xff\\u0000"'
+    assert quote_bytes(b"caf\xc3\xa9 \xff\x00") == '"café \\xff\\u0000"'
 
 
 def test_many_bytes_are_cut_and_the_rest_is_counted() -> None:
-    assert quoted_bytes(b"x" * 1300, 3) == '"xxx" … (1,297 more bytes)'
-    assert quoted_bytes(b"xxx", 3) == '"xxx"'
+    assert quote_bytes(b"x" * 1300, 3) == '"xxx" … (1,297 more bytes)'
+    assert quote_bytes(b"xxx", 3) == '"xxx"'
 
 
 def test_text_that_fits_is_not_shortened() -> None:

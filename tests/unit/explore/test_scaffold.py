@@ -16,7 +16,7 @@ from mcptest.explore.scaffold import (
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.conductor_config import load_config
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from mcptest.explore.offers import KINDS, Listing
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.explore.survey import MOST, Probe, Surveyor
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 TEXT = {"result": {"content": [{"type": "text", "text": "a"}]}}
 FAILURE = {"result": {"content": [], "isError": True}}

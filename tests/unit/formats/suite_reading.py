@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.formats.suite import SuiteContext, load_suite
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -8,8 +8,8 @@ from mcptest.core.dialogue import Bind, Hook, Ref
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case, Suite
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import source_of
+from mcptest.matching.registry import builtin_registry
 
 CALL = 'in: {jsonrpc: "2.0", id: 1, method: x}'
 ANSWER = 'out: {jsonrpc: "2.0", id: 1, result: {}}'
@@ -164,7 +164,7 @@ def test_binds_and_refs_are_known_with_their_places() -> None:
     _, bound, last = case.dialogue.turns
     assert bound.binds == (Bind(name="x", steps=("result", "a", 0)),)
     assert (last.needs, last.value) == (("x",), {"method": "m", "params": Ref(name="x")})
-    assert written(bound.value) == {"id": 1, "result": {"a": ["!!bind x"]}}
+    assert source_of(bound.value) == {"id": 1, "result": {"a": ["!!bind x"]}}
 
 
 def test_a_name_bound_in_an_earlier_case_can_be_used() -> None:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Case, Expectation, Performance, Step, Suite
+from mcptest.core.record import ABSENT
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.expectation import written
+from mcptest.matching.compare import source_of
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
@@ -152,7 +152,7 @@ def test_the_table_of_the_source_loads_unchanged() -> None:
         "params": {"name": "read_file", "arguments": {"path": "./test-data/hello.txt"}},
     }
     assert [step.expectation.stderr for step in steps] == ["", "", ""]
-    assert written(steps[2].expectation.response) == {
+    assert source_of(steps[2].expectation.response) == {
         "jsonrpc": "2.0",
         "id": "test-003",
         "result": {
@@ -228,7 +228,7 @@ def test_a_response_may_be_an_object_or_one_pattern() -> None:
     as_object = expectation("    expect: {response: {id: 1, result: {}}}\n")
     assert as_object == Expectation(response={"id": 1, "result": {}})
     as_pattern = expectation('    expect: {response: "match:contains:ok"}\n')
-    assert written(as_pattern.response) == "match:contains:ok"
+    assert source_of(as_pattern.response) == "match:contains:ok"
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_a_response_may_be_an_object_or_one_pattern() -> None:
     ],
 )
 def test_stderr_is_empty_a_trimmed_text_or_a_pattern(stderr: str, wanted: str) -> None:
-    assert written(expectation(f"    expect: {{stderr: {stderr}}}\n").stderr) == wanted
+    assert source_of(expectation(f"    expect: {{stderr: {stderr}}}\n").stderr) == wanted
 
 
 @pytest.mark.parametrize("code", [0, 1, 255, -9])

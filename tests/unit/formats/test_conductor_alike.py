@@ -12,7 +12,7 @@ from mcptest.core.plan import Case
 from mcptest.formats import quick_items
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.full_yaml import read_fully
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic

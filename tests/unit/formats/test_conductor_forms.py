@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Capture, Case
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 FILE = "a.test.mcp.yml"

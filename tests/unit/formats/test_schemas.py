@@ -33,7 +33,7 @@ from mcptest.formats.schemas.suite import suite_schema
 from mcptest.formats.snapshot_file import read_snapshots
 from mcptest.formats.stream import Tagged, read_stream
 from mcptest.formats.suite import FILE_KEYS, SuiteContext, load_suite
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
 from mcptest.runner.loading import Wanted, load_suites

@@ -18,8 +18,7 @@ from mcptest.formats.suite_parts import IMPORT_KEYS
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_steps import STEP_KEYS
 from mcptest.formats.suite_variables import SOURCE_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
-from mcptest.matching.target import ROOTS
+from mcptest.matching.suite_matchers import EXAMPLES, ROOTS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGE = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")
@@ -73,7 +72,7 @@ def test_every_key_of_every_lane_is_in_its_table() -> None:
 def test_every_target_and_every_matcher_is_in_its_table_with_its_example() -> None:
     assert tables("Targets") == [list(ROOTS)]
     rows = re.findall(r"(?m)^\| `([\w-]+)` \| .* \| `(.*)` \|$", section("Matchers"))
-    assert rows == [(word, f"{{{word}: {EXAMPLES[word]}}}") for word in WORDS]
+    assert rows == [(word, f"{{{word}: {EXAMPLES[word]}}}") for word in EXAMPLES]
 
 
 def test_the_default_revision_is_the_newest() -> None:

@@ -16,7 +16,7 @@ from mcptest.formats.suite_entries import DEFAULT_KEYS, ENTRY_KEYS
 from mcptest.formats.suite_expect import ASSERTION_KEYS, EXPECT_KEYS
 from mcptest.formats.suite_servers import SERVER_KEYS
 from mcptest.formats.suite_steps import STEP_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
+from mcptest.matching.suite_matchers import EXAMPLES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -271,7 +271,7 @@ def test_an_unknown_key_anywhere_is_refused_unless_keys_are_free_there(path: Pat
     assert is_read == own
 
 
-@pytest.mark.parametrize("word", WORDS)
+@pytest.mark.parametrize("word", EXAMPLES)
 def test_every_value_under_every_word_is_compiled_or_refused(word: str) -> None:
     for value in VALUES:
         assertion = {"target": "result", "matcher": {word: value}}

@@ -18,8 +18,8 @@ from suite_reading import (
 
 from mcptest.core.plan import Case, Step
 from mcptest.formats.suite import SuiteContext, load_suite
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import is_met
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.loading import Unneeded
 
 VARIABLES = """\

@@ -12,7 +12,7 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.guide.building import build_guide
 from mcptest.guide.contents import Described
 from mcptest.guide.contract import described_by
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from guide_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.guide.page import render_page
 
 SMALL_CASE = """

@@ -7,7 +7,7 @@ from asking import is_met, why_not
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.matching.values import equal
+from mcptest.matching.values import is_equal
 
 ELEMENTS = st.recursive(
     st.none() | st.booleans() | st.integers(-2, 2) | st.sampled_from([0.0, 1.0, 1.5, "", "1"]),
@@ -42,7 +42,7 @@ def test_what_has_no_length_meets_no_length(value: object) -> None:
 @given(st.lists(ELEMENTS, max_size=5))
 def test_an_array_is_unique_when_no_two_of_it_are_equal(values: list[object]) -> None:
     pairs = [(a, b) for at, a in enumerate(values) for b in values[at + 1 :]]
-    assert is_met("unique", values) == (not any(equal(a, b) for a, b in pairs))
+    assert is_met("unique", values) == (not any(is_equal(a, b) for a, b in pairs))
 
 
 @given(st.lists(st.integers() | st.floats(allow_nan=False)) | st.lists(st.text()))

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare, is_same
-from mcptest.matching.expectation import Compiler, written
-from mcptest.matching.values import equal
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.matching.compare import compare, is_same, source_of
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
+from mcptest.matching.values import is_equal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -39,7 +40,7 @@ def differences(expected: object, actual: object) -> list[Mismatch]:
     compiler = Compiler(builtin_registry())
     compiled = compiler.compile(expected, None)
     assert compiler.complaints == []
-    assert written(compiled) == expected
+    assert source_of(compiled) == expected
     return list(compare(compiled, actual))
 
 
@@ -74,7 +75,7 @@ def told(expected: object, actual: object) -> list[tuple[str, str]]:
 )
 def test_values_that_json_calls_equal_are_equal(expected: object, actual: object) -> None:
     assert differences(expected, actual) == []
-    assert equal(expected, actual)
+    assert is_equal(expected, actual)
 
 
 @pytest.mark.parametrize(
@@ -113,14 +114,14 @@ def test_values_that_differ_say_how(
     assert differences(expected, actual) == [
         Mismatch(path="", expected=expected, actual=actual, message=message, hint=hint)
     ]
-    assert not equal(expected, actual)
+    assert not is_equal(expected, actual)
 
 
 @given(JSON, JSON)
 def test_comparing_finds_nothing_exactly_when_two_values_are_equal(
     left: object, right: object
 ) -> None:
-    assert (differences(left, right) == []) == equal(left, right)
+    assert (differences(left, right) == []) == is_equal(left, right)
 
 
 @given(JSON)

@@ -10,7 +10,7 @@ from asking import NOW_S, is_met, why_not
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.matching.dates import epoch_ms, render_ms, split_dates
+from mcptest.matching.matchers.dates import epoch_ms, render_ms, split_dates
 
 JUNE_15 = datetime(2023, 6, 15, tzinfo=UTC).timestamp() * 1000
 NINE_AND_A_HALF = JUNE_15 + (9 * 60 + 30) * 60_000

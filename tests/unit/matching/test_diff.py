@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_path
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import render_path
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
 
 ANSWER = {

@@ -5,18 +5,17 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare, is_met
+from mcptest.matching.compare import compare, is_met, source_of
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.group import written
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.hints import find_idle_checks
+from mcptest.matching.registry import builtin_registry
 
 
 def compiled(expected: object) -> object:
     compiler = Compiler(builtin_registry())
     found = compiler.compile(expected, None)
     assert compiler.complaints == []
-    assert written(found) == expected
+    assert source_of(found) == expected
     return found
 
 
@@ -135,7 +134,7 @@ def test_a_negated_relation_of_a_field_that_is_not_there_is_pointed_out() -> Non
     expected = {"stats": {"match:not:crossField": "used > limt"}}
     actual = {"stats": {"used": 1, "limit": 2}}
     assert differences(expected, actual) == []
-    assert list(checked_nothing(compiled(expected), actual)) == [
+    assert list(find_idle_checks(compiled(expected), actual)) == [
         "match:not:crossField:used > limt checked nothing at stats: it has nothing at limt: "
         'no key "limt"; there is "limit"'
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
 
 
 def hints(expected: object, actual: object) -> list[tuple[str, str]]:

@@ -11,11 +11,16 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import UsageError
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
-from mcptest.matching.registry import Directive, Family, Matcher, Registry, TwoOwnersError
+from mcptest.matching.registry import (
+    Directive,
+    Matcher,
+    Registry,
+    TwoOwnersError,
+    builtin_registry,
+)
 
 # 2024-06-01, and it stays that day.
 REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin())
@@ -308,21 +313,6 @@ def test_the_names_that_are_known_before_loading_are_those_that_are_loaded() -> 
     names = fresh.names
     assert [matcher.name for matcher in fresh] == list(names)
     assert fresh.names == names
-
-
-def test_a_family_is_loaded_when_one_of_it_is_asked_for_and_once() -> None:
-    loaded: list[str] = []
-    regex = REGISTRY.get("regex")
-    assert regex is not None
-
-    def load() -> list[Matcher]:
-        loaded.append("now")
-        return [regex]
-
-    registry = Registry([], [], [Family(names=("regex",), load=load)])
-    assert (registry.names, registry.get("other"), loaded) == (("regex",), None, [])
-    assert registry.get("regex") is registry.get("regex") is regex
-    assert loaded == ["now"]
 
 
 @pytest.mark.parametrize("matcher", list(REGISTRY), ids=lambda matcher: matcher.name)

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.paths import EVERY
-from mcptest.matching.normalising import IGNORED, Replacement, Rules, normalised
-from mcptest.matching.regex_form import compile_expression
+from mcptest.core.text import EVERY
+from mcptest.matching.normalise import IGNORED, Replacement, Rules, normalise
+from mcptest.matching.regex import compile_expression
 
 UUID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
 OTHER = "0f8fad5b-d9cb-469f-a165-70867728950e"
@@ -27,7 +27,7 @@ VALUES = st.recursive(
 
 
 def plain(value: object) -> object:
-    return normalised(value, Rules())
+    return normalise(value, Rules())
 
 
 def under(key: str, value: object) -> object:
@@ -239,13 +239,13 @@ def test_keys_that_would_look_the_same_are_kept_apart() -> None:
 def test_what_is_ignored_is_left_out(steps: tuple[str | int, ...], left: object) -> None:
     value = {"a": {"x": 1}, "b": [{"id": 1, "n": 2}, {"id": 3}]}
     before = json.dumps(value)
-    assert normalised(value, Rules(ignored=(steps,))) == left
+    assert normalise(value, Rules(ignored=(steps,))) == left
     assert json.dumps(value) == before
 
 
 def replaced(text: str, *pairs: tuple[str, str]) -> object:
     rules = (Replacement(expression=compile_expression(p), text=shown) for p, shown in pairs)
-    return normalised(text, Rules(replaced=tuple(rules)))
+    return normalise(text, Rules(replaced=tuple(rules)))
 
 
 def test_an_author_can_replace_more() -> None:

@@ -2,16 +2,16 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.notes import checked_nothing
+from mcptest.matching.hints import find_idle_checks
+from mcptest.matching.registry import builtin_registry
 
 EACH = {"match:arrayElements": {"name": "match:type:string"}}
 
 
 def notes(expected: object, actual: object) -> list[str]:
     compiler = Compiler(builtin_registry())
-    return list(checked_nothing(compiler.compile(expected, None), actual))
+    return list(find_idle_checks(compiler.compile(expected, None), actual))
 
 
 @pytest.mark.parametrize(

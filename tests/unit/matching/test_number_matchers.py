@@ -9,7 +9,7 @@ from asking import is_met, why_not
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mcptest.matching.exact import exact, exact_text, rendered
+from mcptest.matching.values import exact_number, parse_exact, render_exact
 
 NUMBERS = (
     st.integers()
@@ -54,9 +54,9 @@ def test_multiples_are_those_of_fractions(actual: object, unit: object) -> None:
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4))
 def test_a_number_is_shown_so_that_it_reads_back(number: object) -> None:
-    known = exact_text(str(number))
+    known = parse_exact(str(number))
     assert known is not None
-    assert Fraction(rendered(known)) == Fraction(str(number))
+    assert Fraction(render_exact(known)) == Fraction(str(number))
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_a_number_is_shown_so_that_it_reads_back(number: object) -> None:
     ],
 )
 def test_a_text_that_is_a_number_is_read_as_one(text: str, number: tuple[int, int]) -> None:
-    assert exact_text(text) == number
+    assert parse_exact(text) == number
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_a_text_that_is_a_number_is_read_as_one(text: str, number: tuple[int, in
     ["", ".", "-", "1,000", "1_000", "0x10", "five", "5%", "1e", "1e9999", "\u0663", "9" * 401],
 )
 def test_other_text_is_no_number(text: str) -> None:
-    assert exact_text(text) is None
+    assert parse_exact(text) is None
 
 
 @pytest.mark.parametrize("value", [True, False, None, [], {}, [1]])
 def test_other_values_are_no_numbers(value: object) -> None:
-    assert exact(value) is None
+    assert exact_number(value) is None
     assert not is_met("greaterThan:-1", value)
     assert not is_met("between:0:1", value)
     assert not is_met("positive", value)

@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.patterns import (
     HABITS,
     Pattern,
     PatternError,
+    find_missing_prefix,
     parse_pattern,
-    without_prefix,
 )
+from mcptest.matching.registry import builtin_registry
 
 REGISTRY = builtin_registry()
 
@@ -421,7 +421,7 @@ def test_an_expression_that_is_too_much_for_the_engine_is_an_error_and_no_crash(
 
 
 def unprefixed(text: str) -> tuple[str, str] | None:
-    mistake = without_prefix(text, REGISTRY)
+    mistake = find_missing_prefix(text, REGISTRY)
     if mistake is None:
         return None
     complaint = mistake.complaint

@@ -9,7 +9,7 @@ from asking import is_met, why_not
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.matching.regex_form import compile_expression, compile_regex, python_regex
+from mcptest.matching.regex import compile_expression, compile_regex, python_regex
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Mismatch
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import BadSchemaError
+from mcptest.matching.registry import BadSchemaError, builtin_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -220,7 +219,7 @@ def test_only_what_refers_to_something_is_tried(schema: object, count: int) -> N
         tried.append(text)
         return ""
 
-    matcher = builtin_registry(trial=trial).get("jsonSchema")
+    matcher = builtin_registry(try_schema=trial).get("jsonSchema")
     assert matcher is not None
     matcher.parse("s.json", lambda _: json.dumps(schema))
     matcher.parse(schema, None)
@@ -231,7 +230,7 @@ def test_only_what_refers_to_something_is_tried(schema: object, count: int) -> N
     ("given", "lead"), [("s.json", "reads s.json, "), (REFERRING, "holds a schema ")]
 )
 def test_what_cannot_be_tried_is_not_read_here(given: object, lead: str) -> None:
-    matcher = builtin_registry(trial=lambda *_: "takes for ever").get("jsonSchema")
+    matcher = builtin_registry(try_schema=lambda *_: "takes for ever").get("jsonSchema")
     assert matcher is not None
     with pytest.raises(BadSchemaError) as caught:
         matcher.parse(given, lambda _: json.dumps(REFERRING))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import ABSENT
-from mcptest.matching.shown import counted, is_pattern, quoted, shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import is_pattern, plural, quote, show_json
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -36,35 +36,35 @@ json_values = st.recursive(
     ],
 )
 def test_a_value_is_shown_as_json_and_a_pattern_as_its_text(value: object, text: str) -> None:
-    assert shown(value) == text
+    assert show_json(value) == text
 
 
 def test_a_long_text_is_cut_and_says_how_much_is_gone() -> None:
-    assert shown("x" * 250, 200) == f'"{"x" * 200}" (… 50 more characters)'
-    assert shown("x" * 200, 200) == f'"{"x" * 200}"'
+    assert show_json("x" * 250, 200) == f'"{"x" * 200}" (… 50 more characters)'
+    assert show_json("x" * 200, 200) == f'"{"x" * 200}"'
 
 
 def test_a_large_container_is_cut_and_says_how_large_it_is() -> None:
-    assert shown(list(range(1000)), 12) == "[0, 1, 2, 3, (… 1,000 items in all)"
-    assert shown({"key": "x" * 50}, 12) == '{"key": "xxx (… 1 key in all)'
+    assert show_json(list(range(1000)), 12) == "[0, 1, 2, 3, (… 1,000 items in all)"
+    assert show_json({"key": "x" * 50}, 12) == '{"key": "xxx (… 1 key in all)'
 
 
 def test_a_value_json_has_no_word_for_is_still_shown() -> None:
-    assert shown([float("inf"), {1: ABSENT}]) == '[Infinity, {"1": "ABSENT"}]'
+    assert show_json([float("inf"), {1: ABSENT}]) == '[Infinity, {"1": "ABSENT"}]'
 
 
 @given(json_values)
 def test_every_value_is_shown_as_one_printable_line(value: object) -> None:
-    assert shown(value, 80).isprintable()
+    assert show_json(value, 80).isprintable()
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], max_codepoint=0xFFFF)))
 def test_quoted_text_reads_back_as_itself(text: str) -> None:
-    assert json.loads(quoted(text)) == text
+    assert json.loads(quote(text)) == text
 
 
 def test_a_lone_surrogate_is_written_as_its_escape() -> None:
-    assert quoted("\ud800") == '"\\ud800"'
+    assert quote("\ud800") == '"\\ud800"'
 
 
 def test_only_text_can_be_a_pattern() -> None:
@@ -74,7 +74,7 @@ def test_only_text_can_be_a_pattern() -> None:
 
 
 def test_a_count_of_one_is_singular() -> None:
-    assert [counted(count, "key") for count in (0, 1, 2, 1234)] == [
+    assert [plural(count, "key") for count in (0, 1, 2, 1234)] == [
         "0 keys",
         "1 key",
         "2 keys",

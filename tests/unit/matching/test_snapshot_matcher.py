@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.redaction import redact_all
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redact_all
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.diff import render_mismatch
 from mcptest.matching.registry import BadExpressionError, ParameterError
-from mcptest.matching.snapshot_matcher import MAX_CHARS, MAX_NODES, snapshot_pattern
+from mcptest.matching.snapshots import MAX_CHARS, MAX_NODES, snapshot_pattern
 
 if TYPE_CHECKING:
-    from mcptest.core.paths import Trail
     from mcptest.core.snapshots import SnapshotMode
+    from mcptest.core.text import Trail
     from mcptest.matching.patterns import Pattern
 
 UUID = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.compare import compare
-from mcptest.matching.group import Group
+from mcptest.matching.compare import Group, compare
+from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.plugin_matcher import plugin_matcher
-from mcptest.matching.suite_words import EXAMPLES, WORDS, SuiteWords
+from mcptest.matching.registry import builtin_registry
+from mcptest.matching.suite_matchers import EXAMPLES, SuiteMatchers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,7 +47,7 @@ def read_beside(name: str) -> str:
 def compiled(matcher: object, geo: Geo | None = None) -> tuple[object, list[Complaint]]:
     complaints: list[Complaint] = []
     registry = builtin_registry().replaced(plugin_matcher(geo or Geo()))
-    words = SuiteWords(registry, complaints, read_beside)
+    words = SuiteMatchers(registry, complaints, read_beside)
     return words.compile(matcher, (None, "matcher")), complaints
 
 
@@ -218,8 +217,8 @@ CASES: dict[str, list[tuple[object, list[object], dict[str, object]]]] = {
 
 
 def test_every_word_is_tested_here_or_with_snapshots() -> None:
-    assert set(WORDS) == {*CASES, "snapshot"}
-    assert list(EXAMPLES) == list(WORDS)
+    assert set(EXAMPLES) == {*CASES, "snapshot"}
+    assert list(EXAMPLES) == list(EXAMPLES)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +246,7 @@ def test_a_value_that_does_not_meet_a_word_is_told_with_the_reason(
     assert message in found
 
 
-@pytest.mark.parametrize("word", [word for word in WORDS if word != "snapshot"])
+@pytest.mark.parametrize("word", [word for word in EXAMPLES if word != "snapshot"])
 def test_the_example_of_each_word_is_yaml_that_can_be_used(word: str) -> None:
     value = read_document(f"{{{word}: {EXAMPLES[word]}}}", "a.yaml").value
     check, complaints = compiled(value)
@@ -301,7 +300,7 @@ def test_a_plugin_is_asked_with_the_value_its_parameters_and_the_place() -> None
 
 def test_what_is_slow_foreign_or_remote_is_remembered_for_the_expectation() -> None:
     registry = builtin_registry().replaced(plugin_matcher(Geo()))
-    words = SuiteWords(registry, [], read_beside)
+    words = SuiteMatchers(registry, [], read_beside)
 
     def flags() -> tuple[bool, bool, bool]:
         return words.has_regex, words.has_foreign, words.has_remote
@@ -360,7 +359,7 @@ def test_a_slip_or_a_habit_is_answered_with_the_word_that_was_meant(word: str, m
     _, [complaint] = compiled({word: 1})
     assert complaint.code == "F012"
     assert complaint.message == f'unknown matcher "{word}"; did you mean "{meant}"?'
-    assert complaint.help == f"there are: {', '.join(WORDS)}"
+    assert complaint.help == f"there are: {', '.join(EXAMPLES)}"
     assert (complaint.steps, complaint.on_key) == (("matcher", word), True)
 
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.dialogue import Bind, Ref
-from mcptest.matching.blanks import filled, has_blanks, made_up, pulled
 from mcptest.matching.compare import compare
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import ParameterError
-from mcptest.matching.tags import TAG_NAMES, TAGS, bound_name, literal_parts, read_tag
+from mcptest.matching.tags import (
+    TAG_NAMES,
+    TAGS,
+    bound_name,
+    fill,
+    has_blanks,
+    literal_parts,
+    make_value,
+    pull_bound,
+    read_tag,
+)
 
 
 def tag(name: str, text: str = "") -> Pattern:
@@ -93,13 +102,13 @@ def test_a_bind_knows_its_name_and_nothing_else_has_one() -> None:
 
 def test_refs_are_filled_wherever_they_stand() -> None:
     value = {"a": [Ref(name="x"), {"b": Ref(name="y")}], "c": 1}
-    assert filled(value, {"x": 1, "y": [2]}) == {"a": [1, {"b": [2]}], "c": 1}
+    assert fill(value, {"x": 1, "y": [2]}) == {"a": [1, {"b": [2]}], "c": 1}
 
 
 def test_what_is_bound_is_pulled_out_and_what_is_missing_left_out() -> None:
     binds = (Bind(name="x", steps=("a", 0)), Bind(name="y", steps=("b",)))
-    assert pulled(binds, {"a": [None]}) == {"x": None}
-    assert pulled(binds, {"a": [], "b": 0}) == {"y": 0}
+    assert pull_bound(binds, {"a": [None]}) == {"x": None}
+    assert pull_bound(binds, {"a": [], "b": 0}) == {"y": 0}
 
 
 def test_blanks_are_seen_wherever_they_stand() -> None:
@@ -124,10 +133,10 @@ def test_blanks_are_seen_wherever_they_stand() -> None:
     ],
 )
 def test_a_value_is_made_up_that_meets_the_tag(pattern: Pattern, key: str, value: object) -> None:
-    assert made_up({key: pattern}) == {key: value}
+    assert make_value({key: pattern}) == {key: value}
     assert pattern.is_met(value)
 
 
 def test_what_cannot_be_made_up_is_said() -> None:
     with pytest.raises(ValueError, match=r"^no value that meets !!re \^\(\?=a\)b can be made up$"):
-        made_up({"a": tag("re", "^(?=a)b")})
+        make_value({"a": tag("re", "^(?=a)b")})

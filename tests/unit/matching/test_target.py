@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.paths import EVERY, render_path
+from mcptest.core.text import EVERY, render_path
 from mcptest.matching.compare import pull
-from mcptest.matching.target import ROOTS, parse_target
+from mcptest.matching.suite_matchers import ROOTS, parse_target
 
 VALUE = {
     "content": [{"type": "text", "text": "one"}, {"type": "image"}],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.matching.text_diff import (
+from mcptest.matching.diff import (
     TextPair,
     common_prefix,
     is_worth_a_line_diff,

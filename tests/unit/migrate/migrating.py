@@ -14,8 +14,8 @@ from mcptest.formats.stream import read_stream
 from mcptest.formats.suite import SuiteContext, load_suite
 from mcptest.formats.suite_parts import read_parts
 from mcptest.formats.yaml_text import render_yaml
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import source_of
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.cases_reading import read_cases
 from mcptest.migrate.cases_writing import CasesText, write_cases
@@ -184,7 +184,7 @@ def _is_met_in_dialogue(case: Case, answer: dict[str, Any]) -> bool:
     asked, told = case.dialogue.turns[:2]
     assert told.expectation is not None
     reply = _reply(asked.id, answer)
-    if other_kind("out", written(told.value), reply.message):
+    if other_kind("out", source_of(told.value), reply.message):
         return False
     return not any(True for _ in judge(told.expectation, reply))
 

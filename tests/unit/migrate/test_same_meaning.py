@@ -23,7 +23,7 @@ from migrating import (
     suite_from,
 )
 
-from mcptest.core.paths import EVERY
+from mcptest.core.text import EVERY
 from mcptest.formats.yaml_text import render_yaml
 from mcptest.migrate.answers import target_of
 from mcptest.migrate.yaml_page import render_page

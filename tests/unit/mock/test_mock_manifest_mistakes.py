@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import load_manifest
 
 

@@ -9,8 +9,9 @@ import pytest
 from stage import Stage, a_case, cases, contract, manifest
 
 from mcptest.core.framing import Noise
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.secret_names import is_secret
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import is_secret
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
 from mcptest.mock.secret_values import HIDDEN, hidden, hidden_difference, hidden_line

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from mcptest.core.errors import CheckError
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import PatternError, parse_pattern
+from mcptest.matching.registry import builtin_registry
 
 
 class Scripted:

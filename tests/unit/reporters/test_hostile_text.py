@@ -15,7 +15,7 @@ from markdown_it import MarkdownIt
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 from tap.parser import Parser  # type: ignore[import-untyped]  # it has no py.typed
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.reporters.agent import AgentReporter
 from mcptest.reporters.collected import Collected
 from mcptest.reporters.github import GithubReporter

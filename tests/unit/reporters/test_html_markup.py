@@ -7,7 +7,7 @@ import html
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.reporters.html_markup import Markup, cut, element, escaped, joined
 
 

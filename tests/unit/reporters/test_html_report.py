@@ -15,16 +15,8 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import (
-    ABSENT,
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-    Summary,
-)
+from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, LogLine, Mismatch, Summary
+from mcptest.core.record import ABSENT
 from mcptest.reporters.html_report import HtmlReporter, render_failure
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=4)

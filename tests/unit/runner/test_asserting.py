@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
 from mcptest.core.plan import Assertion, Expectation
+from mcptest.core.record import ABSENT
 from mcptest.formats.suite_expect import successful
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.suite_words import SuiteWords
-from mcptest.matching.target import parse_target
+from mcptest.matching.registry import builtin_registry
+from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
 from mcptest.runner.asserting import (
     judge_assertions,
     may_still_hold,
@@ -28,7 +28,7 @@ NOTED = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"data":
 
 def check_of(matcher: dict[str, object]) -> object:
     complaints: list[Any] = []
-    check = SuiteWords(REGISTRY, complaints).compile(matcher, None)
+    check = SuiteMatchers(REGISTRY, complaints).compile(matcher, None)
     assert complaints == []
     return check
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.heard import judge_notifications
 
 A, B, C = ({"method": method, "params": {"n": 1}} for method in "abc")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
 from mcptest.core.plan import Expectation, Performance
-from mcptest.matching.builtins import builtin_registry
+from mcptest.core.record import ABSENT
 from mcptest.matching.patterns import parse_pattern
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.judging import (
     is_plainly_met,
     judge,

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from mcptest.core.events import CaseFinished, SuiteStarted
 from mcptest.core.matrix import Way
-from mcptest.core.outcome import ABSENT, CaseResult, Fault, Mismatch
+from mcptest.core.outcome import CaseResult, Fault, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.runner.matrix_differences import (
     Opening,
     WayResults,

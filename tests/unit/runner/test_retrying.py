@@ -6,8 +6,8 @@ import pytest
 
 from mcptest.core.dialogue import Dialogue
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Case, Expectation, Step
+from mcptest.core.record import ABSENT
 from mcptest.runner.retrying import reason_to_start_afresh
 
 ODD = [None, True, {"a": 1}]

@@ -12,11 +12,11 @@ import pytest
 from mcptest.cli.failure import failure_kind, in_words, status_of_kind
 from mcptest.core.errors import FormatError, RefusedError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import ABSENT
-from mcptest.core.redaction import redactor
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redactor
 from mcptest.core.snapshots import SnapshotReport, SnapshotTaken
 from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
-from mcptest.matching.snapshot_matcher import snapshot_pattern
+from mcptest.matching.snapshots import snapshot_pattern
 from mcptest.runner.snapshots import Snapshots, mode_of, snapshot_path
 
 if TYPE_CHECKING:

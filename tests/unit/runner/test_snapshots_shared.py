@@ -11,11 +11,11 @@ import pytest
 
 from mcptest.core.events import CaseFinished, RunFinished
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.core.paths import trail_of
 from mcptest.core.snapshots import SnapshotReport, with_snapshots
+from mcptest.core.text import trail_of
 from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
 from mcptest.matching.registry import ParameterError
-from mcptest.matching.snapshot_matcher import snapshot_pattern
+from mcptest.matching.snapshots import snapshot_pattern
 from mcptest.runner.snapshot_watch import SnapshotWatch
 from mcptest.runner.snapshots import Snapshots, is_snapshot_path, snapshot_path
 from mcptest.wire import folder_lock

@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.framing import encode_line
 from mcptest.core.plan import Assertion, Case, Expectation, Performance, Step
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.sdk.drivable import NotDrivableError, as_sent, asked_by, is_list, spoken
 
 

@@ -18,8 +18,7 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.matching.blanks import made_up
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import make_value, read_tag
 from mcptest.traffic.shapes import expression_for
 from mcptest.traffic.tag import Tag
 from mcptest.traffic.varying import Varying, is_random
@@ -330,7 +329,7 @@ def test_an_expression_is_as_narrow_as_the_texts_allow_and_can_be_made_up(
     assert expression_for(texts) == expression
     tag = Tag(name="re", text=f"^{expression}$")
     assert all(is_met(tag, text) for text in texts)
-    assert is_met(tag, made_up(read_tag(tag.name, tag.text)))
+    assert is_met(tag, make_value(read_tag(tag.name, tag.text)))
 
 
 def test_the_longest_of_several_values_is_found() -> None:

@@ -17,7 +17,7 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.core.key_words import words_of
+from mcptest.core.secrets import split_words
 from mcptest.traffic.naming import Names, word_of
 
 
@@ -134,7 +134,7 @@ def test_numbers_are_given_to_names_that_are_taken() -> None:
     ],
 )
 def test_a_key_has_words(key: str, words: list[str]) -> None:
-    assert list(words_of(key)) == words
+    assert list(split_words(key)) == words
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from traffic_samples import call, cases_of, contract, request, result
 
-from mcptest.core.paths import render_path
-from mcptest.core.secret_names import is_secret
+from mcptest.core.secrets import is_secret
+from mcptest.core.text import render_path
 
 
 def only_case(*said: tuple[str, Any], keep_values: bool = False) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.core.http_address import parse_url
-from mcptest.core.redaction import LEARNED, redactor
+from mcptest.core.secrets import LEARNED, redactor
 from mcptest.wire.http_proxy import Proxy, Tunnel, find_proxy
 
 SERVER = parse_url("https://server.example/mcp")

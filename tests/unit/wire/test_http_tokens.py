@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
-from mcptest.core.redaction import LEARNED, redactor
+from mcptest.core.secrets import LEARNED, redactor
 from mcptest.wire.http_auth import Credentials
 
 OAUTH = OAuthSpec(

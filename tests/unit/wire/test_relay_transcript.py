@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.redaction import redactor
+from mcptest.core.secrets import redactor
 from mcptest.wire.relay_transcript import Transcript, rendered
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}

@@ -21,7 +21,7 @@ from mcptest.formats.suite_expect import DAY_MS
 from mcptest.formats.suite_parts import IMPORT_KEYS
 from mcptest.formats.suite_steps import CALLS
 from mcptest.formats.suite_variables import CONFIG_DIR
-from mcptest.matching.target import ROOTS
+from mcptest.matching.suite_matchers import ROOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

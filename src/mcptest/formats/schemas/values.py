@@ -7,8 +7,8 @@ import re
 from mcptest.formats.durations import _WRITTEN, MAX_DURATION_S
 from mcptest.formats.marks import _SWITCHES
 from mcptest.formats.templates import NAME
-from mcptest.matching.field_path import _FIELD_STEP
-from mcptest.matching.target import _SCALAR_ROOTS
+from mcptest.matching.compare import _FIELD_STEP
+from mcptest.matching.suite_matchers import _SCALAR_ROOTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

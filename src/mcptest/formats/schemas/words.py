@@ -15,9 +15,9 @@ from mcptest.formats.schemas.values import (
     told,
     whole_number,
 )
-from mcptest.matching.snapshot_options import _KEYS, _REPLACEMENT_KEYS
-from mcptest.matching.suite_words import EXAMPLES, WORDS
-from mcptest.matching.value_matchers import _TYPE_NAMES
+from mcptest.matching.matchers.values import _TYPE_NAMES
+from mcptest.matching.snapshots import _KEYS, _REPLACEMENT_KEYS
+from mcptest.matching.suite_matchers import EXAMPLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def matcher(registry: Registry) -> Schema:
         word: said(_MEANINGS[word], {"examples": [_example(word)], **schema})
         for word, schema in _schemas(registry).items()
     }
-    found = filled_value({**closed(WORDS, members), "minProperties": 1})
+    found = filled_value({**closed(tuple(EXAMPLES), members), "minProperties": 1})
     description = "What must hold of the value, such as {contains: sunny}; of several words, all."
     return said(description, found, {"contains": "sunny"})
 

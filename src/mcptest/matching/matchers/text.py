@@ -1,30 +1,41 @@
-"""Matchers on text: what it holds, how it begins and ends, how long it is."""
+"""Matchers on strings: what they contain, how they begin and end, and their length."""
 
 from __future__ import annotations
 
+import operator
 import re
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.counting import Counted, lengths
-from mcptest.matching.near import nearly
-from mcptest.matching.parameters import a_text, any_text, nothing
-from mcptest.matching.regex_form import VERY_END, Expression, compile_expression, compile_regex
-from mcptest.matching.registry import BadExpressionError, Interval, Matcher, Miss
-from mcptest.matching.shown import counted
-from mcptest.matching.values import a_type, none_of, printed
+from mcptest.core.text import plural
+from mcptest.matching.regex import VERY_END, Expression, compile_expression, compile_regex
+from mcptest.matching.registry import BadExpressionError, CannotHoldError, Matcher, Miss
+from mcptest.matching.values import (
+    any_string,
+    describe_near_match,
+    describe_none,
+    json_type,
+    no_parameter,
+    parse_count,
+    parse_counts,
+    parse_string,
+    to_text,
+    type_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-__all__ = ["TEXT_MATCHERS"]
+__all__ = ["MATCHERS", "check_length", "length_matchers"]
+
 
 _SCALARS = ("string", "number", "boolean")
 _SCALARS_OR_ARRAY = (*_SCALARS, "array")
 
 
 def _regex(raw: str) -> Expression:
-    a_text(raw)
+    parse_string(raw)
     try:
         return compile_expression(raw)
     except ValueError as error:
@@ -32,7 +43,7 @@ def _regex(raw: str) -> Expression:
 
 
 def _found(expression: Expression, actual: object) -> Miss | None:
-    text = printed(actual)
+    text = to_text(actual)
     if expression.compiled.search(text):
         return None
     return Miss(why="it does not match", hint=lambda: _regex_hint(expression, text))
@@ -61,11 +72,11 @@ def _holds(
 
     def check(wanted: str, actual: object) -> Miss | None:
         if isinstance(actual, (dict, list)) or actual is None:
-            return Miss(why=f"it is {a_type(actual)}")
-        text = printed(actual)
+            return Miss(why=f"it is {type_name(actual)}")
+        text = to_text(actual)
         if test(text, wanted):
             return None
-        return Miss(why=why, hint=lambda: nearly(wanted, text, test))
+        return Miss(why=why, hint=lambda: describe_near_match(wanted, text, test))
 
     return check
 
@@ -89,9 +100,9 @@ def _among(test: Callable[[str, str], bool]) -> Callable[[str, object], Miss | N
     def check(wanted: str, actual: object) -> Miss | None:
         if not isinstance(actual, list):
             return of_scalar(wanted, actual)
-        if any(test(printed(element), wanted) for element in actual):
+        if any(test(to_text(element), wanted) for element in actual):
             return None
-        return Miss(why=none_of(actual, "contains it"))
+        return Miss(why=describe_none(actual, "contains it"))
 
     return check
 
@@ -100,18 +111,84 @@ def _quoting(words: str) -> Callable[[object], str]:
     return lambda wanted: f"{words} {dump_json(wanted)}"
 
 
-def _is_text(is_empty: bool) -> Callable[[None, object], Miss | None]:
-    def check(_: None, actual: object) -> Miss | None:
-        if not isinstance(actual, str):
-            return Miss(why=f"it is {a_type(actual)}")
-        if (not actual) == is_empty:
-            return None
-        return Miss(why=f"it has {counted(len(actual), 'character')}" if actual else "it is empty")
+# Lengths: six matchers for each kind of value that has one
+
+
+def check_length(
+    kinds: tuple[str, ...], test: Callable[[int, Any], bool]
+) -> Callable[[Any, object], Miss | None]:
+    """A check on the length of values of these JSON types."""
+
+    def check(wanted: Any, actual: object) -> Miss | None:
+        if not isinstance(actual, (str, list, dict)) or json_type(actual) not in kinds:
+            return Miss(why=f"it is {type_name(actual)}")
+        return None if test(len(actual), wanted) else Miss(why=f"it has {len(actual):,}")
 
     return check
 
 
-TEXT_MATCHERS = (
+def length_matchers(
+    name: str, family: str, kind: str, nouns: tuple[str, str], examples: tuple[object, ...]
+) -> Iterator[Matcher]:
+    """The six matchers on the length of one JSON type.
+
+    `nouns` are the value and its unit, `examples` have three, four and fewer than three of them.
+    """
+    subject, unit = nouns
+    three, four, few = examples
+
+    def entry(
+        suffix: str, words: str, test: Callable[[int, int], bool], passes: object, fails: object
+    ) -> Matcher:
+        return Matcher(
+            name=name + suffix,
+            family=family,
+            parameters=("N",),
+            summary=f"{subject} of {words}N {unit}s.",
+            example=f"match:{name}{suffix}:3",
+            passes=(passes,),
+            fails=(fails, None),
+            parse=_parse_upper_bound if suffix == "LessThan" else parse_count,
+            wants=lambda count: f"{subject.lower()} of {words}{plural(count, unit)}",
+            check=check_length((kind,), test),
+            kinds=(kind,),
+        )
+
+    yield entry("", "", operator.eq, three, few)
+    yield entry("GreaterThan", "more than ", operator.gt, four, three)
+    yield entry("GreaterThanOrEqual", "at least ", operator.ge, three, few)
+    yield entry("LessThan", "less than ", operator.lt, few, three)
+    yield entry("LessThanOrEqual", "at most ", operator.le, three, four)
+    yield entry("Between", "", operator.eq, three, few).but(
+        parameters=("A", "B"),
+        summary=f"{subject} of A to B {unit}s, both included.",
+        example=f"match:{name}Between:3:9",
+        passes=(three, four),
+        parse=parse_counts,
+        wants=lambda bounds: f"{subject.lower()} of {bounds[0]} to {bounds[1]} {unit}s",
+        check=check_length((kind,), lambda count, bounds: bounds[0] <= count <= bounds[1]),
+    )
+
+
+def _parse_upper_bound(raw: str) -> int:
+    count = parse_count(raw)
+    if count == 0:
+        raise CannotHoldError("counts from 0, and nothing has less than that")
+    return count
+
+
+def _check_empty(is_empty: bool) -> Callable[[None, object], Miss | None]:
+    def check(_: None, actual: object) -> Miss | None:
+        if not isinstance(actual, str):
+            return Miss(why=f"it is {type_name(actual)}")
+        if (not actual) == is_empty:
+            return None
+        return Miss(why=f"it has {plural(len(actual), 'character')}" if actual else "it is empty")
+
+    return check
+
+
+MATCHERS = (
     Matcher(
         name="regex",
         family="Text",
@@ -134,7 +211,7 @@ TEXT_MATCHERS = (
         example="match:contains:sunny",
         passes=("a sunny day", ["rain", "sunny"]),
         fails=("Sunny", None, []),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that contains"),
         check=_among(_contains_text),
         kinds=_SCALARS_OR_ARRAY,
@@ -147,7 +224,7 @@ TEXT_MATCHERS = (
         example="match:containsIgnoreCase:sunny",
         passes=("Sunny!", ["rain", "SUNNY"]),
         fails=("rain", None),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that contains, in any case,"),
         check=_among(_contains_folded),
         kinds=_SCALARS_OR_ARRAY,
@@ -160,7 +237,7 @@ TEXT_MATCHERS = (
         example="match:startsWith:Error",
         passes=("Error: no",),
         fails=("An Error", ["Error"]),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that starts with"),
         check=_holds(str.startswith),
         kinds=_SCALARS,
@@ -173,7 +250,7 @@ TEXT_MATCHERS = (
         example="match:endsWith:.txt",
         passes=("a.txt",),
         fails=("a.txt ", None),
-        parse=a_text,
+        parse=parse_string,
         wants=_quoting("text that ends with"),
         check=_holds(str.endswith),
         kinds=_SCALARS,
@@ -186,20 +263,13 @@ TEXT_MATCHERS = (
         example="match:equalsIgnoreCase:ok",
         passes=("OK", "ok"),
         fails=("okay", None),
-        parse=any_text,
+        parse=any_string,
         wants=_quoting("text that is, in any case,"),
         check=_holds(_is_folded, "it is not"),
         kinds=_SCALARS,
     ),
-    *lengths(
-        Counted(
-            name="stringLength",
-            family="Text",
-            subject="A text",
-            unit="character",
-            kinds=("string",),
-            examples=("abc", "abcd", "ab"),
-        )
+    *length_matchers(
+        "stringLength", "Text", "string", ("A text", "character"), ("abc", "abcd", "ab")
     ),
     Matcher(
         name="stringEmpty",
@@ -208,11 +278,10 @@ TEXT_MATCHERS = (
         example="match:stringEmpty",
         passes=("",),
         fails=(" ", None, []),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an empty text",
-        check=_is_text(is_empty=True),
+        check=_check_empty(is_empty=True),
         kinds=("string",),
-        interval=lambda _: Interval(quantity="length", high=(0, 0)),
     ),
     Matcher(
         name="stringNotEmpty",
@@ -221,10 +290,9 @@ TEXT_MATCHERS = (
         example="match:stringNotEmpty",
         passes=("a", " "),
         fails=("", None, ["a"]),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a text that is not empty",
-        check=_is_text(is_empty=False),
+        check=_check_empty(is_empty=False),
         kinds=("string",),
-        interval=lambda _: Interval(quantity="length", low=(1, 0)),
     ),
 )

@@ -1,4 +1,4 @@
-"""Matchers on arrays, and on everything that has a size."""
+"""Matchers on arrays, and on the size of any value that has one."""
 
 from __future__ import annotations
 
@@ -6,26 +6,30 @@ import operator
 from itertools import pairwise
 
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.counting import Counted, length_check, lengths
-from mcptest.matching.parameters import a_count, a_text, nothing
-from mcptest.matching.registry import Interval, Matcher, Miss
-from mcptest.matching.values import a_type, hashable, json_type, none_of, printed
+from mcptest.matching.matchers.text import check_length, length_matchers
+from mcptest.matching.registry import Matcher, Miss
+from mcptest.matching.values import (
+    describe_none,
+    hash_key,
+    json_type,
+    no_parameter,
+    parse_count,
+    parse_string,
+    to_text,
+    type_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["ARRAY_MATCHERS"]
-
-
-def _exactly(count: int) -> Interval:
-    return Interval(quantity="length", low=(count, 0), high=(count, 0))
+__all__ = ["MATCHERS"]
 
 
 def _array_contains(wanted: str, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
-    if any(printed(element) == wanted for element in actual):
+        return Miss(why=f"it is {type_name(actual)}")
+    if any(to_text(element) == wanted for element in actual):
         return None
     path, colon, value = wanted.partition(":")
     found = [_at(element, path) for element in actual] if colon else []
@@ -34,7 +38,7 @@ def _array_contains(wanted: str, actual: object) -> Miss | None:
     has_objects = colon and any(isinstance(element, dict) for element in actual)
     is_nowhere = has_objects and all(each is None for each in found)
     return Miss(
-        why=none_of(actual, "is it"),
+        why=describe_none(actual, "is it"),
         hint=lambda: _array_hint(wanted, actual),
         nowhere=f'no element has "{path}"' if is_nowhere else "",
     )
@@ -44,10 +48,10 @@ def _array_hint(wanted: str, actual: list[object]) -> str:
     folded = wanted.casefold()
     path, colon, value = folded.partition(":")
     for element in actual:
-        text = printed(element)
+        text = to_text(element)
         if text.casefold() == folded or (colon and _folded_at(element, path) == value):
             return "one differs only in case"
-    if any(wanted in printed(element) for element in actual):
+    if any(wanted in to_text(element) for element in actual):
         return "one holds it as a part; match:contains: looks inside the elements"
     return ""
 
@@ -57,7 +61,7 @@ def _at(element: object, path: str) -> str | None:
         if not isinstance(element, dict) or key not in element:
             return None
         element = element[key]
-    return printed(element)
+    return to_text(element)
 
 
 def _folded_at(element: object, path: str) -> str | None:
@@ -68,15 +72,15 @@ def _folded_at(element: object, path: str) -> str | None:
         if not near:
             return None
         element = near[0]
-    return printed(element).casefold()
+    return to_text(element).casefold()
 
 
 def _is_unique(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     seen: dict[object, int] = {}
     for index, element in enumerate(actual):
-        first = seen.setdefault(hashable(element), index)
+        first = seen.setdefault(hash_key(element), index)
         if first != index:
             return Miss(why=f"it has the same at [{first}] and [{index}]")
     return None
@@ -84,11 +88,11 @@ def _is_unique(_: None, actual: object) -> Miss | None:
 
 def _is_sorted(_: None, actual: object) -> Miss | None:
     if not isinstance(actual, list):
-        return Miss(why=f"it is {a_type(actual)}")
+        return Miss(why=f"it is {type_name(actual)}")
     for index, (one, other) in enumerate(pairwise(actual)):
         kinds = {json_type(one), json_type(other)}
         if kinds not in ({"number"}, {"string"}):
-            names = " and ".join(dict.fromkeys([a_type(one), a_type(other)]))
+            names = " and ".join(dict.fromkeys([type_name(one), type_name(other)]))
             return Miss(why=f"it has {names} at [{index}] and [{index + 1}], which have no order")
         if other < one:
             return Miss(
@@ -109,7 +113,7 @@ def _falls(elements: list[object]) -> bool:
 def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, (str, list, dict)):
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         if (not actual) == wanted:
             return None
         return Miss(why=f"it has {len(actual):,}" if actual else "it is empty")
@@ -117,7 +121,7 @@ def _is_empty(wanted: bool) -> Callable[[None, object], Miss | None]:
     return check
 
 
-_SIZE_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="length",
         family="Sizes",
@@ -126,11 +130,10 @@ _SIZE_MATCHERS = (
         example="match:length:3",
         passes=("abc", [1, 2, 3]),
         fails=("ab", {"a": 1, "b": 2, "c": 3}),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"a text or array of length {count}",
-        check=length_check(("string", "array"), operator.eq),
+        check=check_length(("string", "array"), operator.eq),
         kinds=("string", "array"),
-        interval=_exactly,
     ),
     Matcher(
         name="count",
@@ -140,11 +143,10 @@ _SIZE_MATCHERS = (
         example="match:count:2",
         passes=([1, 2], {"a": 1, "b": 2}),
         fails=([], "ab"),
-        parse=a_count,
+        parse=parse_count,
         wants=lambda count: f"an array of {count} elements or an object of {count} keys",
-        check=length_check(("array", "object"), operator.eq),
+        check=check_length(("array", "object"), operator.eq),
         kinds=("array", "object"),
-        interval=_exactly,
     ),
     Matcher(
         name="empty",
@@ -153,11 +155,10 @@ _SIZE_MATCHERS = (
         example="match:empty",
         passes=("", [], {}),
         fails=(" ", [0], None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an empty text, array or object",
         check=_is_empty(wanted=True),
         kinds=("string", "array", "object"),
-        interval=lambda _: _exactly(0),
     ),
     Matcher(
         name="notEmpty",
@@ -166,25 +167,13 @@ _SIZE_MATCHERS = (
         example="match:notEmpty",
         passes=("a", [0], {"a": 1}),
         fails=("", [], None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a text, array or object with something in it",
         check=_is_empty(wanted=False),
         kinds=("string", "array", "object"),
-        interval=lambda _: Interval(quantity="length", low=(1, 0)),
     ),
-)
-
-ARRAY_MATCHERS = (
-    *_SIZE_MATCHERS,
-    *lengths(
-        Counted(
-            name="arrayLength",
-            family="Arrays",
-            subject="An array",
-            unit="element",
-            kinds=("array",),
-            examples=([1, 2, 3], [1, 2, 3, 4], [1]),
-        )
+    *length_matchers(
+        "arrayLength", "Arrays", "array", ("An array", "element"), ([1, 2, 3], [1, 2, 3, 4], [1])
     ),
     Matcher(
         name="arrayContains",
@@ -194,7 +183,7 @@ ARRAY_MATCHERS = (
         example="match:arrayContains:name:read_file",
         passes=([{"name": "read_file"}], ["name:read_file"]),
         fails=([{"name": "write_file"}], []),
-        parse=a_text,
+        parse=parse_string,
         wants=lambda wanted: f"an array that holds {dump_json(wanted)}",
         check=_array_contains,
         kinds=("array",),
@@ -206,7 +195,7 @@ ARRAY_MATCHERS = (
         example="match:unique",
         passes=([1, 2, "1"], []),
         fails=([1, 2, 1.0], "ab"),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "an array without equal elements",
         check=_is_unique,
         kinds=("array",),
@@ -218,7 +207,7 @@ ARRAY_MATCHERS = (
         example="match:sorted",
         passes=([1, 2, 2], ["a", "b"], []),
         fails=([2, 1], [1, "a"], "ab"),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a sorted array",
         check=_is_sorted,
         kinds=("array",),

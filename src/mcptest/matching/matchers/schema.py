@@ -1,7 +1,6 @@
-"""`match:jsonSchema:FILE`: a value that is valid by a schema which lies beside the test.
+"""`match:jsonSchema:FILE`: a value that is valid by a schema in a file beside the test.
 
-The schema is read and checked when the test file is loaded. Nothing it refers to is ever
-fetched: what it needs must be in it.
+The schema is read and checked when the test file is loaded. Nothing it refers to is fetched.
 """
 
 from __future__ import annotations
@@ -12,10 +11,9 @@ from functools import partial
 from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.errors import CheckError
 from mcptest.core.outcome import Fault
-from mcptest.core.paths import render_path
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import render_path, shorten, visible
 from mcptest.matching.registry import BadSchemaError, Matcher, Miss
 
 TYPE_CHECKING = False
@@ -23,16 +21,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    # Tries to read a schema, which may take for ever or end the process; why it cannot be read,
-    # "" when it can. It is given the text of the schema as well.
-    Trial = Callable[[Callable[[], object], str], str]
+    from mcptest.matching.registry import TrySchema
 
-__all__ = ["SCHEMA_MATCHERS", "declared_schema", "schema_matchers"]
+
+__all__ = ["MATCHERS", "declared_schema"]
 
 _MAX_SHOWN = 3
 _MAX_CHARS = 200
 
-# What refers to itself over and over can take for ever to be read, and no signal ends that.
+# A schema that refers to itself can take forever to compile, and no signal ends that.
 _REFERENCES = ('"$ref"', '"$dynamicRef"', '"$recursiveRef"')
 
 # Kinds of errors with which the validator says that it gave up, not that a value is invalid.
@@ -45,12 +42,12 @@ class _Schema(Record):
     validator: Any
 
 
-def _a_schema(
-    given: object, read_beside: Callable[[str], str] | None, trial: Trial | None = None
+def _parse_schema(
+    given: object, read_beside: Callable[[str], str] | None, try_schema: TrySchema | None = None
 ) -> _Schema:
-    """The schema in a file of this name, or that which stands in the test file itself."""
+    """The schema in a file of this name, or one that is written in the test file."""
     if not isinstance(given, str):
-        validator = _compiled("holds a schema", given, trial)
+        validator = _compile("holds a schema", given, try_schema)
         return _Schema(file="the schema", source=given, validator=validator)
     file = given
     if not file.strip():
@@ -64,8 +61,8 @@ def _a_schema(
         reason = reason[:1].lower() + reason[1:]
         raise BadSchemaError(f"cannot read {file.strip()}: {reason}") from None
     try:
-        schema = _parsed(file.strip(), text)
-        validator = _compiled(f"reads {file.strip()},", schema, trial)
+        schema = _parse_file(file.strip(), text)
+        validator = _compile(f"reads {file.strip()},", schema, try_schema)
         return _Schema(file=file.strip(), source=schema, validator=validator)
     except BadSchemaError:
         if not isinstance(text, UnquotedText):
@@ -74,21 +71,21 @@ def _a_schema(
     raise BadSchemaError(message)
 
 
-def declared_schema(schema: object, trial: Trial | None = None) -> _Schema:
+def declared_schema(schema: object, try_schema: TrySchema | None = None) -> _Schema:
     """The same for a schema that a server declares, which may well allow everything."""
-    validator = _compiled("", schema, trial, is_vague_allowed=True)
+    validator = _compile("", schema, try_schema, is_vague_allowed=True)
     return _Schema(file="outputSchema", source=schema, validator=validator)
 
 
-def _parsed(file: str, text: str) -> object:
+def _parse_file(file: str, text: str) -> object:
     try:
         return parse_json(text.removeprefix("\ufeff"))
     except NotJsonError as error:
         raise BadSchemaError(f"reads {file}, which is no JSON: {error.reason}") from None
 
 
-def _compiled(
-    lead: str, schema: object, trial: Trial | None, *, is_vague_allowed: bool = False
+def _compile(
+    lead: str, schema: object, try_schema: TrySchema | None, *, is_vague_allowed: bool = False
 ) -> Any:
     # Loading it takes longer than a whole small run, and few files use a schema.
     import jsonschema_rs  # noqa: PLC0415
@@ -98,19 +95,19 @@ def _compiled(
     if not is_vague_allowed and (schema is True or schema == {}):
         raise BadSchemaError(f"{lead} which every value meets")
     read = partial(jsonschema_rs.validator_for, schema, validate_formats=True, offline=True)
-    if trial:
+    if try_schema:
         text = dump_json(schema)
-        if any(word in text for word in _REFERENCES) and (why := trial(read, text)):
+        if any(word in text for word in _REFERENCES) and (why := try_schema(read, text)):
             raise BadSchemaError(f"{lead} which {why}")
     try:
         return read()
     except (jsonschema_rs.ValidationError, jsonschema_rs.ReferencingError) as error:
-        raise BadSchemaError(f"{lead} {_explained(error)}") from None
+        raise BadSchemaError(f"{lead} {_explain(error)}") from None
     except ValueError as error:
         raise BadSchemaError(f"{lead} which is no schema: {error}") from None
 
 
-def _explained(error: Any) -> str:
+def _explain(error: Any) -> str:
     message = str(getattr(error, "message", error)).partition("\n")[0]
     outside = re.match(r"Resource '(.*?)' is not present", message)
     if outside:
@@ -119,7 +116,7 @@ def _explained(error: Any) -> str:
     return f"which is no schema: {place + ': ' if place else ''}{message}"
 
 
-def _is_valid(schema: _Schema, actual: object) -> Miss | None:
+def _check_valid(schema: _Schema, actual: object) -> Miss | None:
     try:
         if schema.validator.is_valid(actual):
             return None
@@ -131,28 +128,30 @@ def _is_valid(schema: _Schema, actual: object) -> Miss | None:
     except UnicodeEncodeError:
         return Miss(why="it has half of a surrogate pair in it, which is no character")
     except ValueError as error:
-        raise CheckError(_gave_up(f"stopped validating by {schema.file}: {error}")) from None
+        raise CheckError(
+            _undecided_fault(f"stopped validating by {schema.file}: {error}")
+        ) from None
     for each in found:
         if type(each.kind).__name__ in _UNDECIDED:
-            raise CheckError(_undecided(schema, each))
-    told = "; ".join(map(_told, found[:_MAX_SHOWN]))
-    return Miss(why=f"it is not valid: {told}{'; …' if len(found) > _MAX_SHOWN else ''}")
+            raise CheckError(_undecided_pattern(schema, each))
+    errors = "; ".join(map(_render_error, found[:_MAX_SHOWN]))
+    return Miss(why=f"it is not valid: {errors}{'; …' if len(found) > _MAX_SHOWN else ''}")
 
 
-def _undecided(schema: _Schema, error: Any) -> Fault:
+def _undecided_pattern(schema: _Schema, error: Any) -> Fault:
     """That a pattern was not matched to its end: the value is neither valid nor invalid."""
     path = list(error.schema_path)
-    pattern = path[-1] if path[-2:-1] == ["patternProperties"] else _at(schema.source, path)
+    pattern = path[-1] if path[-2:-1] == ["patternProperties"] else _string_at(schema.source, path)
     named = f"pattern {dump_json(shorten(pattern, _MAX_CHARS))}" if pattern else "pattern"
     place = render_path(error.instance_path)
-    return _gave_up(
+    return _undecided_fault(
         f"gave up on the {named} of {schema.file} at {render_path(path)}"
         f"{f', with the value at {place}' if place else ''} ({error.message})"
     )
 
 
-def _at(node: Any, path: list[str | int]) -> str:
-    """The text at a place of a schema, "" where there is none."""
+def _string_at(node: Any, path: list[str | int]) -> str:
+    """The string at a place of a schema, or ""."""
     for step in path:
         try:
             node = node[step]
@@ -161,7 +160,7 @@ def _at(node: Any, path: list[str | int]) -> str:
     return node if isinstance(node, str) else ""
 
 
-def _gave_up(what: str) -> Fault:
+def _undecided_fault(what: str) -> Fault:
     return Fault(
         kind="schema_undecided",
         message=f"the schema validator {visible(what)}; whether the value is valid is not known",
@@ -170,33 +169,32 @@ def _gave_up(what: str) -> Fault:
     )
 
 
-def _told(error: Any) -> str:
+def _render_error(error: Any) -> str:
     place = render_path(error.instance_path)
     message = str(error.message)
     cut = message if len(message) <= _MAX_CHARS else f"{message[:_MAX_CHARS]}…"
     return f"{place}: {cut}" if place else cut
 
 
-def schema_matchers(trial: Trial | None = None) -> tuple[Matcher, ...]:
-    """The matcher, whose schemas are tried like this before they are read here."""
-    return (_MATCHER.but(parse=partial(_a_schema, trial=trial)),)
-
-
-_MATCHER = Matcher(
-    name="jsonSchema",
-    family="Objects",
-    parameters=("FILE",),
-    summary="The value is valid by the JSON Schema in FILE, which is named relative to the "
-    "test file; 2020-12 unless it says another draft, formats are checked, and no `$ref` "
-    "is fetched.",
-    example="match:jsonSchema:schemas/weather.json",
-    passes=({"city": "Oslo", "degrees": -3},),
-    fails=({"city": "Oslo"}, "Oslo", None),
-    parse=_a_schema,
-    wants=lambda schema: f"a value that is valid by {schema.file}",
-    check=_is_valid,
-    is_slow=True,
-    reads_file=True,
-    is_foreign=True,
+MATCHERS = (
+    Matcher(
+        name="jsonSchema",
+        family="Objects",
+        parameters=("FILE",),
+        summary="The value is valid by the JSON Schema in FILE, which is named relative to the "
+        "test file; 2020-12 unless it says another draft, formats are checked, and no `$ref` "
+        "is fetched.",
+        example="match:jsonSchema:schemas/weather.json",
+        passes=({"city": "Oslo", "degrees": -3},),
+        fails=({"city": "Oslo"}, "Oslo", None),
+        parse=_parse_schema,
+        wants=lambda schema: f"a value that is valid by {schema.file}",
+        check=_check_valid,
+        is_slow=True,
+        reads_file=True,
+        is_foreign=True,
+        bind=lambda matcher, services: matcher.but(
+            parse=partial(_parse_schema, try_schema=services.try_schema)
+        ),
+    ),
 )
-SCHEMA_MATCHERS = (_MATCHER,)

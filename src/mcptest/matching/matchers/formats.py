@@ -1,21 +1,20 @@
-"""Matchers on how a text is made: addresses, identifiers, encodings."""
+"""Matchers on the format of a string: addresses, identifiers, encodings."""
 
 from __future__ import annotations
 
 import re
 
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.matching.parameters import nothing
 from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.values import a_type
+from mcptest.matching.values import no_parameter, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["FORMAT_MATCHERS"]
+__all__ = ["MATCHERS"]
 
-# A longer text is none of these, and is not looked at.
+# Longer strings are not checked: they cannot be any of these.
 _MAX_ADDRESS_CHARS = 4096
 
 _UUID = r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -67,7 +66,7 @@ def _is_ipv6(text: str) -> bool:
         ipaddress.IPv6Address(text)
     except ValueError:
         return False
-    # The zone names a network card of one machine; it is no part of an address.
+    # The zone names a network card of one machine; it is not part of an address.
     return "%" not in text
 
 
@@ -107,7 +106,7 @@ def _is_jwt(text: str) -> bool:
 
 def _decoded(part: str) -> object:
     """The JSON value in one part of a token; None when there is none."""
-    # Few tests look at tokens; nobody else pays for the import.
+    # Few tests check tokens.
     import base64  # noqa: PLC0415
 
     try:
@@ -117,7 +116,7 @@ def _decoded(part: str) -> object:
         return None
 
 
-# What a text that just misses has wrong.
+# Hints: what is wrong with a string that nearly has the format
 
 
 def _base64_hint(text: str) -> str:
@@ -165,7 +164,7 @@ def _formed(
 ) -> Callable[[None, object], Miss | None]:
     def check(_: None, actual: object) -> Miss | None:
         if not isinstance(actual, str):
-            return Miss(why=f"it is {a_type(actual)}")
+            return Miss(why=f"it is {type_name(actual)}")
         if is_short and len(actual) > _MAX_ADDRESS_CHARS:
             return Miss(why=f"it is {len(actual):,} characters long")
         if test(actual):
@@ -193,14 +192,14 @@ def _entry(
         example=f"match:{name}",
         passes=passes,
         fails=(*fails, None),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: thing,
         check=_formed(test, hint, is_short),
         kinds=("string",),
     )
 
 
-FORMAT_MATCHERS = (
+MATCHERS = (
     _entry(
         "uuid",
         "a UUID",

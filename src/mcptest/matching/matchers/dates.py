@@ -1,19 +1,24 @@
-"""Dates as people and programs write them, turned into milliseconds since 1970 in UTC.
+"""Matchers on dates, as people and programs write them.
 
-ISO 8601, the common English and American forms, what mail and JavaScript print, and
-epoch seconds or milliseconds. A time without a zone is taken as UTC: a verdict must not
-depend on where it is reached.
+ISO 8601, the common English and American forms, what mail and JavaScript print, and epoch seconds
+or milliseconds. A time without a zone is UTC: a verdict must not depend on where it is reached.
 """
 
 from __future__ import annotations
 
 import re
 
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
+from mcptest.matching.values import no_parameter, type_name
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import Any
 
-__all__ = ["epoch_ms", "has_format", "is_date_text", "render_ms", "split_dates"]
+__all__ = ["MATCHERS", "epoch_ms", "is_date_text"]
 
 _DAY_MS = 86_400_000
 # As far as JavaScript counts in both directions: some 270,000 years.
@@ -68,7 +73,7 @@ _FORMATS = {
 
 
 def epoch_ms(value: object) -> float | None:
-    """Milliseconds since 1970 in UTC, or None when the value is no date."""
+    """Milliseconds since 1970 in UTC, or None when the value is not a date."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return _from_number(value)
     if not isinstance(value, str) or len(value) > _MAX_CHARS:
@@ -128,7 +133,7 @@ def _from_number(number: float) -> float | None:
 def _from_text(text: str) -> float | None:
     folded = text.casefold()
     if not folded.isascii():
-        # Words for the zone may stand in brackets, in any language.
+        # The name of the zone may be in brackets, in any language.
         folded = re.sub(r"\([^()]*\)$", "", folded).strip()
     for form in _FORMS:
         found = re.fullmatch(form, folded, re.ASCII)
@@ -203,3 +208,190 @@ def _civil(days: int) -> tuple[int, int, int]:
     day = of_year - (153 * month + 2) // 5 + 1
     month = month + 3 if month < 10 else month - 9
     return era * 400 + year + (month < 3), month, day
+
+
+_KINDS = ("string", "number")
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+
+
+def _parse_date(raw: str) -> float:
+    moment = epoch_ms(raw)
+    if moment is None:
+        raise ParameterError(f"needs a date such as 2024-01-31, not {dump_json(raw)}")
+    return moment
+
+
+def _parse_dates(raw: str) -> tuple[float, float]:
+    for left, right in split_dates(raw):
+        bounds = _parse_date(left), _parse_date(right)
+        if bounds[0] > bounds[1]:
+            raise CannotHoldError(f"goes from {left} back to {right}; write {right}:{left}")
+        return bounds
+    raise ParameterError(f"needs two dates with a colon between, not {dump_json(raw)}")
+
+
+def _parse_age(raw: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,12})(ms|s|m|h|d)", raw.strip())
+    if found is None:
+        units = "ms, s, m, h or d"
+        raise ParameterError(f"needs a number with {units} behind it, not {dump_json(raw)}")
+    return int(found[1]) * _UNITS_MS[found[2]]
+
+
+def _parse_format(raw: str) -> str:
+    name = raw.strip()
+    if name in _FORMATS:
+        return name
+    meant = closest(name, _FORMATS)
+    question = f'; did you mean "{meant}"?' if meant else ""
+    raise ParameterError(f"knows {', '.join(_FORMATS)}, not {dump_json(raw)}{question}")
+
+
+def _check_date(test: Callable[[float, Any], bool]) -> Callable[[Any, object], Miss | None]:
+    """A check on the moment that a value says."""
+
+    def check(wanted: Any, actual: object) -> Miss | None:
+        moment = epoch_ms(actual)
+        if moment is None:
+            return _no_date(actual)
+        return None if test(moment, wanted) else Miss(why=f"it is {render_ms(moment)}")
+
+    return check
+
+
+def _no_date(actual: object) -> Miss:
+    if not isinstance(actual, str):
+        return Miss(why=f"it is {type_name(actual)}")
+    hint = (
+        (lambda: "it is a date when the day comes first") if has_format("eu-date", actual) else None
+    )
+    return Miss(why="it is text that is no date", hint=hint)
+
+
+def _check_format(name: str, actual: object) -> Miss | None:
+    if has_format(name, actual):
+        return None
+    if not isinstance(actual, str):
+        return Miss(why=f"it is {type_name(actual)}")
+    others = [other for other in _FORMATS if has_format(other, actual)]
+    return Miss(
+        why="it is not written so",
+        hint=(lambda: f"it is written as {' or '.join(others)}") if others else None,
+    )
+
+
+def _render_age(age_ms: float) -> str:
+    fitting = (unit for unit in ("d", "h", "m", "s") if age_ms >= _UNITS_MS[unit])
+    unit = next(fitting, "ms")
+    return f"{age_ms / _UNITS_MS[unit]:,.1f}".removesuffix(".0") + unit
+
+
+def _check_age(now: Callable[[], float] | None) -> Callable[[int, object], Miss | None]:
+    def check(longest_ms: int, actual: object) -> Miss | None:
+        moment = epoch_ms(actual)
+        if moment is None:
+            return _no_date(actual)
+        if now is None:
+            raise RuntimeError("match:dateAge needs a clock: build the registry with one")
+        age_ms = now() * 1000 - moment
+        if age_ms < 0:
+            return Miss(why=f"it is {_render_age(-age_ms)} in the future")
+        return None if age_ms <= longest_ms else Miss(why=f"it is {_render_age(age_ms)} old")
+
+    return check
+
+
+def _entry(name: str, words: str, summary: str, **fields: Any) -> Matcher:
+    return Matcher(
+        name=name,
+        family="Dates",
+        parameters=("D",),
+        summary=summary,
+        parse=_parse_date,
+        wants=lambda moment: f"a date {words} {render_ms(moment)}",
+        kinds=_KINDS,
+        **fields,
+    )
+
+
+MATCHERS = (
+    Matcher(
+        name="dateValid",
+        family="Dates",
+        summary="A date: ISO 8601, a common English form, or epoch seconds or milliseconds.",
+        example="match:dateValid",
+        passes=("2024-02-29", "June 15, 2023", 1687686600),
+        fails=("2023-02-29", "soon", None),
+        parse=no_parameter,
+        wants=lambda _: "a date",
+        check=_check_date(lambda _, __: True),
+        kinds=_KINDS,
+    ),
+    _entry(
+        "dateAfter",
+        "after",
+        "A date later than D.",
+        example="match:dateAfter:2023-01-01",
+        passes=("2023-01-01T00:00:01Z", 1687686600),
+        fails=("2023-01-01", "soon", None),
+        check=_check_date(lambda moment, limit: moment > limit),
+    ),
+    _entry(
+        "dateBefore",
+        "before",
+        "A date earlier than D.",
+        example="match:dateBefore:2023-01-01",
+        passes=("2022-12-31T23:59:59Z", 1400000000000),
+        fails=("2023-01-01", "", None),
+        check=_check_date(lambda moment, limit: moment < limit),
+    ),
+    Matcher(
+        name="dateBetween",
+        family="Dates",
+        parameters=("A:B",),
+        summary="A date from A to B, both included; both may have a time.",
+        example="match:dateBetween:2023-01-01:2023-06-30T12:00:00Z",
+        passes=("2023-01-01", "30 June 2023"),
+        fails=("2023-06-30T12:00:01Z", None),
+        parse=_parse_dates,
+        wants=lambda bounds: f"a date from {render_ms(bounds[0])} to {render_ms(bounds[1])}",
+        check=_check_date(lambda moment, bounds: bounds[0] <= moment <= bounds[1]),
+        kinds=_KINDS,
+    ),
+    _entry(
+        "dateEquals",
+        "equal to",
+        "The same moment as D, however it is written.",
+        example="match:dateEquals:2023-06-25T09:50:00Z",
+        passes=(1687686600, "2023-06-25T11:50:00+02:00"),
+        fails=("2023-06-25", None),
+        check=_check_date(lambda moment, wanted: moment == wanted),
+    ),
+    Matcher(
+        name="dateFormat",
+        family="Dates",
+        parameters=("K",),
+        summary=f"A date that is written as K: {', '.join(_FORMATS)}.",
+        example="match:dateFormat:iso-date",
+        passes=("2023-06-15",),
+        fails=("2023-13-15", "6/15/2023", None),
+        parse=_parse_format,
+        wants=lambda name: f"a date written as {name}",
+        check=_check_format,
+        kinds=_KINDS,
+    ),
+    Matcher(
+        name="dateAge",
+        family="Dates",
+        parameters=("N(ms|s|m|h|d)",),
+        summary="A date in the past, not longer ago than this.",
+        example="match:dateAge:36500d",
+        passes=("2024-01-01",),
+        fails=("1900-01-01", "2999-01-01", None),
+        parse=_parse_age,
+        wants=lambda age_ms: f"a date of the last {_render_age(age_ms)}",
+        check=_check_age(None),
+        kinds=_KINDS,
+        bind=lambda matcher, services: matcher.but(check=_check_age(services.now)),
+    ),
+)

@@ -1,8 +1,7 @@
-"""`match:plugin:NAME.METHOD:ARG`: a value that a program of the user's own finds right.
+"""`match:plugin:NAME.METHOD:ARG`: a value that a program of the user accepts.
 
-Who starts that program and speaks with it is not known here: it is asked through `Plugins`.
-A program that fails, or answers something that is no verdict, is a `CheckError`: whether
-the value is right cannot be said then, so the test can neither pass nor fail.
+The program is asked through `Plugins`; how it is started is not known here. A program that
+fails, or whose answer is not a verdict, is a `CheckError`: the test neither passes nor fails.
 """
 
 from __future__ import annotations
@@ -12,25 +11,16 @@ from mcptest.core.outcome import Fault
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError, UnknownPluginError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from typing import Protocol
 
-    class Plugins(Protocol):
-        """The plugins that a file may ask."""
+    from mcptest.matching.registry import Plugins
 
-        @property
-        def names(self) -> Sequence[str]: ...
-
-        def ask(self, name: str, method: str, params: object) -> object:
-            """The result of a call; `CheckError` when there is none."""
-
-
-__all__ = ["PluginUse", "Plugins", "plugin_matcher"]
+__all__ = ["MATCHERS", "PluginUse", "plugin_matcher"]
 
 _MAX_QUOTED = 200
 _MAX_MESSAGE = 1000
@@ -119,3 +109,6 @@ def _no_verdict(use: PluginUse, answer: object) -> Fault:
 
 def _cut(text: str, limit: int) -> str:
     return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+MATCHERS = (plugin_matcher(None).but(bind=lambda _, services: plugin_matcher(services.plugins)),)

@@ -1,27 +1,32 @@
-"""Matchers that compare two fields of one object with each other."""
+"""Matchers that compare two fields of one object."""
 
 from __future__ import annotations
 
 import operator
 import re
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.dates import epoch_ms, is_date_text
-from mcptest.matching.exact import exact, exact_text, is_less, is_same_number
-from mcptest.matching.field_path import parse_field_path, pull
+from mcptest.core.text import show_json
+from mcptest.matching.compare import parse_field_path, pull
+from mcptest.matching.matchers.dates import epoch_ms, is_date_text
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.shown import shown
-from mcptest.matching.values import a_type, equal
+from mcptest.matching.values import (
+    exact_number,
+    is_equal,
+    is_less,
+    is_same_number,
+    parse_exact,
+    type_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.matching.field_path import Steps
+    from mcptest.matching.compare import Steps
 
-__all__ = ["FIELD_MATCHERS", "Relation"]
+__all__ = ["MATCHERS", "Relation"]
 
-# Words for what is asked; the longer operators stand first, to be found first.
+# The operators in words; the longer ones come first, to be found first.
 _OPERATORS = {
     "<=": "at most",
     ">=": "at least",
@@ -70,7 +75,7 @@ def _a_relation(raw: str) -> Relation:
 
 def _relate(relation: Relation, actual: object) -> Miss | None:
     if not isinstance(actual, (dict, list)):
-        why = f"it is {a_type(actual)}"
+        why = f"it is {type_name(actual)}"
         return Miss(why=why, nowhere=why)
     left, why = pull(actual, relation.left_steps)
     if left is ABSENT:
@@ -81,13 +86,14 @@ def _relate(relation: Relation, actual: object) -> Miss | None:
     if _holds_between(left, right, relation.operator):
         return None
     return Miss(
-        why=f"it has {relation.left} {shown(left, 60)} and {relation.right} {shown(right, 60)}",
+        why=f"it has {relation.left} {show_json(left, 60)} "
+        f"and {relation.right} {show_json(right, 60)}",
         hint=lambda: _mixed_hint(left, right, relation.operator),
     )
 
 
 def _nothing_at(path: str, why: str) -> Miss:
-    is_literal = exact_text(path) is not None or path[:1] in ("'", '"')
+    is_literal = parse_exact(path) is not None or path[:1] in ("'", '"')
     hint = "both sides are fields; to compare with a value, write a pattern at the field"
     said = f"it has nothing at {path}: {why}"
     return Miss(why=said, hint=(lambda: hint) if is_literal else None, nowhere=said)
@@ -95,7 +101,7 @@ def _nothing_at(path: str, why: str) -> Miss:
 
 def _mixed_hint(left: object, right: object, sign: str) -> str:
     if sign in _ORDERINGS and _ordered(left, right) is None:
-        return f"{a_type(left)} and {a_type(right)} have no order"
+        return f"{type_name(left)} and {type_name(right)} have no order"
     return ""
 
 
@@ -103,13 +109,13 @@ def _holds_between(left: object, right: object, sign: str) -> bool:
     order = _ordered(left, right)
     if sign in _ORDERINGS:
         return order is not None and _ORDERINGS[sign](order, 0)
-    is_equal = order == 0 if order is not None else equal(left, right)
-    return is_equal != (sign == "!=")
+    is_same = order == 0 if order is not None else is_equal(left, right)
+    return is_same != (sign == "!=")
 
 
 def _ordered(left: object, right: object) -> int | None:
     """Less, equal or more as -1, 0, 1; None when they cannot be put in order."""
-    numbers = exact(left), exact(right)
+    numbers = exact_number(left), exact_number(right)
     if numbers[0] is not None and numbers[1] is not None:
         if is_same_number(numbers[0], numbers[1]):
             return 0
@@ -123,7 +129,7 @@ def _ordered(left: object, right: object) -> int | None:
     return None
 
 
-FIELD_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="crossField",
         family="Objects",

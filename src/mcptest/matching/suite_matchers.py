@@ -1,33 +1,37 @@
-"""The matchers of a suite, `{contains: A-17}`, compiled to what every format compiles to.
+"""The matchers of a suite, `{contains: A-17}`, and the targets of its assertions.
 
-Each word stands for a matcher of the registry or for one of the groups that directives make;
-what is under it is a value of the file, not text that has to be read again.
+Each name stands for a matcher of the registry or for one of the groups that directives make. The
+value under it is a value of the file, not a string that has to be parsed again. A target is a path
+of dots, `[n]`, `[*]` and quoted keys (`result["a.b"]`).
 """
 
 from __future__ import annotations
 
+import re
+
 from mcptest.core.diagnostics import Complaint
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import steps_of
-from mcptest.core.strict_json import dump_json
+from mcptest.core.record import ABSENT
+from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.suggest import closest
-from mcptest.matching.group import AllOf, AnyOf, Group, Not, Partial
-from mcptest.matching.patterns import PREFIX, Pattern, PatternError, near_miss, parse_pattern
+from mcptest.core.text import EVERY, steps_of
+from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
+from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
-from mcptest.matching.values import a_type, equal, none_of, printed
+from mcptest.matching.values import describe_none, is_equal, to_text, type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
+    from collections.abc import Callable, Sequence
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.matching.registry import Registry
-    from mcptest.matching.snapshot_matcher import SnapshotBook
+    from mcptest.matching.snapshots import SnapshotBook
 
-__all__ = ["EXAMPLES", "WORDS", "SuiteWords"]
+    Steps = tuple[str | int, ...]
 
-# Words that take one text, and the matcher that is meant by each.
+__all__ = ["EXAMPLES", "ROOTS", "SuiteMatchers", "parse_target"]
+
+# Names that take one string, and the matcher of the registry behind each.
 _TEXTS = {
     "icontains": "containsIgnoreCase",
     "starts-with": "startsWith",
@@ -40,8 +44,8 @@ _NUMBERS = {
     "lt": "lessThan",
     "lte": "lessThanOrEqual",
 }
-# The word for what is a matcher of this name elsewhere.
-_WORD_OF = {
+# The name here of a matcher that has this name in the registry.
+_NAME_HERE = {
     **{matcher: word for word, matcher in (_TEXTS | _NUMBERS).items()},
     "jsonSchema": "schema",
     "notEquals": "not",
@@ -50,8 +54,8 @@ _WORD_OF = {
 }
 
 
-class SuiteWords:
-    """Compiles the matchers of one file; mistakes are complaints, and reading goes on."""
+class SuiteMatchers:
+    """Compiles the matchers of one file; mistakes are collected as complaints."""
 
     def __init__(
         self,
@@ -68,18 +72,19 @@ class SuiteWords:
         self.start()
 
     def start(self) -> None:
-        """Forget what has been seen; a new expectation begins."""
+        """Reset what `has_…` say; a new expectation begins."""
         self.has_regex = self.has_foreign = self.has_remote = False
 
     def compile(self, value: object, trail: Trail, key: str = "") -> object:
-        """What must hold, from a matcher at this place; `key` names it among snapshots."""
+        """The compiled matcher at this place; `key` names it among snapshots."""
         self._key = key or self._key
         if not isinstance(value, dict):
-            message = f"a matcher is a mapping such as {{contains: sunny}}, and this is {_a(value)}"
+            shape = "a mapping such as {contains: sunny}"
+            message = f"a matcher is {shape}, and this is {_type_name(value)}"
             self._complain("F008", message, trail, _instead_of(value))
             return ABSENT
         if not value:
-            help = f"write one of {', '.join(WORDS)}"
+            help = f"write one of {', '.join(_MATCHERS)}"
             self._complain("F011", "the matcher is empty: every value meets it", trail, help)
             return ABSENT
         checks = [self._word(word, inner, (trail, word)) for word, inner in value.items()]
@@ -88,30 +93,30 @@ class SuiteWords:
         return Group(source=value, checks=(AllOf(values=tuple(checks)),))
 
     def _word(self, word: str, value: object, trail: Trail) -> object:
-        read = _READERS.get(word)
-        if read is None:
+        if word not in _MATCHERS:
             self._refuse_unknown(word, trail)
             return ABSENT
+        read, example = _MATCHERS[word]
         try:
             return read(self, word, value, trail)
         except ParameterError as error:
-            help = error.help or f"for example {{{word}: {EXAMPLES[word]}}}"
-            # Where patterns are texts, their parameters stand behind a colon.
+            help = error.help or f"for example {{{word}: {example}}}"
+            # Only the parameters of `match:` patterns follow a colon.
             reason = str(error).replace(" after the colon", "")
             self._complain(error.code, f'the matcher "{word}" {reason}', trail, help)
             return ABSENT
 
     def _refuse_unknown(self, word: str, trail: Trail) -> None:
-        meant = _meant_by(word)
+        meant = _suggest(word)
         question = f'; did you mean "{meant}"?' if meant else ""
-        help = f"there are: {', '.join(WORDS)}"
+        help = f"there are: {', '.join(_MATCHERS)}"
         matcher = self._registry.get(word)
         if matcher and not meant:
             example = matcher.example.removeprefix(PREFIX)
             help = f"write it as a pattern: {{pattern: {dump_json(example)}}}"
         self._complain("F012", f'unknown matcher "{word}"{question}', trail, help, on_key=True)
 
-    # One reader for each kind of word
+    # One reader for each kind of matcher
 
     def _exact(self, word: str, value: object, trail: Trail) -> object:
         return value
@@ -119,7 +124,12 @@ class SuiteWords:
     def _contains(self, word: str, value: object, trail: Trail) -> Pattern:
         if isinstance(value, str):
             return self._named("contains", word, value, value)
-        return self._made(word, value, _contains_value, f"something that contains {_q(value)}")
+        matcher = self._known("contains").but(
+            check=_contains_value,
+            wants=lambda wanted: f"something that contains {dump_json(wanted)}",
+            kinds=(),
+        )
+        return self._pattern(matcher, word, value, value)
 
     def _contains_each(self, word: str, value: object, trail: Trail) -> Group:
         values = self._list(value)
@@ -129,7 +139,7 @@ class SuiteWords:
 
     def _text(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_a(value)}")
+            raise ParameterError(f"takes a text, not {_type_name(value)}")
         return self._named(_TEXTS[word], word, value, value)
 
     def _number(self, word: str, value: object, trail: Trail) -> Pattern:
@@ -137,7 +147,7 @@ class SuiteWords:
 
     def _between(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, list) or len(value) != 2:
-            raise ParameterError(f"takes a list of two numbers, not {_a(value)}")
+            raise ParameterError(f"takes a list of two numbers, not {_type_name(value)}")
         low, high = map(self._number_text, value)
         if value[0] > value[1]:
             message = f"goes from {low} down to {high}, where nothing lies"
@@ -146,12 +156,12 @@ class SuiteWords:
 
     def _type(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes the name of a type, not {_a(value)}")
+            raise ParameterError(f"takes the name of a type, not {_type_name(value)}")
         return self._named("type", word, value, value)
 
     def _length(self, word: str, value: object, trail: Trail) -> Pattern:
         if type(value) is not int:
-            raise ParameterError(f"takes a whole number, not {_a(value)}")
+            raise ParameterError(f"takes a whole number, not {_type_name(value)}")
         return self._named("length", word, value, str(value))
 
     def _one_of(self, word: str, value: object, trail: Trail) -> Group:
@@ -159,7 +169,7 @@ class SuiteWords:
 
     def _exists(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, bool):
-            raise ParameterError(f"takes true or false, not {_a(value)}")
+            raise ParameterError(f"takes true or false, not {_type_name(value)}")
         return self._named("exists", word, value).but(negated=not value)
 
     def _not(self, word: str, value: object, trail: Trail) -> Group:
@@ -181,7 +191,7 @@ class SuiteWords:
 
     def _plugin(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, dict):
-            raise ParameterError(f"takes a mapping, not {_a(value)}")
+            raise ParameterError(f"takes a mapping, not {_type_name(value)}")
         surplus = [key for key in value if key not in ("name", "method", "params")]
         if surplus:
             raise ParameterError(f'has no key "{surplus[0]}"; there are: name, method, params')
@@ -194,17 +204,19 @@ class SuiteWords:
 
     def _any_pattern(self, word: str, value: object, trail: Trail) -> Pattern:
         if not isinstance(value, str):
-            raise ParameterError(f"takes a text, not {_a(value)}")
+            raise ParameterError(f"takes a text, not {_type_name(value)}")
         try:
             found = parse_pattern(
                 PREFIX + value.removeprefix(PREFIX), self._registry, self._read_beside
             )
         except PatternError as error:
-            raise _told(error) from None
+            wrong = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
+            wrong.code = error.complaint.code
+            raise wrong from None
         return self._seen(found)
 
     def _snapshot(self, word: str, value: object, trail: Trail) -> Pattern:
-        from mcptest.matching.snapshot_matcher import snapshot_pattern  # noqa: PLC0415  # few
+        from mcptest.matching.snapshots import snapshot_pattern  # noqa: PLC0415  # few
 
         if self._book is None:
             raise ParameterError("cannot be used here", "only what is run has snapshots")
@@ -226,14 +238,8 @@ class SuiteWords:
         matcher = self._known(name)
         return self._pattern(matcher, word, value, matcher.parse(*texts))
 
-    def _made(
-        self, word: str, value: object, check: Callable[[Any, object], Miss | None], wants: str
-    ) -> Pattern:
-        matcher = self._known("contains").but(check=check, wants=lambda _: wants, kinds=())
-        return self._pattern(matcher, word, value, value)
-
     def _pattern(self, matcher: Matcher, word: str, value: object, parameter: object) -> Pattern:
-        source = f"{word}: {printed(value)}"
+        source = f"{word}: {to_text(value)}"
         return self._seen(
             Pattern(source=source, matcher=matcher, parameter=parameter, negated=False)
         )
@@ -247,14 +253,14 @@ class SuiteWords:
 
     def _list(self, value: object) -> list[object]:
         if not isinstance(value, list):
-            raise ParameterError(f"takes a list, not {_a(value)}")
+            raise ParameterError(f"takes a list, not {_type_name(value)}")
         if not value:
             raise ParameterError("is empty")
         return value
 
     def _number_text(self, value: object) -> str:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ParameterError(f"takes a number, not {_a(value)}")
+            raise ParameterError(f"takes a number, not {_type_name(value)}")
         return dump_json(value)
 
     def _complain(
@@ -268,29 +274,24 @@ class SuiteWords:
 
 def _contains_value(wanted: object, actual: object) -> Miss | None:
     if isinstance(actual, list):
-        if any(equal(wanted, element) for element in actual):
+        if any(is_equal(wanted, element) for element in actual):
             return None
-        return Miss(why=none_of(actual, "is it"))
+        return Miss(why=describe_none(actual, "is it"))
     if isinstance(actual, str) and not isinstance(wanted, (dict, list)):
-        return None if printed(wanted) in actual else Miss(why="it does not")
-    return Miss(why=f"it is {a_type(actual)}")
+        return None if to_text(wanted) in actual else Miss(why="it does not")
+    return Miss(why=f"it is {type_name(actual)}")
 
 
-def _told(error: PatternError) -> ParameterError:
-    found = ParameterError(f"is wrong: {error.complaint.message}", error.complaint.help)
-    found.code = error.complaint.code
-    return found
-
-
-def _meant_by(word: str) -> str:
-    """The word that was meant by one that is none: a slip, or a habit from another tool."""
-    habit = near_miss(word, WORDS) if word.strip("_-") else ""
-    meant = _WORD_OF.get(word) or _WORD_OF.get(habit)
-    return meant or (habit if habit in WORDS else closest(word, WORDS))
+def _suggest(word: str) -> str:
+    """The matcher that was meant by an unknown name: misspelt, or the name in another tool."""
+    names = tuple(_MATCHERS)
+    habit = suggest_matcher(word, names) if word.strip("_-") else ""
+    meant = _NAME_HERE.get(word) or _NAME_HERE.get(habit)
+    return meant or (habit if habit in names else closest(word, names))
 
 
 def _instead_of(value: object) -> str:
-    """What to write for a value that stands where a matcher should."""
+    """What to write instead of a value where a matcher belongs."""
     if isinstance(value, str) and value.startswith(PREFIX):
         return f"write {{pattern: {dump_json(value)}}}"
     if isinstance(value, (dict, list)):
@@ -298,70 +299,97 @@ def _instead_of(value: object) -> str:
     return f"to compare with this very value, write {{exact: {dump_json(value)}}}"
 
 
-def _a(value: object) -> str:
-    return "a tag" if type(value).__name__ == "Tagged" else a_type(value)
+def _type_name(value: object) -> str:
+    return "a tag" if type(value).__name__ == "Tagged" else type_name(value)
 
 
-def _q(value: object) -> str:
-    return dump_json(value)
-
-
-_READERS: dict[str, Callable[[SuiteWords, str, object, Trail], object]] = {
-    "exact": SuiteWords._exact,
-    "equals": SuiteWords._exact,
-    "contains": SuiteWords._contains,
-    "icontains": SuiteWords._text,
-    "contains-all": SuiteWords._contains_each,
-    "contains-any": SuiteWords._contains_each,
-    "starts-with": SuiteWords._text,
-    "ends-with": SuiteWords._text,
-    "regex": SuiteWords._text,
-    "schema": SuiteWords._schema,
-    "type": SuiteWords._type,
-    "length": SuiteWords._length,
-    "gt": SuiteWords._number,
-    "gte": SuiteWords._number,
-    "lt": SuiteWords._number,
-    "lte": SuiteWords._number,
-    "between": SuiteWords._between,
-    "one-of": SuiteWords._one_of,
-    "exists": SuiteWords._exists,
-    "not": SuiteWords._not,
-    "all": SuiteWords._choices,
-    "any": SuiteWords._choices,
-    "snapshot": SuiteWords._snapshot,
-    "partial": SuiteWords._partial,
-    "plugin": SuiteWords._plugin,
-    "pattern": SuiteWords._any_pattern,
+# One entry for each matcher: how the value under it is read, and an example of that value.
+_MATCHERS: dict[str, tuple[Callable[[SuiteMatchers, str, object, Trail], object], str]] = {
+    "exact": (SuiteMatchers._exact, "false"),
+    "equals": (SuiteMatchers._exact, "{city: Oslo}"),
+    "contains": (SuiteMatchers._contains, "sunny"),
+    "icontains": (SuiteMatchers._text, "SUNNY"),
+    "contains-all": (SuiteMatchers._contains_each, "[sun, rain]"),
+    "contains-any": (SuiteMatchers._contains_each, "[sun, rain]"),
+    "starts-with": (SuiteMatchers._text, "Dear"),
+    "ends-with": (SuiteMatchers._text, '"!"'),
+    "regex": (SuiteMatchers._text, '"^v[0-9]+"'),
+    "schema": (SuiteMatchers._schema, "{type: object, required: [city]}"),
+    "type": (SuiteMatchers._type, "string"),
+    "length": (SuiteMatchers._length, "3"),
+    "gt": (SuiteMatchers._number, "0"),
+    "gte": (SuiteMatchers._number, "0"),
+    "lt": (SuiteMatchers._number, "100"),
+    "lte": (SuiteMatchers._number, "100"),
+    "between": (SuiteMatchers._between, "[1, 10]"),
+    "one-of": (SuiteMatchers._one_of, "[sun, rain]"),
+    "exists": (SuiteMatchers._exists, "true"),
+    "not": (SuiteMatchers._not, "{contains: secret}"),
+    "all": (SuiteMatchers._choices, "[{contains: sun}, {contains: rain}]"),
+    "any": (SuiteMatchers._choices, "[{contains: sun}, {contains: rain}]"),
+    "snapshot": (SuiteMatchers._snapshot, "true"),
+    "partial": (SuiteMatchers._partial, "{city: Oslo}"),
+    "plugin": (SuiteMatchers._plugin, '{name: geo, method: near, params: "48.85,2.35,10"}'),
+    "pattern": (SuiteMatchers._any_pattern, '"dateValid"'),
 }
-WORDS = tuple(_READERS)
+EXAMPLES = {name: example for name, (_, example) in _MATCHERS.items()}
 
-# What may stand under each word.
-EXAMPLES = {
-    "exact": "false",
-    "equals": "{city: Oslo}",
-    "contains": "sunny",
-    "icontains": "SUNNY",
-    "contains-all": "[sun, rain]",
-    "contains-any": "[sun, rain]",
-    "starts-with": "Dear",
-    "ends-with": '"!"',
-    "regex": '"^v[0-9]+"',
-    "schema": "{type: object, required: [city]}",
-    "type": "string",
-    "length": "3",
-    "gt": "0",
-    "gte": "0",
-    "lt": "100",
-    "lte": "100",
-    "between": "[1, 10]",
-    "one-of": "[sun, rain]",
-    "exists": "true",
-    "not": "{contains: secret}",
-    "all": "[{contains: sun}, {contains: rain}]",
-    "any": "[{contains: sun}, {contains: rain}]",
-    "snapshot": "true",
-    "partial": "{city: Oslo}",
-    "plugin": '{name: geo, method: near, params: "48.85,2.35,10"}',
-    "pattern": '"dateValid"',
-}
+
+# What there is to look at after a call.
+ROOTS = ("result", "error", "notifications", "stderr", "duration_ms")
+_SCALAR_ROOTS = frozenset(["stderr", "duration_ms"])
+
+_KEY = r"""(?P<double>"(?:[^"\\]|\\.)*")|'(?P<single>[^']*)'"""
+_STEP = re.compile(
+    rf"""\[(?P<index>\d{{1,9}}|\*)\] | \[(?:{_KEY})\] | {_KEY.replace("P<", "P<bare_")}
+      | (?P<word>[^.\[\]"']+)""",
+    re.VERBOSE,
+)
+
+
+def parse_target(text: str, roots: Sequence[str] = ROOTS) -> Steps:
+    """The steps of a target; ValueError says what is wrong with it.
+
+    It is quoted as a whole: where it holds a secret, a part of it would not be known again.
+    """
+    steps: list[str | int] = []
+    at = 0
+    while at < len(text):
+        has_dot = bool(steps) and text[at] == "."
+        at += has_dot
+        found = _STEP.match(text, at)
+        # A dot precedes every key except the first, and no bracket.
+        if found is None or (steps and has_dot == found[0].startswith("[")):
+            where = f"goes wrong at character {at + 1}" if at < len(text) else "ends too soon"
+            raise ValueError(f"is no path: {text!r} {where}")
+        steps.append(_step(found, text))
+        at = found.end()
+    _refuse_wrong_root(steps, text, roots)
+    return tuple(steps)
+
+
+def _step(found: re.Match[str], text: str) -> str | int:
+    if found["index"]:
+        return EVERY if found["index"] == "*" else int(found["index"])
+    quoted = found["double"] or found["bare_double"]
+    if quoted:
+        try:
+            return str(parse_json(quoted))
+        except NotJsonError:
+            where = f"goes wrong in the quotes at character {found.start() + 1}"
+            raise ValueError(f"is no path: {text!r} {where}") from None
+    if found["word"] is None:
+        return found["single"] if found["single"] is not None else found["bare_single"]
+    return EVERY if found["word"] == "*" else found["word"]
+
+
+def _refuse_wrong_root(steps: list[str | int], text: str, roots: Sequence[str]) -> None:
+    if not steps:
+        raise ValueError(f"is empty; it begins with one of {', '.join(roots)}")
+    root = steps[0]
+    if root not in roots:
+        meant = closest(str(root), roots)
+        question = f"; did you mean {meant!r}?" if meant else ""
+        raise ValueError(f"is {text!r}; it begins with one of {', '.join(roots)}{question}")
+    if root in _SCALAR_ROOTS and len(steps) > 1:
+        raise ValueError(f"goes on after {root!r}, which has nothing in it")

@@ -1,25 +1,164 @@
-"""What in a value is another one in the next run, and what stands in its place.
+"""Make a value the same in every run: parts that vary by nature become placeholders.
 
-A text or a number goes in, with the key it stands under; the parts that vary come out, as
-places in the text and what is written there. Only what can hardly be content is taken: a
-time of this century, a path below a folder that belongs to a machine, an id that looks made
-up by chance. Every expression here takes time in proportion to the text.
+Equal ids get equal numbers (`<uuid-1>`, `<uuid-2>`), in the order of the result, where the keys of
+every object are sorted. Times get no number: whether two of them are equal is chance. Only what can
+hardly be content is replaced: a time of this century, a path below a folder that belongs to a
+machine, an id that looks random. Every expression here takes time proportional to the text.
 """
 
 from __future__ import annotations
 
 import re
 
-from mcptest.core.key_words import words_of
+from mcptest.core.record import Record
+from mcptest.core.secrets import split_words
+from mcptest.core.text import EVERY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import re
+    from collections.abc import Iterable, Iterator
+
+    from mcptest.matching.regex import Expression
+
+    Steps = tuple[str | int, ...]
 
     # From where to where, and what is written there; a word without brackets gets a number.
     Span = tuple[int, int, str]
 
-__all__ = ["number_in_place_of", "spans_in"]
+__all__ = [
+    "IGNORED",
+    "Replacement",
+    "Rules",
+    "drop_paths",
+    "normalise",
+    "number_in_place_of",
+    "spans_in",
+]
+
+IGNORED = "<ignored>"
+
+
+class Replacement(Record):
+    """A part of texts that varies, and its replacement, as an author wrote them."""
+
+    expression: Expression
+    text: str
+
+    def applied(self, text: str) -> str:
+        return self.expression.compiled.sub(self._shown, text)
+
+    def _shown(self, found: re.Match[str]) -> str:
+        # Where nothing was matched, nothing is put.
+        return self.text if found[0] else ""
+
+
+class Rules(Record):
+    """What an author says of one value, beside what is known of all.
+
+    `ignored` are paths into the value: a member is left out, an element gives way.
+    """
+
+    ignored: tuple[Steps, ...] = ()
+    replaced: tuple[Replacement, ...] = ()
+
+
+def normalise(value: object, rules: Rules) -> object:
+    """The value without what is ignored, and with placeholders for what varies."""
+    return _Scribe(rules.replaced).value(drop_paths(value, rules.ignored), "")
+
+
+def drop_paths(value: object, ignored: Iterable[Steps]) -> object:
+    """The value without these places; only what leads to them is copied."""
+    for steps in ignored:
+        value = _without(value, steps)
+    return value
+
+
+def _without(value: object, steps: Steps) -> object:
+    step, rest = steps[0], steps[1:]
+    if isinstance(value, dict):
+        named = value if step is EVERY else [step] if step in value else []
+        if not rest:
+            return {key: inner for key, inner in value.items() if key not in named}
+        return value | {key: _without(value[key], rest) for key in named}
+    if isinstance(value, list):
+        copy = list(value)
+        for index in _indexes(step, len(value)):
+            copy[index] = _without(value[index], rest) if rest else IGNORED
+        return copy
+    return value
+
+
+def _indexes(step: str | int, count: int) -> Iterable[int]:
+    if step is EVERY:
+        return range(count)
+    is_index = isinstance(step, int) or (step.isdecimal() and step.isascii() and len(step) < 10)
+    return [int(step)] if is_index and int(step) < count else []
+
+
+class _Scribe:
+    """Writes one value down, and remembers which originals have which numbers."""
+
+    def __init__(self, replaced: tuple[Replacement, ...]) -> None:
+        self._replaced = replaced
+        self._numbers: dict[str, dict[str, int]] = {}
+
+    def value(self, value: object, key: str) -> object:
+        if isinstance(value, str):
+            return self._text(self._with_replacements(value), key)
+        if isinstance(value, dict):
+            return self._mapping(value)
+        if isinstance(value, list):
+            return [self.value(inner, key) for inner in value]
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return number_in_place_of(value, key) or value
+        return value
+
+    def _mapping(self, mapping: dict[str, object]) -> dict[str, object]:
+        """Sorted, for objects have no order; keys that vary come last, as they came."""
+        varying = [key for key in mapping if spans_in(key)]
+        written: dict[str, object] = {}
+        for key in (*sorted(mapping.keys() - {*varying}), *varying):
+            name = self._text(key, "")
+            # Two keys may look the same now, and neither may get lost.
+            if name in written or (name != key and name in mapping):
+                name = key
+            written[name] = self.value(mapping[key], key)
+        return written
+
+    def _with_replacements(self, text: str) -> str:
+        for each in self._replaced:
+            text = each.applied(text)
+        return text if text.isascii() else _with_whole_pairs(text)
+
+    def _text(self, text: str, key: str) -> str:
+        spans = spans_in(text, key)
+        if not spans:
+            return text
+        pieces: list[str] = []
+        at = 0
+        for start, end, shown in spans:
+            pieces += (text[at:start], self._placeholder(shown, text[start:end]))
+            at = end
+        return "".join(pieces) + text[at:]
+
+    def _placeholder(self, shown: str, original: str) -> str:
+        if shown.startswith("<"):
+            return shown
+        numbers = self._numbers.setdefault(shown, {})
+        known = original.lower() if shown == "uuid" else original
+        return f"<{shown}-{numbers.setdefault(known, len(numbers) + 1)}>"
+
+
+def _with_whole_pairs(text: str) -> str:
+    """Two halves of a surrogate pair that have come together are one character in a file."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")
+    return text
+
 
 _UUID = re.compile(
     r"(?<![0-9A-Za-z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9A-Za-z])"
@@ -50,7 +189,7 @@ _ADDRESS = re.compile(r"(?<= at )0x[0-9a-fA-F]{6,16}\b")
 _PORT = re.compile(
     r"(?<![\w.-])(?:localhost|127\.0\.0\.1|0\.0\.0\.0|\[::1?\]):(\d{5})(?![\w.])", re.ASCII
 )
-# A server that asks for any port gets one of these; lower ones have been chosen by somebody.
+# A server that asks for any free port gets one of these; lower ones were chosen.
 _ANY_PORT = range(32768, 65536)
 
 # A folder or a name in a path: whatever ends one in running text is not in it.
@@ -74,7 +213,7 @@ _URI_NAME = r"""[^\s/\\"'`<>|*?,;()\[\]{}]++"""
 _FILE_URI = re.compile(
     rf"(?i)\bfile://(/?{_HOMES}/{_URI_NAME}(?:/(?:{_URI_NAME}/)*)?|/?(?:{_URI_NAME}/)+)"
 )
-# What programs call a file or folder that nobody has to find again.
+# Names that programs give to temporary files and folders.
 _TEMPORARY = re.compile(
     r"tmp[a-z0-9_]{8}(?!\w)|tmp\.[A-Za-z0-9]{10}(?!\w)|pytest-(?:of-\w+|\d+)(?!\w)"
     r"|[A-Za-z][\w.]{0,40}-(?=[A-Za-z]*(?:[0-9]|[a-z][A-Z]))[A-Za-z0-9]{6}(?![\w.-])",
@@ -122,14 +261,14 @@ def spans_in(text: str, key: str = "") -> list[Span]:
     by_key = list(_known_by_key(text, key))
     if by_key and by_key[0][:2] == (0, len(text)):
         return by_key
-    found = [*by_key, *_times(text), *_paths(text), *_odds(text)]
+    found = [*by_key, *_times(text), *_path_spans(text), *_odds(text)]
     found += ((*each.span(), "uuid") for each in _UUID.finditer(text) if len({*each[0]}) > 2)
-    found += _members(text)
+    found += _member_spans(text)
     return _without_overlaps(found)
 
 
 def number_in_place_of(value: float, key: str) -> str:
-    """What is written in the place of a number that varies; "" for one that stays."""
+    """The placeholder for a number that varies; "" for one that stays."""
     words = _key_words(key)
     if words[-1:] == ("pid",) or words[-1:] == ("ppid",):
         return "<pid>"
@@ -151,13 +290,13 @@ def _without_overlaps(spans: list[Span]) -> list[Span]:
 
 def _key_words(key: str) -> tuple[str, ...]:
     """The words of a key without the unit at its end; of a mere unit, itself."""
-    words = words_of(key)
+    words = split_words(key)
     while len(words) > 1 and words[-1] in _UNIT_WORDS:
         words = words[:-1]
     return words
 
 
-# What is known by the key it stands under
+# Parts that vary according to their key
 
 
 def _known_by_key(text: str, key: str) -> Iterator[Span]:
@@ -190,15 +329,15 @@ def _path_by_key(text: str, word: str) -> Iterator[Span]:
 
 
 def _random_from(text: str) -> int | None:
-    """Where a made-up id begins, after the prefix that says what it is for; None if it is none."""
+    """Where a random id begins, after a prefix such as `user_`; None if it is not random."""
     prefix = re.match("[a-z]{2,10}[_-]", text)
     start = prefix.end() if prefix else 0
     return start if _is_random(text[start:], least=14 if prefix else 16) else None
 
 
 def _is_random(text: str, least: int) -> bool:
-    """Whether nobody has thought of this text: too long and too mixed to be words."""
-    words = words_of(text)
+    """Whether a text looks random: too long and too mixed to be words."""
+    words = split_words(text)
     is_possible = words and re.fullmatch("[A-Za-z0-9+/_-]+={0,2}", text)
     if len(text) < least or not is_possible or _UUID.fullmatch(text):
         return False
@@ -227,17 +366,17 @@ def _times(text: str) -> Iterator[Span]:
                 yield (*found.span(), "<time>")
 
 
-def _paths(text: str) -> Iterator[Span]:
+def _path_spans(text: str) -> Iterator[Span]:
     if "/" not in text and "\\" not in text:
         return
     for expression in (_POSIX, _WINDOWS):
         for found in expression.finditer(text):
-            yield from _path(text, *found.span())
+            yield from _path_span(text, *found.span())
     for found in _FILE_URI.finditer(text):
-        yield from _path(text, *found.span(1))
+        yield from _path_span(text, *found.span(1))
 
 
-def _path(text: str, start: int, end: int) -> Iterator[Span]:
+def _path_span(text: str, start: int, end: int) -> Iterator[Span]:
     """The folders of a path, and its name if that is a temporary one."""
     has_name = text[end - 1] in "/\\"
     yield start, end, "<path>/" if has_name else "<path>"
@@ -258,7 +397,7 @@ def _odds(text: str) -> Iterator[Span]:
         yield (*found.span(1), "<duration>")
 
 
-def _members(text: str) -> Iterator[Span]:
+def _member_spans(text: str) -> Iterator[Span]:
     for found in _MEMBER.finditer(text) if '"' in text else ():
         key, inner, digits = found.groups()
         if inner is not None:

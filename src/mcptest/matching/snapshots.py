@@ -1,24 +1,24 @@
-"""`snapshot`: a value that is what it was when somebody last accepted it.
+"""`snapshot`: a value that equals the one that was last accepted.
 
-Where snapshots are kept, and when they are written, is not known here: they are asked for
-and told of through `SnapshotBook`. What varies by nature is normalised before anything is
-compared or kept, and secrets are blanked before that: half of one would not be known again.
+Snapshots are read and reported through `SnapshotBook`; where they are stored, and when they are
+written, is not known here. Secrets are blanked and varying parts are normalised before a value is
+compared or stored.
 """
 
 from __future__ import annotations
 
+import re
 from itertools import islice
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import EVERY, parse_path, steps_of
-from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.suggest import closest
+from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
-from mcptest.matching.normalising import Rules, normalised, without
+from mcptest.matching.normalise import Replacement, Rules, drop_paths, normalise
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.registry import Matcher, Miss
-from mcptest.matching.shown import counted
-from mcptest.matching.snapshot_options import read_options
+from mcptest.matching.regex import compile_expression
+from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mcptest.core.outcome import Mismatch
-    from mcptest.core.paths import Trail
     from mcptest.core.snapshots import SnapshotMode
-    from mcptest.matching.normalising import Steps
+    from mcptest.core.text import Trail
+    from mcptest.matching.normalise import Steps
 
     class SnapshotBook(Protocol):
         """The snapshots of one file."""
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
         def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
             """Some test wants a snapshot of this name, whether it will run or not.
 
-            `is_given` says that its author gave the name; else it was made for what stands at
-            this place. ParameterError when something else has it.
+            `is_given` says that its author gave the name; otherwise it was made for this
+            place. ParameterError when something else has it.
             """
 
         def redacted(self, value: object) -> object:
@@ -59,9 +59,9 @@ if TYPE_CHECKING:
             """
 
 
-__all__ = ["SnapshotBook", "snapshot_pattern"]
+__all__ = ["SnapshotBook", "read_options", "snapshot_pattern"]
 
-# Nobody reviews more than this; and what is within it can be searched in bounded time.
+# Larger snapshots could not be reviewed, and would take too long to normalise.
 MAX_CHARS = 1024 * 1024
 MAX_NODES = 100_000
 MAX_LEVELS = 200
@@ -94,9 +94,9 @@ class _Difference(Miss):
 class _SnapshotPattern(Pattern):
     """A pattern that shows the first difference inside of the value, and names the next ones."""
 
-    def told(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
+    def describe(self, miss: Miss, actual: object, trail: Trail) -> Mismatch:
         if not isinstance(miss, _Difference):
-            return super().told(miss, actual, trail)
+            return super().describe(miss, actual, trail)
         found = list(islice(compare(miss.stored, miss.value, trail), _MAX_COUNTED))
         first = found[0]
         message = f"snapshot {_named(self.parameter.key)}: {first.message}"
@@ -108,12 +108,12 @@ class _SnapshotPattern(Pattern):
         miss = self.miss(actual, trail)
         if miss is None:
             return None
-        found = self.told(miss, actual, trail)
+        found = self.describe(miss, actual, trail)
         return found if found.hint or not miss.hint else found.but(hint=miss.hint())
 
 
 def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail = None) -> Pattern:
-    """The pattern for what stands under `snapshot`; ParameterError when that makes no sense.
+    """The pattern for the options of `snapshot`; ParameterError when they make no sense.
 
     `key` is the name of the snapshot, unless the options give it another. `place` is where in
     the file it stands.
@@ -136,7 +136,7 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
         wants=lambda use: f"what the snapshot {_named(use.key)} holds",
         check=check,
         is_slow=True,
-        # The book is in this process, and a look at a value is told to it: once, and here.
+        # The book records each check, so a value is checked once and in this process.
         is_remote=True,
     )
     source = f"match:snapshot:{use.key}"
@@ -146,12 +146,12 @@ def snapshot_pattern(book: SnapshotBook, key: str, options: object, place: Trail
 def _checked(book: SnapshotBook, use: _Use, actual: object, path: str) -> Miss | None:
     if actual is ABSENT:
         return Miss(why="there is nothing")
-    kept = without(actual, _from_here(use.rules.ignored, path))
+    kept = drop_paths(actual, _from_here(use.rules.ignored, path))
     too_large = _why_too_large(kept)
     if too_large:
         return Miss(why=too_large, hint=lambda: _NARROW)
-    # What an author puts in the place of something may hold a secret, too.
-    value = book.redacted(normalised(book.redacted(kept), use.rules.but(ignored=())))
+    # A replacement may hold a secret, too.
+    value = book.redacted(normalise(book.redacted(kept), use.rules.but(ignored=())))
     stored = book.stored(use.key)
     is_same = stored is not ABSENT and is_met(stored, value)
     book.saw(use.key, value, is_same=is_same, place=use.place)
@@ -177,7 +177,7 @@ def _listed(found: Sequence[Mismatch]) -> str:
     if not rest:
         return ", ".join(shown)
     is_all = len(found) < _MAX_COUNTED - 1
-    return f"{', '.join(shown)} and {counted(rest, 'more place') if is_all else 'many more places'}"
+    return f"{', '.join(shown)} and {plural(rest, 'more place') if is_all else 'many more places'}"
 
 
 def _named(key: str) -> str:
@@ -200,7 +200,7 @@ def _leads_to(steps: Steps, place: Steps) -> bool:
 
 
 def _why_too_large(value: object) -> str:
-    """Why nobody could keep and review it; "" for what is small enough."""
+    """Why the value is too large for a snapshot; "" when it is not."""
     level = [value]
     chars = nodes = 0
     for _ in range(MAX_LEVELS + 1):
@@ -222,3 +222,100 @@ def _why_too_large(value: object) -> str:
             return ""
         level = below
     return f"it is nested deeper than {MAX_LEVELS} levels"
+
+
+_KEYS = ("name", "ignore", "normalize")
+_REPLACEMENT_KEYS = ("pattern", "as")
+_EXAMPLE = 'for example snapshot: {ignore: ["meta.took"], normalize: [{pattern: "v\\d+", as: v}]}'
+
+
+def read_options(options: object) -> tuple[str, Rules]:
+    """The name, "" when none is given, and the rules. ParameterError says what is wrong."""
+    if options is True:
+        return "", Rules()
+    if isinstance(options, str):
+        return _a_name(options), Rules()
+    if options is False:
+        raise ParameterError("is never false", "leave it out, or write snapshot: true")
+    if not isinstance(options, dict):
+        takes = "takes true, the name of a snapshot or a mapping"
+        raise ParameterError(f"{takes}, not {type_name(options)}", _EXAMPLE)
+    _refuse_unknown(options, _KEYS, "has no option")
+    name = _a_name(options["name"]) if "name" in options else ""
+    ignored = tuple(map(_a_path, _a_list(options, "ignore")))
+    replaced = tuple(map(_a_replacement, _a_list(options, "normalize")))
+    return name, Rules(ignored=ignored, replaced=replaced)
+
+
+def _refuse_unknown(mapping: dict[str, object], known: Sequence[str], message: str) -> None:
+    for key in mapping:
+        if key not in known:
+            meant = closest(key, known)
+            question = f"; did you mean {meant!r}?" if meant else ""
+            help = f"there are: {', '.join(known)}"
+            raise ParameterError(f"{message} {visible(key)!r}{question}", help)
+
+
+def _a_name(name: object) -> str:
+    if not isinstance(name, str) or not name.strip():
+        shown = "an empty text" if isinstance(name, str) else type_name(name)
+        raise ParameterError(f"needs a text as the name of the snapshot, not {shown}", _EXAMPLE)
+    return name
+
+
+def _a_list(options: dict[str, object], key: str) -> list[object]:
+    value = options.get(key, [])
+    if not isinstance(value, list):
+        raise ParameterError(f'takes a list under "{key}", not {type_name(value)}', _EXAMPLE)
+    return value
+
+
+# Dots, numbers and stars in brackets, and keys in quotes, as in a target.
+_PATH_STEP = re.compile(
+    r"""\[(?P<index>\d{1,9})\]|(?P<every>\[\*\]|(?:^|\.)\*(?=[.\[]|$))"""
+    r"""|\[(?P<quote>["'])(?P<quoted>(?:[^"'\\]|\\.|(?!(?P=quote))["'])*+)(?P=quote)\]"""
+    r"""|(?:^|\.)(?P<word>[^.\[\]]++)"""
+)
+
+
+def _a_path(path: object) -> Steps:
+    if not isinstance(path, str) or not path:
+        shown = "an empty text" if path == "" else type_name(path)
+        raise ParameterError(f'takes paths under "ignore", not {shown}', _EXAMPLE)
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        found = _PATH_STEP.match(path, at)
+        if found is None:
+            message = f'cannot read the path {visible(path)!r} under "ignore"'
+            raise ParameterError(message, 'write it like result.items[*].id or meta["a key"]')
+        at = found.end()
+        if found["every"]:
+            steps.append(EVERY)
+        elif found["index"]:
+            steps.append(int(found["index"]))
+        elif found["quoted"] is not None:
+            steps.append(re.sub(r"\\(.)", r"\1", found["quoted"], flags=re.DOTALL))
+        else:
+            steps.append(found["word"])
+    return tuple(steps)
+
+
+def _a_replacement(entry: object) -> Replacement:
+    if not isinstance(entry, dict):
+        message = f'takes mappings under "normalize", not {type_name(entry)}'
+        raise ParameterError(message, _EXAMPLE)
+    _refuse_unknown(entry, _REPLACEMENT_KEYS, 'takes "pattern" and "as" under "normalize", not')
+    for key in _REPLACEMENT_KEYS:
+        if not isinstance(entry.get(key), str):
+            seen = f"it is {type_name(entry[key])}" if key in entry else "it is missing"
+            raise ParameterError(f'needs a text as "{key}" under "normalize"; {seen}', _EXAMPLE)
+    source = entry["pattern"]
+    try:
+        expression = compile_expression(source)
+    except ValueError as error:
+        raise BadExpressionError(f"has a pattern {visible(source)!r} that {error}") from None
+    if expression.compiled.search(""):
+        help = "let it match at least one character"
+        raise ParameterError(f"has a pattern {visible(source)!r} that matches nothing at all", help)
+    return Replacement(expression=expression, text=entry["as"])

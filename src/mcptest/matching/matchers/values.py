@@ -1,17 +1,25 @@
-"""Matchers on any value: its kind, whether there is one, and what it equals."""
+"""Matchers on any value: its type, whether it is there, and what it equals."""
 
 from __future__ import annotations
 
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.matching.exact import exact, exact_text, is_same_number
-from mcptest.matching.near import nearly
-from mcptest.matching.parameters import any_text, nothing
-from mcptest.matching.registry import Interval, Matcher, Miss, ParameterError
-from mcptest.matching.shown import shown
-from mcptest.matching.values import a_type, is_whole, json_type, printed
+from mcptest.core.text import show_json
+from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.matching.values import (
+    any_string,
+    describe_near_match,
+    exact_number,
+    is_same_number,
+    is_whole,
+    json_type,
+    no_parameter,
+    parse_exact,
+    to_text,
+    type_name,
+)
 
-__all__ = ["VALUE_MATCHERS"]
+__all__ = ["MATCHERS", "values_equal_to"]
 
 _TYPE_NAMES = ("string", "number", "integer", "boolean", "object", "array", "null")
 
@@ -58,9 +66,9 @@ def _has_type(names: tuple[str, ...], actual: object) -> Miss | None:
     wants_number = "number" in names or "integer" in names
     if kind == "number":
         return Miss(why="it is a number with a fraction" if wants_number else "it is a number")
-    is_text_number = wants_number and kind == "string" and exact_text(str(actual)) is not None
+    is_text_number = wants_number and kind == "string" and parse_exact(str(actual)) is not None
     hint = (lambda: "it is a number written as text") if is_text_number else None
-    return Miss(why=f"it is {a_type(actual)}", hint=hint)
+    return Miss(why=f"it is {type_name(actual)}", hint=hint)
 
 
 def _exists(_: None, actual: object) -> Miss | None:
@@ -72,20 +80,20 @@ def _exists(_: None, actual: object) -> Miss | None:
 
 def _is_equal(wanted: str, actual: object) -> bool:
     if isinstance(actual, (dict, list)):
-        return printed(actual) == wanted
-    number, meant = exact(actual), exact_text(wanted)
+        return to_text(actual) == wanted
+    number, meant = exact_number(actual), parse_exact(wanted)
     if number is not None and meant is not None:
         return is_same_number(number, meant)
-    return printed(actual) == wanted
+    return to_text(actual) == wanted
 
 
 def _equals(wanted: str, actual: object) -> Miss | None:
     if _is_equal(wanted, actual):
         return None
-    text = printed(actual)
+    text = to_text(actual)
     return Miss(
-        why=f"it is {shown(actual, 60)}",
-        hint=lambda: nearly(wanted, text, str.__eq__),
+        why=f"it is {show_json(actual, 60)}",
+        hint=lambda: describe_near_match(wanted, text, str.__eq__),
     )
 
 
@@ -93,31 +101,12 @@ def _differs(wanted: str, actual: object) -> Miss | None:
     return Miss(why="it is just that") if _is_equal(wanted, actual) else None
 
 
-_WORDS: dict[str, object] = {"true": True, "false": False, "null": None}
-
-
-def _only(*wanted: str) -> tuple[object, ...]:
-    """Every value that prints as one of these; none where there may be many."""
-    if any(text[:1] in ("{", "[") or exact_text(text) for text in wanted):
+def values_equal_to(strings: tuple[str, ...]) -> tuple[object, ...]:
+    """Every value that `equals` one of these strings; () where there may be many."""
+    if any(text[:1] in ("{", "[") or parse_exact(text) for text in strings):
         return ()
-    return (*wanted, *(_WORDS[text] for text in wanted if text in _WORDS))
-
-
-def _kinds(*wanted: str) -> tuple[str, ...]:
-    kinds = {"string"}
-    for text in wanted:
-        if text[:1] in ("{", "["):
-            return ()
-        if exact_text(text):
-            kinds.add("number")
-        elif text in _WORDS:
-            kinds.add(json_type(_WORDS[text]))
-    return tuple(kinds)
-
-
-def _point(wanted: str) -> Interval | None:
-    number = exact_text(wanted)
-    return Interval(quantity="number", low=number, high=number) if number else None
+    words = {"true": True, "false": False, "null": None}
+    return (*strings, *(words[text] for text in strings if text in words))
 
 
 def _choices(raw: str) -> tuple[str, ...]:
@@ -130,14 +119,16 @@ def _choices(raw: str) -> tuple[str, ...]:
 def _is_one_of(choices: tuple[str, ...], actual: object) -> Miss | None:
     if any(_is_equal(choice, actual) for choice in choices):
         return None
-    text = printed(actual)
+    text = to_text(actual)
     return Miss(
-        why=f"it is {shown(actual, 60)}",
-        hint=lambda: next(filter(None, (nearly(one, text, str.__eq__) for one in choices)), ""),
+        why=f"it is {show_json(actual, 60)}",
+        hint=lambda: next(
+            filter(None, (describe_near_match(one, text, str.__eq__) for one in choices)), ""
+        ),
     )
 
 
-VALUE_MATCHERS = (
+MATCHERS = (
     Matcher(
         name="type",
         family="Values",
@@ -149,7 +140,6 @@ VALUE_MATCHERS = (
         parse=_types,
         wants=lambda names: f"a value of type {' or '.join(names)}",
         check=_has_type,
-        kinds_of=lambda names: tuple("number" if name == "integer" else name for name in names),
     ),
     Matcher(
         name="exists",
@@ -158,7 +148,7 @@ VALUE_MATCHERS = (
         example="match:exists",
         passes=("", 0, False),
         fails=(None,),
-        parse=nothing,
+        parse=no_parameter,
         wants=lambda _: "a value",
         check=_exists,
         kinds=("string", "number", "boolean", "object", "array"),
@@ -171,12 +161,9 @@ VALUE_MATCHERS = (
         example="match:equals:5",
         passes=(5, 5.0, "5"),
         fails=(6, "five", None),
-        parse=any_text,
+        parse=any_string,
         wants=dump_json,
         check=_equals,
-        kinds_of=_kinds,
-        interval=_point,
-        only=_only,
     ),
     Matcher(
         name="notEquals",
@@ -186,7 +173,7 @@ VALUE_MATCHERS = (
         example="match:notEquals:5",
         passes=(6, "five", None),
         fails=(5, 5.0, "5"),
-        parse=any_text,
+        parse=any_string,
         wants=lambda wanted: f"anything but {dump_json(wanted)}",
         check=_differs,
     ),
@@ -201,7 +188,5 @@ VALUE_MATCHERS = (
         parse=_choices,
         wants=lambda choices: f"one of {', '.join(map(dump_json, choices))}",
         check=_is_one_of,
-        kinds_of=lambda choices: _kinds(*choices),
-        only=lambda choices: _only(*choices),
     ),
 )
