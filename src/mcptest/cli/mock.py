@@ -15,9 +15,9 @@ from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.framing import Frame
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults

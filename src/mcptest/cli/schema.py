@@ -12,14 +12,14 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import defused_markers, visible
+from mcptest.core.text import defuse_markers, visible
 from mcptest.formats.schemas.cases import cases_schema
 from mcptest.formats.schemas.conductor import conductor_schema
 from mcptest.formats.schemas.config import config_schema
 from mcptest.formats.schemas.manifest import ManifestTables, manifest_schema
 from mcptest.formats.schemas.snapshot import snapshot_schema
 from mcptest.formats.schemas.suite import suite_schema
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import (
     ANSWER_KEYS,
     ARGUMENT_KEYS,
@@ -102,7 +102,7 @@ def schema(arguments: Arguments) -> int:
         check_writable(target)
         if not arguments.has("--force"):
             _refuse_foreign(target)
-    text = defused_markers(json.dumps(schema_of(name), ensure_ascii=False, indent=2)) + "\n"
+    text = defuse_markers(json.dumps(schema_of(name), ensure_ascii=False, indent=2)) + "\n"
     if target == "-":
         StandardOutput().write_utf8(text)
     else:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from mcptest import __version__
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
+from mcptest.core.text import show_json
 from mcptest.formats.templates import filled, filled_texts
-from mcptest.matching.compare import compare
-from mcptest.matching.field_path import pull
-from mcptest.matching.shown import shown
+from mcptest.matching.compare import compare, pull
 from mcptest.mock.protocol import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
@@ -260,5 +259,5 @@ class ManifestPlayer:
             actual=name,
             message=f"there is no such {kind}",
         )
-        sentence = f"there is no such {kind}: {shown(name)}"
+        sentence = f"there is no such {kind}: {show_json(name)}"
         return session.refuse(message, INVALID_PARAMS, sentence, place, (found,))

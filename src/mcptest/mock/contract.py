@@ -18,12 +18,10 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.errors import FormatError, PatternTimeoutError
 from mcptest.core.jsonrpc import INTERNAL_ERROR, id_key, message_kind
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
-from mcptest.core.redaction import BLANK
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.secrets import BLANK
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.blanks import filled, has_blanks, made_up
-from mcptest.matching.tags import bound_name, read_tag
+from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, read_tag
 from mcptest.mock.lookup import Index
 from mcptest.mock.protocol import IN_PART, body_of, empty_result, meta_of
 
@@ -277,8 +275,8 @@ class _Draft:
         """The message with a value made up for each tag; a mistake if that is impossible."""
         try:
             with self._limit:
-                value = made_up(turn.value)
-            dump_json(filled(value, dict.fromkeys(turn.needs), {}))
+                value = make_value(turn.value)
+            dump_json(fill(value, dict.fromkeys(turn.needs), {}))
         except (TypeError, ValueError, PatternTimeoutError) as error:
             message = f'"{turn.key}" is to be sent, and {error}'
             self._complain(turn, file, message, "write a value, or a simpler pattern")

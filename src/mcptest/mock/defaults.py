@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.matching.blanks import has_blanks
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.tags import has_blanks
 from mcptest.matching.values import json_type
 from mcptest.mock.protocol import LISTS, REMOVED, STATELESS
 

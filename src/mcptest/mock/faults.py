@@ -13,7 +13,7 @@ from mcptest.core.framing import encode_line
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.durations import parse_duration
 
 TYPE_CHECKING = False

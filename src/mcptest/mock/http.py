@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcptest.core.framing import encode_line
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, breaches, message_kind
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.web import Act, Answer

@@ -12,7 +12,7 @@ import re
 
 from mcptest.core.framing import encode_line
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.mock.protocol import PROTOCOL_VERSION, STATELESS, meta_of, params_of
 from mcptest.mock.session import INVALID_REQUEST
 from mcptest.mock.stateless import HEADER_MISMATCH, Rejection

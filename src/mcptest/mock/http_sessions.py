@@ -11,8 +11,7 @@ import re
 from collections import deque
 
 from mcptest.core.jsonrpc import id_key, message_kind
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.sse_text import render_event
 from mcptest.core.web import Answer, Begin, Cut, End, Piece

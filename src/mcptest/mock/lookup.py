@@ -10,13 +10,12 @@ from __future__ import annotations
 from itertools import chain, islice
 
 from mcptest.core.dialogue import Ref
-from mcptest.core.outcome import ABSENT, Mismatch
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.core.suggest import closest
-from mcptest.matching.blanks import filled, pulled
-from mcptest.matching.compare import compare, is_met
-from mcptest.matching.group import Group
+from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import fill, pull_bound, read_tag
 from mcptest.matching.values import json_type
 from mcptest.mock.protocol import IN_PART, LISTS, body_of
 
@@ -89,7 +88,7 @@ def _expected_body(
     if not incoming.needs and not incoming.own:
         return incoming.body, []
     known = {name: session.names.get((incoming.scope, name), ABSENT) for name in incoming.needs}
-    pulled_now = pulled(incoming.binds, message) if incoming.own else {}
+    pulled_now = pull_bound(incoming.binds, message) if incoming.own else {}
     own = {name: pulled_now.get(name, ABSENT) for name in incoming.own}
     unbound = [name for values in (known, own) for name in values if values[name] is ABSENT]
     known, own = (
@@ -97,7 +96,7 @@ def _expected_body(
         for values in (known, own)
     )
     # A name bound by another message of the same batch is known like earlier ones.
-    return filled(incoming.body, known, known | own), unbound
+    return fill(incoming.body, known, known | own), unbound
 
 
 def find_nearest(

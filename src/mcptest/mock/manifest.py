@@ -18,15 +18,15 @@ from io import StringIO
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.paths import trail_of
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
+from mcptest.core.text import trail_of
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
 from mcptest.formats.json_text import NOT_JSON, read_json
 from mcptest.formats.templates import references
 from mcptest.matching.expectation import Compiler
-from mcptest.matching.schema_matchers import SCHEMA_MATCHERS
+from mcptest.matching.matchers.schema import MATCHERS
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
 
 TYPE_CHECKING = False
@@ -328,7 +328,7 @@ def _imply_schema(answers: Sequence[CannedAnswer]) -> Body:
 
 def _schema_check(fields: Fields, schema: Body) -> Check:
     """A function that says how arguments are not valid by the schema."""
-    matcher = SCHEMA_MATCHERS[0]
+    matcher = MATCHERS[0]
     try:
         compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
     except (TypeError, ValueError) as error:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from mcptest.core.dialogue import Ref
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.matching.blanks import filled, pulled
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.matching.tags import fill, pull_bound
 from mcptest.mock.defaults import (
     derive_capabilities,
     derive_list,
@@ -358,7 +359,7 @@ class ContractPlayer:
         """
         before = session.copy()
         self._use(session, (incoming,))
-        _bind(session, incoming, pulled(incoming.binds, message))
+        _bind(session, incoming, pull_bound(incoming.binds, message))
         if incoming.token is not ABSENT:
             token = meta_of(message).get("progressToken", ABSENT)
             session.tokens[incoming.case, id_key(incoming.token)] = token
@@ -390,7 +391,7 @@ class ContractPlayer:
             return []
         if missing:
             raise _UnboundNameError(outgoing, missing[0])
-        message = filled(outgoing.value, names)
+        message = fill(outgoing.value, names)
         assert isinstance(message, dict)
         request_id = ABSENT if pending is None else pending.id
         method = key = ""
@@ -412,8 +413,8 @@ class ContractPlayer:
             message["params"] = message["params"] | {"progressToken": token}
         if outgoing.binds:
             # Last, because a message may refer to its own id.
-            found = pulled(outgoing.binds, message)
-            whole = filled(message, {}, found)
+            found = pull_bound(outgoing.binds, message)
+            whole = fill(message, {}, found)
             assert isinstance(whole, dict)
             message = whole
             _bind(session, outgoing, found)
@@ -425,7 +426,7 @@ class ContractPlayer:
         """Give a request to the client a free id; return the one that the contract writes."""
         id = outgoing.id
         if isinstance(id, Ref):
-            id = filled(message["id"], {}, pulled(outgoing.binds, message))
+            id = fill(message["id"], {}, pull_bound(outgoing.binds, message))
         key = str(id) if type(id) in _ID_TYPES else ""
         while type(id) not in _ID_TYPES or id_key(id) in session.asked:
             session.ids_made += 1

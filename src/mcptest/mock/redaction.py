@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.secret_names import is_secret, names_secret
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import is_secret, names_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -98,4 +98,4 @@ def reportable(value: object) -> object:
     except (TypeError, ValueError):
         # YAML has values that JSON does not: .nan, .inf, dates.
         is_short = False
-    return value if is_short else shown(value, _MAX_VALUE_CHARS)
+    return value if is_short else show_json(value, _MAX_VALUE_CHARS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.record import Record
-from mcptest.core.visible import printable_json, shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import printable_json, shorten, show_json, visible
 from mcptest.mock.session import MAX_WRONG
 
 TYPE_CHECKING = False
@@ -152,12 +151,12 @@ def _place(place: Place) -> str:
 def _describe_wrong(wrong: Wrong) -> str:
     request = wrong.request
     method = request.get("method") if isinstance(request, dict) else None
-    text = visible(method) if isinstance(method, str) else shown(request, 80)
+    text = visible(method) if isinstance(method, str) else show_json(request, 80)
     if wrong.nearest:
         text += f"; nearest: {_place(wrong.nearest)}"
     for first in wrong.differences[:1]:
         path = f"{visible(str(first['path']))}: " if first["path"] else ""
         text += f"; {path}{visible(str(first['message']))}"
         if first["message"] == "differs":
-            text += f", expected {shown(first['expected'], 80)}, got {shown(first['actual'], 80)}"
+            text += f", expected {show_json(first['expected'], 80)}, got {show_json(first['actual'], 80)}"
     return shorten(text, _MAX_CHARS)

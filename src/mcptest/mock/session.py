@@ -7,10 +7,10 @@ is cheap because the only large part, which messages of the contract were used, 
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json
 from mcptest.mock.redaction import (
     hide_mismatch_secrets,
     hide_secrets,
@@ -262,8 +262,8 @@ def _in_words(mismatch: Mismatch) -> str:
     where = f"{mismatch.path}: " if mismatch.path else ""
     sides = ""
     if mismatch.message in ("differs", "is missing"):
-        sides += f", expected {shown(mismatch.expected)}"
+        sides += f", expected {show_json(mismatch.expected)}"
     if mismatch.message in ("differs", "is not expected"):
-        sides += f", got {shown(mismatch.actual)}"
+        sides += f", got {show_json(mismatch.actual)}"
     hint = f" ({mismatch.hint})" if mismatch.hint else ""
     return f"{where}{mismatch.message}{sides}{hint}"

@@ -17,8 +17,7 @@ from mcptest.core.jsonrpc import (
     notification,
     result_response,
 )
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.suggest import closest
 from mcptest.mock.protocol import (

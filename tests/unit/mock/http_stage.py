@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stage import build
 
 from mcptest.core.web import Answer, Begin, Cut, End, Piece, WebRequest
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.faults import parse_faults
 from mcptest.mock.http import HttpMock

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from mcptest.core.framing import encode_line
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.contract import build_contract
 from mcptest.mock.manifest import load_manifest

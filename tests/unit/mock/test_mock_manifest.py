@@ -8,7 +8,7 @@ import pytest
 from stage import Stage, manifest
 
 from mcptest.core.errors import FormatError
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.mock.manifest import load_manifest, merge_manifests
 
 TEXT = """

@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
+from mcptest.core.secrets import is_secret
 from stage import Stage, a_case, cases, contract, manifest
 
 from mcptest.core.framing import Noise
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.secret_names import is_secret
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.mock.redaction import HIDDEN, hide_mismatch_secrets, hide_secrets, redact_line
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
