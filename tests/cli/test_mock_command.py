@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
 import pytest
-from console import mcptest
+from console import ENVIRONMENT, PATIENCE_S, mcptest
 from mock_client import call, mocking, request
 
 if TYPE_CHECKING:
@@ -42,6 +43,29 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "contract_test.yaml").write_text(CONTRACT, encoding="utf-8")
     (tmp_path / "manifest.yaml").write_text(MANIFEST, encoding="utf-8")
     return tmp_path
+
+
+def test_a_plain_contract_does_not_load_what_reads_recordings(folder: Path) -> None:
+    script = (
+        "import sys; from mcptest.cli.main import main; "
+        "main(['mock', 'contract_test.yaml']); print(*sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=PATIENCE_S,
+        check=True,
+    )
+    loaded = done.stdout.split()
+    assert "mcptest.mock.player" in loaded
+    assert [
+        name for name in loaded if name.startswith(("mcptest.traffic", "mcptest.mock.http"))
+    ] == []
 
 
 def test_a_contract_is_played_and_told_about_at_the_end(folder: Path) -> None:

@@ -1,59 +1,84 @@
-"""`mcptest mock`: be the server that a contract describes, and tell what the client did with it."""
+"""`mcptest mock`: be the server that a contract describes, and report what the client did."""
 
 from __future__ import annotations
 
+import os
+import re
 import sys
+import time
 
-from mcptest.cli.mock_loading import load_player
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, write_file
 from mcptest.cli.report_clashes import refuse_clashes
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.errors import CheckError, PatternTimeoutError, UsageError
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.framing import Frame
+from mcptest.core.suggest import closest
+from mcptest.core.text import visible
+from mcptest.formats.cases import load_cases
+from mcptest.matching.registry import builtin_registry
+from mcptest.mock.canned import ManifestPlayer
+from mcptest.mock.contract import RECORDED, build_contract
 from mcptest.mock.faults import deliver, parse_faults
+from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
+from mcptest.mock.player import ContractPlayer
 from mcptest.mock.report import render_report, render_summary
-from mcptest.mock.respond import give_up, respond, respond_to_noise
+from mcptest.mock.respond import respond, respond_to_noise
+from mcptest.runner.discovery import read_text
+from mcptest.runner.loading import Unneeded
+from mcptest.runner.quoting import SuiteFolders
 from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.interrupts import Interrupts
 from mcptest.wire.serving import serve_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from mcptest.cli.options import Arguments
+    from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.framing import Noise, Overlong
+    from mcptest.core.plan import Suite
+    from mcptest.mock.canned import Manifest
     from mcptest.mock.faults import Faults
     from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
 
-    Serving = Callable[[Player, Faults, Interrupts], MockReport]
+    Server = Callable[[Player, Faults, Interrupts], MockReport]
 
 __all__ = ["COMMAND", "mock"]
 
-# A pattern of the contract may take for ever on what a client sends.
-_PATTERN_LIMIT = CpuLimit(2.0)
+# How long a pattern may compute on what a client sends, and while a text is made up for it.
+_MATCH_LIMIT = CpuLimit(2.0)
+_LOAD_LIMIT = CpuLimit(1.0)
 
-# Everything that waits is short, so a signal that has not ended us by then never will.
+# Everything that waits is short, so a signal that has not ended the mock by then never will.
 _PATIENCE_S = 10.0
+
+_MAX_PORT = 65_535
+
+_CASE_KEY = re.compile(r"case\s*:|(?:in|out)\w*\s*:")
 
 
 def mock(arguments: Arguments) -> int:
-    """Serve until the client leaves; the exit status says whether the contract was kept."""
+    """Serve until the client leaves; the exit code says whether the contract was kept."""
     if not arguments.paths:
         raise UsageError("mcptest mock needs a file: cases, a capture or a manifest")
     file = arguments.last("--report")
     if arguments.has("--report"):
         refuse_clashes([file], arguments)
         check_writable(file)
-    player, warnings = load_player(arguments.paths, is_once=arguments.has("--once"))
+    player, warnings = _load_player(arguments.paths, is_once=arguments.has("--once"))
     faults = parse_faults(arguments.all("--latency"), arguments.all("--fault"), player.methods)
     for warning in warnings:
         complain(render_diagnostic(warning) + "\n\n")
     is_quiet = arguments.has("--quiet")
-    serve = _server_of(arguments, is_quiet=is_quiet)
+    serve: Server = _serve_pipes
+    if arguments.has("--http"):
+        serve = _http_server(arguments.last("--http"))
+    elif sys.stdin.isatty() and not is_quiet:
+        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
     with Interrupts(_PATIENCE_S) as interrupts:
         report = serve(player, faults, interrupts)
         if file:
@@ -64,45 +89,146 @@ def mock(arguments: Arguments) -> int:
     return ExitCode.FAILED if is_broken else ExitCode.PASSED
 
 
-def _server_of(arguments: Arguments, *, is_quiet: bool) -> Serving:
-    """What serves: standard input and output, or HTTP."""
-    if arguments.has("--http"):
-        from mcptest.cli.mock_http import serving_at  # noqa: PLC0415  # few need it
-
-        return serving_at(arguments.last("--http"), _PATTERN_LIMIT)
-    if sys.stdin.isatty() and not is_quiet:
-        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
-    return _serve_pipes
-
-
 def _serve_pipes(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
-    session = _Session(player, faults)
-    serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, session.hear)
-    return session.report()
+    """Serve the one client on standard input and output."""
+    session = player.start()
 
-
-class _Session:
-    """The one client on standard input, and what it has said so far."""
-
-    def __init__(self, player: Player, faults: Faults) -> None:
-        self._player = player
-        self._faults = faults
-        self._state = player.start()
-
-    def hear(self, item: Frame | Noise | Overlong) -> Iterator[tuple[float, bytes | None]]:
-        """What is to be sent because of a line."""
-        if not isinstance(item, Frame):
-            self._state, sent = respond_to_noise(self._state, item)
+    def receive(item: Frame | Noise | Overlong) -> Iterator[tuple[float, bytes | None]]:
+        if isinstance(item, Frame):
+            sent = respond(player, session, item.value, _MATCH_LIMIT)
         else:
-            try:
-                with _PATTERN_LIMIT:
-                    self._state, sent = respond(self._player, self._state, item.value)
-            except (PatternTimeoutError, CheckError) as error:
-                self._state, sent = give_up(self._state, item.value, error)
-        return deliver(self._faults, sent)
+            sent = respond_to_noise(session, item)
+        return deliver(faults, sent)
 
-    def report(self) -> MockReport:
-        return self._player.report(self._state)
+    serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, receive)
+    return player.report(session)
+
+
+def _http_server(word: str) -> Server:
+    """A function that serves at a port until a signal. UsageError if it cannot listen there."""
+    import secrets  # noqa: PLC0415  # not needed on stdio
+
+    from mcptest.mock.http import HttpMock  # noqa: PLC0415  # not needed on stdio
+    from mcptest.mock.http_heads import ENDPOINT  # noqa: PLC0415  # not needed on stdio
+    from mcptest.wire.http_serving import (  # noqa: PLC0415  # not needed on stdio
+        open_listener,
+        serve_http,
+    )
+
+    port = int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else -1
+    if not 0 <= port <= _MAX_PORT:
+        help = "for example --http 8000; with 0 a free one is taken"
+        raise UsageError(f"--http takes a port from 0 to {_MAX_PORT}, not {visible(word)!r}", help)
+    listener = open_listener(port)
+
+    def serve(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
+        mock = HttpMock(player, faults, lambda: secrets.token_urlsafe(32), _MATCH_LIMIT)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}{ENDPOINT}"
+        complain(f"mcptest mock: listening on {address}\n")
+        serve_http(listener, interrupts, mock)
+        return mock.report()
+
+    return serve
+
+
+def _load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Diagnostic]]:
+    """A player for these files, and warnings. FormatError lists every mistake in them."""
+    files = _Files(SuiteFolders(paths))
+    seen: set[str] = set()
+    for path in paths:
+        _check_exists(path)
+        # A file that is given twice is used once.
+        if os.path.realpath(path) not in seen:
+            seen.add(os.path.realpath(path))
+            files.read(path)
+    if files.mistakes:
+        raise FormatError([*files.mistakes, *files.warnings])
+    if files.manifests and files.suites:
+        raise UsageError(
+            "a manifest and cases cannot be played together",
+            "several manifests can, and so can several files of cases or captures",
+        )
+    if files.manifests:
+        if is_once:
+            raise UsageError("--once is for cases: what a manifest offers is always there")
+        return ManifestPlayer(merge_manifests(files.manifests)), files.warnings
+    contract = build_contract(files.suites, _LOAD_LIMIT)
+    if not contract.cases:
+        raise NothingSelectedError(
+            "every case in these files is skipped, so nothing is left to play"
+        )
+    return ContractPlayer(contract, is_once=is_once), files.warnings
+
+
+class _Files:
+    """The files read so far."""
+
+    def __init__(self, folders: SuiteFolders) -> None:
+        self._folders = folders
+        self._registry = builtin_registry(time.time)
+        self.suites: list[Suite] = []
+        self.manifests: list[Manifest] = []
+        self.mistakes: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def read(self, path: str) -> None:
+        text = read_text(path)
+        try:
+            kind = kind_of_file(text)
+            if kind == "manifest":
+                manifest, warnings = load_manifest(text, path, self._registry)
+                self.manifests.append(manifest)
+            elif kind == "capture" or _is_log(text):
+                from mcptest.traffic import contract_text  # noqa: PLC0415  # only for recordings
+
+                suite, warnings = self._load(contract_text(text, path, keep_values=True), path)
+                # Line numbers in the generated text mean nothing to a user.
+                cases = tuple(case.but(line=1) for case in suite.cases)
+                self.suites.append(suite.but(format=RECORDED, cases=cases))
+            else:
+                suite, warnings = self._load(text, path)
+                self.suites.append(suite)
+            self.warnings += warnings
+        except FormatError as error:
+            self.mistakes += error.diagnostics
+
+    def _load(self, text: str, path: str) -> tuple[Suite, tuple[Diagnostic, ...]]:
+        return load_cases(
+            text,
+            path,
+            self._registry,
+            # No server is started, whatever the file says about one.
+            Unneeded(os.environ),
+            self._folders.reader_beside(path),
+            for_mock=True,
+            bounded=_LOAD_LIMIT,
+        )
+
+
+def _is_log(text: str) -> bool:
+    """True if a text is a log of messages, which is played like a capture."""
+    # Comments may quote messages.
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    for line in lines:
+        if _CASE_KEY.match(line):
+            return False
+        if "{" in line and not line[0].isspace():
+            from mcptest.traffic import is_traffic  # noqa: PLC0415  # not for plain cases
+
+            return is_traffic("\n".join(lines))
+    return False
+
+
+def _check_exists(path: str) -> None:
+    if os.path.isdir(path):
+        raise UsageError(f"{visible(path)} is a folder", "name the files to play")
+    if os.path.lexists(path):
+        return
+    folder, name = os.path.split(path)
+    names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    meant = closest(name, names)
+    question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
+    raise UsageError(f"there is no file {visible(path)!r}{question}")
 
 
 COMMAND = Command(
@@ -112,15 +238,15 @@ COMMAND = Command(
     details="FILE holds cases, which are played in written order, or is a capture, or a\n"
     "manifest with tools, resources and prompts. Start it as a client starts any server on\n"
     "stdio, or with --http as a server for any number of clients. When the client leaves, or\n"
-    "on Ctrl-C, what was exercised, missed and called wrongly is told on standard error.",
+    "on Ctrl-C, a report on standard error lists exercised, missed and wrong calls.",
     options=(
         Option(
             names=("--http",),
             value="PORT",
             help="serve Streamable HTTP on this machine, at http://127.0.0.1:PORT/mcp; with 0 "
-            "at a free port, which is told on standard error",
+            "at a free port, which is printed on standard error",
         ),
-        Option(names=("--once",), help="answer each case one time only; a second time is an error"),
+        Option(names=("--once",), help="answer each case only once; a second time is an error"),
         Option(
             names=("--latency",),
             value="[METHOD=]TIME",
@@ -140,7 +266,7 @@ COMMAND = Command(
             names=("--verify",),
             help="exit with 1 when a case was missed or a call was wrong",
         ),
-        Option(names=("-q", "--quiet"), help="tell nothing on standard error at the end"),
+        Option(names=("-q", "--quiet"), help="print no report on standard error"),
     ),
     examples=(
         "mcptest mock contract_test.yaml",

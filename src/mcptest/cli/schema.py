@@ -20,16 +20,17 @@ from mcptest.formats.schemas.manifest import ManifestTables, manifest_schema
 from mcptest.formats.schemas.snapshot import snapshot_schema
 from mcptest.formats.schemas.suite import suite_schema
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.manifest import _KEYS
-from mcptest.mock.manifest_prompts import (
-    _ARGUMENT_KEYS,
-    _CONTENTS,
-    _PROMPT_KEYS,
-    _PROMPTS,
-    _RESOURCE_KEYS,
-    _ROLES,
+from mcptest.mock.manifest import (
+    ANSWER_KEYS,
+    ARGUMENT_KEYS,
+    CONTENT_KEYS,
+    MANIFEST_KEYS,
+    MESSAGE_KEYS,
+    PROMPT_KEYS,
+    RESOURCE_KEYS,
+    ROLES,
+    TOOL_KEYS,
 )
-from mcptest.mock.manifest_tools import _ANSWERS, _LISTED
 from mcptest.plugins.installed import installed_matchers
 from mcptest.runner.discovery import read_text
 
@@ -44,15 +45,15 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "FORMATS", "schema", "schema_of"]
 
 _MANIFEST = ManifestTables(
-    file=_KEYS,
-    tool=_LISTED,
-    answers=_ANSWERS,
-    resource=_RESOURCE_KEYS,
-    contents=_CONTENTS,
-    prompt=_PROMPT_KEYS,
-    messages=_PROMPTS,
-    argument=_ARGUMENT_KEYS,
-    roles=_ROLES,
+    file=MANIFEST_KEYS,
+    tool=TOOL_KEYS,
+    answers=ANSWER_KEYS,
+    resource=RESOURCE_KEYS,
+    contents=CONTENT_KEYS,
+    prompt=PROMPT_KEYS,
+    messages=MESSAGE_KEYS,
+    argument=ARGUMENT_KEYS,
+    roles=ROLES,
 )
 
 

@@ -1,38 +1,39 @@
-"""Play a manifest: list what it offers, and give its canned answers."""
+"""Play a manifest: list its tools, resources and prompts, and give its canned answers."""
 
 from __future__ import annotations
 
 from mcptest import __version__
 from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
 from mcptest.core.outcome import Mismatch
-from mcptest.core.record import ABSENT
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.suggest import closest
 from mcptest.core.text import show_json
-from mcptest.matching.compare import compare
-from mcptest.mock.bodies import LISTS
-from mcptest.mock.implied import (
+from mcptest.formats.templates import filled, filled_texts
+from mcptest.matching.compare import compare, pull
+from mcptest.mock.protocol import (
     ALWAYS_FINE,
     BEFORE_HANDSHAKE,
+    LISTS,
     discover_result,
     initialize_result,
+    params_of,
 )
-from mcptest.mock.refusal import INVALID_PARAMS, refusal
+from mcptest.mock.redaction import hide_secrets
 from mcptest.mock.report import MockReport
-from mcptest.mock.secret_values import hidden
-from mcptest.mock.state import Sent, fresh_state
+from mcptest.mock.session import INVALID_PARAMS, Sent, Session, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any, Literal
 
-    from mcptest.mock.offers import Manifest, Offer
-    from mcptest.mock.state import Message, State
+    from mcptest.mock.session import Message
 
-    Outcome = tuple[State, tuple[Sent, ...]]
+    Kind = Literal["tool", "resource", "prompt"]
 
-__all__ = ["ManifestPlayer"]
+__all__ = ["CannedAnswer", "Manifest", "ManifestPlayer", "Offer"]
 
-# What is used with a method: its kind, and the member of the params that names it.
+# The kind of offer that a method uses, and the member of the params that names it.
 _USES = {
     "tools/call": ("tool", "name"),
     "resources/read": ("resource", "uri"),
@@ -40,8 +41,87 @@ _USES = {
 }
 
 
+class CannedAnswer(Record):
+    """One answer: `body` has a result or an error, with `${args.…}` for arguments.
+
+    `names` are the references in it, `as_is` are members without any. The answer is given if
+    the arguments match `when`.
+    """
+
+    body: dict[str, Any]
+    as_is: Mapping[str, object]
+    names: tuple[str, ...] = ()
+    when: object = ABSENT
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments that it needs."""
+        found = (name.split(".")[1] for name in self.names if "." in name)
+        return tuple(dict.fromkeys(found))
+
+    def filled(self, arguments: Mapping[str, object]) -> dict[str, object]:
+        """The body with the arguments of a call; ValueError names a missing one."""
+        values: dict[str, object] = {}
+        for name in self.names:
+            steps = tuple(name.split("."))[1:]
+            values[name], _ = pull(arguments, steps)
+            if values[name] is ABSENT:
+                raise ValueError(f"the argument {'.'.join(steps)} is missing")
+        ((outcome, members),) = self.body.items()
+        put = {key: _fill_member(key, each, values) for key, each in members.items()}
+        return {outcome: {**self.as_is, **put}}
+
+
+def _fill_member(key: str, member: object, values: Mapping[str, object]) -> object:
+    """Fill in a member of a result or an error; in content and messages values become text."""
+    if key == "message":
+        texts = filled_texts({"text": member}, values)
+        assert isinstance(texts, dict)
+        return texts["text"]
+    if key == "content" and isinstance(member, list):
+        return [filled_texts(item, values) for item in member]
+    if key == "messages" and isinstance(member, list):
+        return [
+            each | {"content": filled_texts(each.get("content"), values)}
+            if isinstance(each, dict)
+            else each
+            for each in member
+        ]
+    return filled(member, values)
+
+
+class Offer(Record):
+    """A tool, resource or prompt, and its answers. It counts as a case.
+
+    `entry` is the item in the list of its kind; `check` says what is wrong with the arguments
+    of a call, "" if nothing is.
+    """
+
+    kind: Kind
+    name: str
+    file: str
+    line: int
+    entry: dict[str, object]
+    answers: tuple[CannedAnswer, ...]
+    check: Callable[[Mapping[str, object]], str]
+
+    def place(self) -> dict[str, object]:
+        """Where it is written, as errors and reports have it."""
+        return {"case": f"{self.kind} {self.name}", "file": self.file, "line": self.line}
+
+
+class Manifest(Record):
+    """Everything that is offered; `kinds` are the sections, even if they are empty."""
+
+    name: str
+    version: str
+    instructions: str
+    kinds: tuple[str, ...]
+    offers: tuple[Offer, ...]
+
+
 class ManifestPlayer:
-    """A server that offers what a manifest lists; each offer counts as a case."""
+    """A server that offers what a manifest lists; implements the `Player` interface."""
 
     def __init__(self, manifest: Manifest) -> None:
         self._manifest = manifest
@@ -63,99 +143,116 @@ class ManifestPlayer:
         return self._manifest.name, self._manifest.version or __version__, self._capabilities
 
     def input_schema(self, tool: str) -> object:
-        """The schema of the arguments of a tool, None when there is no such tool."""
+        """The schema of a tool's arguments, None if there is no such tool."""
         number = self._numbers.get(("tool", tool))
         return None if number is None else self._manifest.offers[number].entry.get("inputSchema")
 
-    def start(self) -> State:
-        return fresh_state()
+    def start(self) -> Session:
+        """A session in which nothing was used."""
+        return Session(len(self._manifest.offers))
 
-    def enter(self, state: State) -> Outcome:
-        """Nothing is different for a client that makes no handshake."""
-        return state, ()
+    def enter(self, session: Session) -> list[Sent]:
+        """Begin without a handshake, which makes no difference."""
+        return []
 
-    def report(self, state: State) -> MockReport:
-        """What the client did in a session."""
-        offers = self._manifest.offers
-        exercised = [state.has_used(number) for number, _ in enumerate(offers)]
-        return MockReport.of([offer.place() for offer in offers], exercised, state)
+    def report(self, session: Session) -> MockReport:
+        """What the client did."""
+        places = [offer.place() for offer in self._manifest.offers]
+        return MockReport.of(places, map(bool, session.used), session)
 
-    def request(self, state: State, message: Message) -> Outcome:
-        method = message["method"]
+    def request(self, session: Session, message: Message) -> list[Sent]:
+        """Answer a request."""
+        method, manifest = message["method"], self._manifest
         if method not in self.methods:
             meant = closest(method, self.methods)
             question = f"; did you mean {meant}?" if meant else ""
             sentence = f"the manifest has nothing for {method}{question}"
-            return _refused(state, message, METHOD_NOT_FOUND, sentence)
+            return [session.refuse(message, METHOD_NOT_FOUND, sentence)]
         if method in _USES:
-            return self._use(state, message)
-        result = self._standing(message)
-        if method == "initialize":
-            state = state.but(revision=str(result["protocolVersion"]))
-        elif method in LISTS and _params(message).get("cursor") is not None:
-            return _refused(state, message, INVALID_PARAMS, "the list has one page, and no cursor")
-        return state, (_result(message, result),)
-
-    def _standing(self, message: Message) -> dict[str, object]:
-        """The results that hold for all calls."""
-        method = message["method"]
-        manifest = self._manifest
-        if method == "ping":
-            return {}
+            return [self._use(session, message)]
+        result: dict[str, object] = {}
         if method in LISTS:
+            if params_of(message).get("cursor") is not None:
+                sentence = "the list has one page, and no cursor"
+                return [session.refuse(message, INVALID_PARAMS, sentence)]
             kind = LISTS[method].removesuffix("s")
-            entries = [offer.entry for offer in manifest.offers if offer.kind == kind]
-            return {LISTS[method]: entries}
-        about = (manifest.name, manifest.version, self._capabilities)
-        told = {"instructions": manifest.instructions} if manifest.instructions else {}
-        if method == "initialize":
-            return initialize_result(*about, message.get("params")) | told
-        return discover_result(*about) | told
+            result = {LISTS[method]: [each.entry for each in manifest.offers if each.kind == kind]}
+        elif method != "ping":
+            about = (manifest.name, manifest.version, self._capabilities)
+            if method == "initialize":
+                result = initialize_result(*about, message.get("params"))
+                session.revision = str(result["protocolVersion"])
+            else:
+                result = discover_result(*about)
+            if manifest.instructions:
+                result["instructions"] = manifest.instructions
+        return [Sent(message=result_response(message["id"], result), method=method)]
 
-    def _use(self, state: State, message: Message) -> Outcome:
+    def notification(self, session: Session, message: Message) -> list[Sent]:
+        """Blame a notification that a client has no reason to send."""
+        if message["method"] not in ALWAYS_FINE:
+            session.blame(message, None, (problem("nothing is known of this notification"),))
+        return []
+
+    def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
+        """Blame an answer: a manifest never asks anything."""
+        found = Mismatch(
+            path="id",
+            expected=ABSENT,
+            actual=message.get("id"),
+            message="answers nothing that was asked",
+        )
+        session.blame(message, None, (found,))
+        return []
+
+    def _use(self, session: Session, message: Message) -> Sent:
+        """Answer a tool call, or a request for a resource or a prompt."""
         kind, member = _USES[message["method"]]
-        name = _params(message).get(member)
+        name = params_of(message).get(member)
         number = self._numbers.get((kind, name)) if isinstance(name, str) else None
         if number is None:
-            return self._unknown(state, message, kind, member, name)
+            return self._refuse_unknown(session, message, kind, member, name)
         offer = self._manifest.offers[number]
-        arguments = _params(message).get("arguments") or {}
+
+        def refuse(sentence: str, found: Sequence[Mismatch] = ()) -> Sent:
+            return session.refuse(message, INVALID_PARAMS, sentence, offer.place(), found)
+
+        arguments = params_of(message).get("arguments") or {}
         if not isinstance(arguments, dict):
-            return _refused(state, message, INVALID_PARAMS, "arguments must be an object", offer)
-        wrong = _wrong_with(offer, arguments)
+            return refuse("arguments must be an object")
+        wrong = offer.check(arguments)
+        redacted = hide_secrets(arguments)
+        if wrong and redacted != arguments:
+            # The sentence must not quote a secret.
+            hidden = "the arguments are not valid: what is wrong is a hidden value"
+            wrong = offer.check(redacted) or hidden
         if wrong:
-            return _refused(
-                state, message, INVALID_PARAMS, wrong, offer, (_said(wrong, "params.arguments"),)
-            )
-        return self._answer(state.use(number), state, message, offer, arguments)
+            return refuse(wrong, (problem(wrong, "params.arguments"),))
+        mismatches: list[tuple[Mismatch, ...]] = []
+        for answer in offer.answers:
+            found: tuple[Mismatch, ...] = ()
+            if answer.when is not ABSENT:
+                trail = ((None, "params"), "arguments")
+                found = tuple(compare(answer.when, arguments, trail, leniency="objects"))
+            if found:
+                mismatches.append(found)
+                continue
+            try:
+                body = answer.filled(arguments)
+            except ValueError as error:
+                return refuse(str(error), (problem(str(error), "params.arguments"),))
+            session.used[number] = 1
+            sent = {"jsonrpc": "2.0", "id": message["id"], **body}
+            return Sent(message=sent, method=message["method"])
+        sentence = f"no answer of the {offer.kind} fits these arguments"
+        return refuse(sentence, min(mismatches, key=len, default=()))
 
-    def _answer(
-        self,
-        used: State,
-        state: State,
-        message: Message,
-        offer: Offer,
-        arguments: Mapping[str, object],
-    ) -> Outcome:
-        answer = offer.answer_for(arguments)
-        if answer is None:
-            found = _nearest(offer, arguments)
-            sentence = f"no answer of the {offer.kind} fits these arguments"
-            return _refused(state, message, INVALID_PARAMS, sentence, offer, found)
-        try:
-            body = answer.filled(arguments)
-        except ValueError as error:
-            found = (_said(str(error), "params.arguments"),)
-            return _refused(state, message, INVALID_PARAMS, str(error), offer, found)
-        sent = {"jsonrpc": "2.0", "id": message["id"], **body}
-        return used, (Sent(message=sent, method=message["method"]),)
-
-    def _unknown(
-        self, state: State, message: Message, kind: str, member: str, name: object
-    ) -> Outcome:
+    def _refuse_unknown(
+        self, session: Session, message: Message, kind: str, member: str, name: object
+    ) -> Sent:
         names = [other for each, other in self._numbers if each == kind]
         meant = closest(name, names) if isinstance(name, str) else ""
-        offer = self._manifest.offers[self._numbers[kind, meant]] if meant else None
+        place = self._manifest.offers[self._numbers[kind, meant]].place() if meant else None
         found = Mismatch(
             path=f"params.{member}",
             expected=meant or ABSENT,
@@ -163,65 +260,4 @@ class ManifestPlayer:
             message=f"there is no such {kind}",
         )
         sentence = f"there is no such {kind}: {show_json(name)}"
-        return _refused(state, message, INVALID_PARAMS, sentence, offer, (found,))
-
-    def notification(self, state: State, message: Message) -> Outcome:
-        """Nothing follows upon a notification."""
-        if message["method"] in ALWAYS_FINE:
-            return state, ()
-        return state.blame(message, None, (_said("nothing is known of this notification"),)), ()
-
-    def response(self, state: State, message: Message, breaches: Sequence[str]) -> Outcome:
-        """Nothing is ever asked, so there is nothing to answer."""
-        found = Mismatch(
-            path="id",
-            expected=ABSENT,
-            actual=message.get("id"),
-            message="answers nothing that was asked",
-        )
-        return state.blame(message, None, (found,)), ()
-
-
-def _wrong_with(offer: Offer, arguments: Mapping[str, object]) -> str:
-    """What is wrong with the arguments, "" when nothing is; no secret is quoted."""
-    wrong = offer.check(arguments)
-    told = hidden(arguments)
-    if not wrong or told == arguments:
-        return wrong
-    return offer.check(told) or "the arguments are not valid: what is wrong is a hidden value"
-
-
-def _nearest(offer: Offer, arguments: Mapping[str, object]) -> tuple[Mismatch, ...]:
-    """What differs from the answer that comes nearest."""
-    trail = ((None, "params"), "arguments")
-    found = [
-        tuple(compare(answer.when, arguments, trail, leniency="objects"))
-        for answer in offer.answers
-    ]
-    return min(found, key=len, default=())
-
-
-def _said(sentence: str, path: str = "") -> Mismatch:
-    return Mismatch(path=path, expected=ABSENT, actual=ABSENT, message=sentence)
-
-
-def _params(message: Message) -> Mapping[str, object]:
-    params = message.get("params")
-    return params if isinstance(params, dict) else {}
-
-
-def _result(message: Message, result: dict[str, object]) -> Sent:
-    return Sent(message=result_response(message["id"], result), method=message["method"])
-
-
-def _refused(
-    state: State,
-    message: Message,
-    code: int,
-    sentence: str,
-    offer: Offer | None = None,
-    found: Sequence[Mismatch] = (),
-) -> Outcome:
-    place = offer.place() if offer else None
-    answer = refusal(message["id"], message["method"], code, sentence, place, found)
-    return state.blame(message, place, found or (_said(sentence),)), (answer,)
+        return session.refuse(message, INVALID_PARAMS, sentence, place, (found,))

@@ -1,332 +1,470 @@
-"""Play a contract: answer what the client says as the cases write it."""
+"""A contract made ready to be played: what the client may send, and what is sent in return.
+
+Suites go in, a `Contract` comes out. Within a case:
+
+* A request or notification of the server is sent after the nearest message of the client
+  before it; without one, it opens the case.
+* An answer is sent after the request it answers; or, if the server asks the client something
+  because of that request, after the last of the client's answers before it.
+"""
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import Mismatch
-from mcptest.core.record import ABSENT
-from mcptest.mock.bodies import LISTS
-from mcptest.mock.cue_index import bits_of
-from mcptest.mock.derived import listed
-from mcptest.mock.finding import differences, find_cue
-from mcptest.mock.identity import about_server, input_schemas, unplayable_cases
-from mcptest.mock.implied import (
-    ALWAYS_FINE,
-    BEFORE_HANDSHAKE,
-    INITIALIZED,
-    capabilities_of,
-    discover_result,
-    empty_result,
-    initialize_result,
-)
-from mcptest.mock.nearest import nearest_cue
-from mcptest.mock.openings import is_exercised, open_first, open_next
-from mcptest.mock.playing import UnboundNameError, hear, say
-from mcptest.mock.refusal import INVALID_PARAMS, refusal
-from mcptest.mock.report import MockReport
-from mcptest.mock.state import Owed, Sent, fresh_state
+import posixpath
+import re
+from contextlib import nullcontext
+
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.dialogue import Bind, Ref
+from mcptest.core.errors import FormatError, PatternTimeoutError
+from mcptest.core.jsonrpc import INTERNAL_ERROR, id_key, message_kind
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.secrets import BLANK
+from mcptest.core.strict_json import dump_json
+from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, read_tag
+from mcptest.mock.lookup import Index
+from mcptest.mock.protocol import IN_PART, body_of, empty_result, meta_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from contextlib import AbstractContextManager
+    from typing import Any
 
-    from mcptest.mock.script import Cue, Script
-    from mcptest.mock.state import Asked, Message, State
+    from mcptest.core.dialogue import Turn
+    from mcptest.core.jsonrpc import MessageKind
+    from mcptest.core.plan import Case, Leniency, Suite
 
-    Outcome = tuple[State, tuple[Sent, ...]]
+    Message = dict[str, Any]
 
-__all__ = ["ContractPlayer"]
+__all__ = ["RECORDED", "Contract", "Incoming", "Outgoing", "PlayedCase", "build_contract"]
+
+# The format of a suite that was recorded: its answers are sent exactly as they are.
+RECORDED = "capture"
 
 
-class ContractPlayer:
-    """The server's part of a script. With `is_once`, each cue is answered one time only."""
+class Incoming(Record):
+    """A message of the client as the contract writes it.
 
-    def __init__(self, script: Script, *, is_once: bool = False) -> None:
-        self._script = script
-        self._is_once = is_once
-        self._capabilities = capabilities_of(script)
-        self._lists: dict[str, dict[str, object]] = {}
-        self._about: tuple[str, str, dict[str, object]] | None = None
-        self._schemas: dict[str, object] | None = None
+    `body` is what of it is compared; `needs` are names in it that earlier messages bind, `own`
+    those that it binds itself. `replies` are the messages sent when it is received, `answer` is
+    the one that answers it. `token` is its progress token as written.
+    """
 
-    @property
-    def methods(self) -> tuple[str, ...]:
-        """The methods of requests that can be answered."""
-        return tuple(dict.fromkeys((*self._script.methods, *BEFORE_HANDSHAKE, *LISTS)))
+    index: int
+    case: int
+    scope: int
+    body: dict[str, object]
+    kind: MessageKind
+    method: str
+    leniency: Leniency
+    binds: tuple[Bind, ...] = ()
+    needs: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    replies: tuple[int, ...] = ()
+    answer: int | None = None
+    token: object = ABSENT
 
-    @property
-    def about(self) -> tuple[str, str, dict[str, object]]:
-        """The name, the version and the capabilities of the server, as its handshake has them."""
-        if self._about is None:
-            self._about = about_server(self._script, self._welcoming, self._capabilities)
-        return self._about
 
-    def input_schema(self, tool: str) -> object:
-        """The schema of the arguments of a tool, None when no list has it."""
-        if self._schemas is None:
-            self._schemas = input_schemas(self._script, self._listed("tools/list"))
-        return self._schemas.get(tool)
+class Outgoing(Record):
+    """A message of the server in which only refs are left to fill in.
 
-    @property
-    def _welcoming(self) -> list[Cue]:
-        """The cues of a handshake that is not refused."""
-        cues = self._script.cues_for("request", "initialize")
-        return [cue for cue in cues if "error" not in self._script.answer_to(cue)]
+    `answers` is the client's request that it answers, `reply` the client's message that answers
+    it. It is not sent if it needs one of the `optional` names and the client did not give it.
+    If it `is_partial`, the contract leaves out what the protocol requires.
+    """
 
-    def start(self) -> State:
-        return fresh_state(bits_of(self._script.opening))
+    index: int
+    case: int
+    scope: int
+    value: Message
+    kind: MessageKind
+    method: str
+    id: object = ABSENT
+    binds: tuple[Bind, ...] = ()
+    needs: tuple[str, ...] = ()
+    answers: int | None = None
+    reply: int | None = None
+    optional: frozenset[str] = frozenset()
+    is_partial: bool = False
 
-    def enter(self, state: State) -> Outcome:
-        """A client that makes no handshake: all cases that begin with one have had it."""
-        unplayable = unplayable_cases(self._script)
-        if unplayable:
-            state = state.note("unplayable cases", unplayable)
-        state = state.use(*(cue.index for cue in self._welcoming))
-        return self._begin(state, {"jsonrpc": "2.0", "method": INITIALIZED})
 
-    def report(self, state: State) -> MockReport:
-        """What the client did in a session; a case is exercised when all of it came."""
-        script = self._script
-        exercised = [is_exercised(script, state, act) for act, _ in enumerate(script.acts)]
-        asked = [script.lines[each.line] for each in state.asked.values()]
-        awaited = {line.act: line.method for line in reversed(asked) if line.reply is not None}
-        return MockReport.of([act.place() for act in script.acts], exercised, state, awaited)
+class PlayedCase(Record):
+    """A case: the client's messages in it, and those of the server that open it."""
 
-    # Requests
+    name: str
+    file: str
+    line: int
+    scope: int
+    incoming: range
+    opening: tuple[int, ...]
 
-    def request(self, state: State, message: Message) -> Outcome:
-        method = message["method"]
-        if method == "initialize":
-            return self._initialize(state, message)
-        opening: tuple[Sent, ...] = ()
-        if method not in BEFORE_HANDSHAKE:
-            state, opening = self._get_ready(state)
-        before = state
-        cue = find_cue(self._script, state, "request", message)
-        if cue and self._is_once and state.has_used(cue.index):
-            state, sent = self._refuse_again(state, cue, message)
-        elif cue:
-            state, sent = self._play(state, cue, message)
-        else:
-            state, sent = self._without_cue(state, message)
-        return self._and_openings(before, state, (*opening, *sent))
+    def place(self) -> dict[str, object]:
+        """Where it is written, as errors and reports have it."""
+        return {"case": self.name, "file": self.file, "line": self.line}
 
-    def _initialize(self, state: State, message: Message) -> Outcome:
-        """Who the client is, is not the contract's business: any cue for it will do."""
-        before = state
-        cues = self._script.cues_for("request", "initialize")
-        welcoming = self._welcoming
-        cue = find_cue(self._script, state, "request", message)
-        cue = cue or next(iter((*welcoming, *cues)), None)
-        if cue is None:
-            answer = self._result(message, self._initialized(message))
-            return _negotiated(state, (answer,))
-        state, sent = self._play(state, cue, message)
-        if cue.answer is not None and self._script.lines[cue.answer].is_partial:
-            sent = tuple(_completed(each, self._initialized(message)) for each in sent)
-        if cue.index in {each.index for each in welcoming}:
-            # A client does this once: all cases that begin with it have had it.
-            state = state.use(*(each.index for each in welcoming))
-        return self._and_openings(before, *_negotiated(state, sent))
 
-    def _initialized(self, message: Message) -> dict[str, object]:
-        params = message.get("params")
-        return initialize_result(self._script.name, "", self._capabilities, params)
+class Contract(Record):
+    """All messages of a contract, numbered in the order of the files. `scope` is the file."""
 
-    def _play(self, state: State, cue: Cue, message: Message) -> Outcome:
-        owed = Owed(cue=cue.index, id=message["id"])
-        heard = hear(state, cue, message).owe(owed)
-        try:
-            heard, sent = say(self._script, heard, cue.lines, owed)
-        except UnboundNameError as error:
-            return self._refuse_unbound(state.owe(owed), error, message, owed)
-        if cue.answer is None:
-            heard = heard.settle(owed)
-            sent = (*sent, self._result(message, self._plausible(message)))
-        return heard, sent
+    name: str
+    cases: tuple[PlayedCase, ...]
+    incoming: tuple[Incoming, ...]
+    outgoing: tuple[Outgoing, ...]
+    index: Index
 
-    def _plausible(self, message: Message) -> dict[str, object]:
-        method = message["method"]
-        if method in LISTS:
-            return self._listed(method)
-        return self._initialized(message) if method == "initialize" else empty_result(method)
+    def requests(self, method: str) -> list[Incoming]:
+        """The client's requests with this method, in written order."""
+        return [self.incoming[number] for number in self.index.numbers("request", method)]
 
-    def _without_cue(self, state: State, message: Message) -> Outcome:
-        method = message["method"]
-        params = message.get("params")
-        cursor = params.get("cursor") if isinstance(params, dict) else None
-        if method == "ping":
-            return state, (self._result(message, {}),)
-        if method == "server/discover":
-            return state, (self._result(message, discover_result(*self.about)),)
-        if method in LISTS and cursor is None:
-            return state, (self._result(message, self._listed(method)),)
-        return self._refuse(state, message)
+    def answer_to(self, request: Incoming) -> Message:
+        """The answer that the contract has for a request, {} if it has none."""
+        return {} if request.answer is None else self.outgoing[request.answer].value
 
-    def _listed(self, method: str) -> dict[str, object]:
-        # Always the same, and made of the whole contract.
-        if method not in self._lists:
-            self._lists[method] = listed(self._script, method)
-        return self._lists[method]
+    def previous_case(self, case: int) -> int | None:
+        """The case before this one in its file."""
+        is_first = case == 0 or self.cases[case - 1].scope != self.cases[case].scope
+        return None if is_first else case - 1
 
-    def _result(self, message: Message, result: dict[str, object]) -> Sent:
-        return Sent(message=result_response(message["id"], result), method=message["method"])
-
-    # Refusals
-
-    def _refuse(self, state: State, message: Message) -> Outcome:
-        method = message["method"]
-        near = nearest_cue(self._script, state, "request", message)
-        is_known = method in self.methods
-        if is_known:
-            code, sentence = INVALID_PARAMS, f"no case answers this {method}"
-        else:
-            meant = f"; did you mean {near.cue.method}?" if near.cue else ""
-            code, sentence = METHOD_NOT_FOUND, f"no case has the method {method}{meant}"
-        return self._refused(state, message, code, sentence, near.cue, near.differences)
-
-    def _refuse_again(self, state: State, cue: Cue, message: Message) -> Outcome:
-        sentence = "every case that answers this has been used, and each is used once"
-        return self._refused(state, message, INVALID_PARAMS, sentence, cue, ())
-
-    def _refuse_unbound(
-        self, state: State, error: UnboundNameError, message: Message, owed: Owed | None
-    ) -> Outcome:
-        """A line that cannot be filled in: another case of the file must come before it."""
-        act = self._script.acts[error.line.act]
-        sentence = f"nothing has bound the name {error.name} yet, which the answer needs"
-        difference = Mismatch(
-            path="", expected=f"!!ref {error.name}", actual=ABSENT, message=sentence
+    def next_case(self, case: int) -> int | None:
+        """The case after this one in its file."""
+        is_last = case + 1 == len(self.cases) or (
+            self.cases[case + 1].scope != self.cases[case].scope
         )
-        state = state.blame(message, act.place(), (difference,))
-        if owed is None or not state.is_owed(owed):
-            return state, ()
-        method = self._script.cues[owed.cue].method
-        return state.settle(owed), (
-            refusal(owed.id, method, INVALID_PARAMS, sentence, act.place(), (difference,)),
+        return None if is_last else case + 1
+
+
+def build_contract(
+    suites: Sequence[Suite], limit: AbstractContextManager[object] | None = None
+) -> Contract:
+    """The contract in these suites. FormatError names every message that cannot be played.
+
+    `limit` bounds how long a pattern may compute while a value is made up for it.
+    """
+    draft = _Draft(limit or nullcontext())
+    for scope, suite in enumerate(suites):
+        is_narrowed = any(case.only for case in suite.cases)
+        for case in suite.cases:
+            # As in a run, skipped cases do not count.
+            if case.dialogue and case.skip is None and (case.only or not is_narrowed):
+                draft.add(case, suite, scope)
+    if draft.mistakes:
+        raise FormatError(draft.mistakes)
+    file = suites[0].file if suites else ""
+    return Contract(
+        name=posixpath.basename(file).partition(".")[0] or "mock",
+        cases=tuple(draft.cases),
+        incoming=tuple(draft.incoming),
+        outgoing=tuple(draft.outgoing),
+        index=Index([each for each in draft.incoming if each.kind != "response"]),
+    )
+
+
+class _Draft:
+    """The contract so far; each case adds to it."""
+
+    def __init__(self, limit: AbstractContextManager[object]) -> None:
+        self._limit = limit
+        self.cases: list[PlayedCase] = []
+        self.incoming: list[Incoming] = []
+        self.outgoing: list[Outgoing] = []
+        self.mistakes: list[Diagnostic] = []
+
+    def add(self, case: Case, suite: Suite, scope: int) -> None:
+        assert case.dialogue is not None
+        is_exact = case.dialogue.is_exact
+        is_partial = not is_exact and suite.format != RECORDED
+        parts = _read_parts(case.dialogue.turns)
+        first = len(self.incoming)
+        numbers: list[int] = []
+        counts = {True: first, False: len(self.outgoing)}
+        for part in parts:
+            numbers.append(counts[part.is_clients])
+            counts[part.is_clients] += 1
+        # Where each message is answered, and what is sent after it (None: at the beginning).
+        answered = {part.answers: numbers[at] for at, part in enumerate(parts)}
+        sent_after: dict[int | None, tuple[int, ...]] = {}
+        for at, cause in _find_causes(parts).items():
+            sent_after[cause] = (*sent_after.get(cause, ()), numbers[at])
+        # A client may give these with a request, and need not.
+        optional = frozenset(
+            bind.name
+            for part in parts
+            for bind in part.binds
+            if part.is_clients and bind.steps[:2] == ("params", "_meta")
+        )
+        for at, part in enumerate(parts):
+            if part.is_clients:
+                replies, answer = sent_after.get(at, ()), answered.get(at)
+                self._add_incoming(part, suite.file, scope, replies, answer, is_exact=is_exact)
+                continue
+            value = self._make_sendable(part.turn, suite.file)
+            if is_partial and part.answers is not None:
+                value = _complete(value, parts[part.answers])
+            self.outgoing.append(
+                Outgoing(
+                    index=numbers[at],
+                    case=len(self.cases),
+                    scope=scope,
+                    value=value,
+                    kind=part.kind,
+                    method=part.method,
+                    id=part.turn.id,
+                    binds=part.binds,
+                    needs=part.turn.needs,
+                    answers=None if part.answers is None else numbers[part.answers],
+                    reply=answered.get(at),
+                    optional=optional,
+                    is_partial=is_partial,
+                )
+            )
+        self.cases.append(
+            PlayedCase(
+                name=case.name,
+                file=suite.file,
+                line=case.line,
+                scope=scope,
+                incoming=range(first, len(self.incoming)),
+                opening=sent_after.get(None, ()),
+            )
         )
 
-    def _refused(
+    def _add_incoming(
         self,
-        state: State,
-        message: Message,
-        code: int,
-        sentence: str,
-        cue: Cue | None,
-        found: Sequence[Mismatch],
-    ) -> Outcome:
-        place = self._script.acts[cue.act].place() if cue else None
-        answer = refusal(message["id"], message["method"], code, sentence, place, found)
-        return state.blame(message, place, found), (answer,)
-
-    # Notifications
-
-    def notification(self, state: State, message: Message) -> Outcome:
-        if message["method"] == INITIALIZED:
-            return self._begin(state, message)
-        return self._and_openings(state, *self._notified(state, message))
-
-    def _notified(self, state: State, message: Message) -> Outcome:
-        cue = find_cue(self._script, state, "notification", message)
-        is_spent = cue is not None and self._is_once and state.has_used(cue.index)
-        if cue and not is_spent:
-            return self._upon(state, cue, message)
-        if message["method"] in ALWAYS_FINE:
-            return state, ()
-        near = nearest_cue(self._script, state, "notification", message)
-        place = self._script.acts[near.cue.act].place() if near.cue else None
-        return state.blame(message, place, near.differences), ()
-
-    def _begin(self, state: State, message: Message) -> Outcome:
-        """The session is ready: all cases that begin like this go on."""
-        before = state
-        sent: list[Sent] = []
-        for cue in self._script.cues_for("notification", INITIALIZED):
-            if not state.has_used(cue.index):
-                state, more = self._upon(state, cue, message)
-                sent += more
-        state, opening = self._get_ready(state)
-        return self._and_openings(before, state, (*sent, *opening))
-
-    def _get_ready(self, state: State) -> Outcome:
-        if state.is_ready:
-            return state, ()
-        return open_first(self._script, state.but(is_ready=True))
-
-    def _and_openings(self, before: State, state: State, sent: tuple[Sent, ...]) -> Outcome:
-        """What was sent, and the openings of cases whose turn has come thereby."""
-        state, opening = open_next(self._script, before, state)
-        return state, (*sent, *opening)
-
-    def _upon(self, state: State, cue: Cue, message: Message, owed: Owed | None = None) -> Outcome:
-        try:
-            return say(self._script, hear(state, cue, message), cue.lines, owed)
-        except UnboundNameError as error:
-            return self._refuse_unbound(state, error, message, owed)
-
-    # Answers of the client
-
-    def response(self, state: State, message: Message, breaches: Sequence[str]) -> Outcome:
-        key = id_key(message.get("id"))
-        asked = state.asked.get(key)
-        if asked is None:
-            return self._refuse_stray(state, message)
-        state = state.hear_answer(key)
-        reply = self._script.lines[asked.line].reply
-        cue = None if reply is None else self._script.cues[reply]
-        wrong = [Mismatch(path="", expected=ABSENT, actual=ABSENT, message=b) for b in breaches]
-        if cue and not wrong:
-            wrong = list(differences(cue, state, message))
-        if wrong:
-            return self._refuse_reply(state, asked, message, wrong)
-        if cue is None:
-            return state, ()
-        return self._and_openings(state, *self._upon(state, cue, message, asked.owed))
-
-    def _refuse_stray(self, state: State, message: Message) -> Outcome:
-        """An answer to what was not asked. Of a single question it is the answer, and wrong."""
-        found = Mismatch(
-            path="id",
-            expected=ABSENT,
-            actual=message.get("id"),
-            message="answers nothing that was asked",
+        part: _Part,
+        file: str,
+        scope: int,
+        replies: tuple[int, ...],
+        answer: int | None,
+        *,
+        is_exact: bool,
+    ) -> None:
+        if has_blanks(part.value.get("method")):
+            message = f'the method in "{part.turn.key}" is a tag, and a mock could not look it up'
+            self._complain(part.turn, file, message, "write a case for each method")
+        leniency: Leniency = "objects" if part.method in IN_PART else ""
+        if part.kind == "response":
+            # An answer may have more members than are written.
+            leniency = "" if is_exact else "objects"
+        body = _open_redacted(body_of(part.value))
+        bound = {bind.name for bind in part.binds}
+        own: dict[str, None] = {}
+        needs: dict[str, None] = {}
+        for ref in _refs_in(body):
+            (own if ref.is_own and ref.name in bound else needs)[ref.name] = None
+        token = meta_of(part.value).get("progressToken", ABSENT)
+        self.incoming.append(
+            Incoming(
+                index=len(self.incoming),
+                case=len(self.cases),
+                scope=scope,
+                body=body,
+                kind=part.kind,
+                method=part.method,
+                leniency=leniency,
+                binds=part.binds,
+                needs=tuple(needs),
+                own=tuple(own),
+                replies=replies,
+                answer=answer,
+                token=ABSENT if has_blanks(token) else token,
+            )
         )
-        if len(state.asked) != 1:
-            return state.blame(message, None, (found,)), ()
-        ((key, asked),) = state.asked.items()
-        found = found.but(expected=key[1], message="differs", hint="an answer repeats the id")
-        return self._refuse_reply(state.hear_answer(key), asked, message, (found,))
 
-    def _refuse_reply(
-        self, state: State, asked: Asked, message: Message, found: Sequence[Mismatch]
-    ) -> Outcome:
-        """The request that waits for this answer gets to know what is wrong with it."""
-        line = self._script.lines[asked.line]
-        place = self._script.acts[line.act].place()
-        state = state.blame(message, place, found)
-        waiting = asked.owed
-        if waiting is None or not state.is_owed(waiting):
-            return state, ()
-        sentence = f"the client's answer to {line.method} is not what the case says"
-        method = self._script.cues[waiting.cue].method
-        answer = refusal(waiting.id, method, INVALID_PARAMS, sentence, place, found)
-        return state.settle(waiting), (answer,)
+    def _make_sendable(self, turn: Turn, file: str) -> Message:
+        """The message with a value made up for each tag; a mistake if that is impossible."""
+        try:
+            with self._limit:
+                value = make_value(turn.value)
+            dump_json(fill(value, dict.fromkeys(turn.needs), {}))
+        except (TypeError, ValueError, PatternTimeoutError) as error:
+            message = f'"{turn.key}" is to be sent, and {error}'
+            self._complain(turn, file, message, "write a value, or a simpler pattern")
+            return {}
+        assert isinstance(value, dict)
+        return {"jsonrpc": "2.0"} | value
+
+    def _complain(self, turn: Turn, file: str, message: str, help: str) -> None:
+        self.mistakes.append(
+            Diagnostic(code="F013", file=file, message=message, help=help, line=turn.line, column=1)
+        )
 
 
-def _completed(sent: Sent, whole: dict[str, object]) -> Sent:
-    """The answer to `initialize` with what its case leaves out of it."""
-    message = sent.message
-    result = message.get("result") if isinstance(message, dict) else None
-    if sent.method != "initialize" or not isinstance(result, dict):
-        return sent
-    assert isinstance(message, dict)
-    return sent.but(message=message | {"result": whole | result})
+def _refs_in(value: object) -> Iterator[Ref]:
+    if isinstance(value, Ref):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _refs_in(inner)
 
 
-def _negotiated(state: State, sent: tuple[Sent, ...]) -> Outcome:
-    """The session with the revision that the answer to `initialize` names."""
-    for each in sent:
-        result = each.message.get("result") if isinstance(each.message, dict) else None
-        if each.method == "initialize" and isinstance(result, dict):
-            state = state.but(revision=str(result.get("protocolVersion", "")))
-    return state, sent
+# `mcptest cases` and captures write these instead of a secret.
+_REDACTED = re.compile(f"REDACTED|{re.escape(BLANK)}")
+
+
+def _open_redacted(value: Any) -> Any:
+    """The value with a pattern instead of each redacted secret: the client's own fits there."""
+    if isinstance(value, dict):
+        return {key: _open_redacted(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_open_redacted(inner) for inner in value]
+    if not isinstance(value, str) or not _REDACTED.search(value):
+        return value
+    around = _REDACTED.split(value)
+    if not any(around):
+        return read_tag("any", "")
+    return read_tag("re", "^" + r"[\s\S]*".join(map(re.escape, around)) + "$")
+
+
+# The messages of a case, and what causes them
+
+
+class _Part(Record):
+    """One message of a case: a turn, or one message of a batch.
+
+    `answers` is the index of the part whose request it answers.
+    """
+
+    turn: Turn
+    value: Message
+    binds: tuple[Bind, ...]
+    kind: MessageKind
+    answers: int | None = None
+
+    @property
+    def is_clients(self) -> bool:
+        return self.turn.is_ours
+
+    @property
+    def method(self) -> str:
+        method = self.value.get("method")
+        return method if isinstance(method, str) else ""
+
+
+def _read_parts(turns: Sequence[Turn]) -> list[_Part]:
+    """The messages of a case in written order, without answers of the server to nothing."""
+    parts: list[_Part] = []
+    places: dict[int, range] = {}
+    open_requests: set[int] = set()
+    for at, turn in enumerate(turns):
+        first = len(parts)
+        for part in _split_batch(turn):
+            if part.kind == "response":
+                within = places.get(-1 if turn.answers is None else turn.answers)
+                answers = _find_request(part, parts, open_requests, within)
+                if answers is None and not part.is_clients:
+                    continue
+                open_requests.discard(-1 if answers is None else answers)
+                part = part.but(answers=answers)
+            elif part.kind == "request":
+                open_requests.add(len(parts))
+            parts.append(part)
+        places[at] = range(first, len(parts))
+    return parts
+
+
+def _split_batch(turn: Turn) -> Iterator[_Part]:
+    if isinstance(turn.value, dict):
+        yield _Part(turn=turn, value=turn.value, binds=turn.binds, kind=turn.kind)
+    elif isinstance(turn.value, list):
+        for at, value in enumerate(turn.value):
+            mine = [bind for bind in turn.binds if bind.steps[:1] == (at,)]
+            binds = tuple(bind.but(steps=bind.steps[1:]) for bind in mine)
+            if isinstance(value, dict):
+                yield _Part(turn=turn, value=value, binds=binds, kind=message_kind(value))
+
+
+def _find_request(
+    part: _Part, parts: Sequence[_Part], open_requests: set[int], within: range | None
+) -> int | None:
+    """The request that an answer is for: of those in its turn, the one with the same id."""
+    requests = [
+        index
+        for index in sorted(open_requests)
+        if parts[index].is_clients != part.is_clients and (within is None or index in within)
+    ]
+    same = [at for at in requests if _is_same_id(parts[at].value["id"], part.value.get("id"))]
+    return next(iter(same or (() if within is None else requests)), None)
+
+
+def _is_same_id(one: object, other: object) -> bool:
+    if has_blanks(one) or has_blanks(other):
+        names = [id.name if isinstance(id, Ref) else bound_name(id) for id in (one, other)]
+        return bool(names[0]) and names[0] == names[1]
+    return id_key(one) == id_key(other)
+
+
+def _find_causes(parts: Sequence[_Part]) -> dict[int, int | None]:
+    """For each message of the server, the client's message after which it is sent.
+
+    None if it opens the case.
+    """
+    causes: dict[int, int | None] = {}
+
+    def is_due_to(reply: int, request: int) -> bool:
+        """True if this answers something that was asked because of the request."""
+        at: int | None = reply
+        while at is not None:
+            asked = parts[at].answers
+            at = None if asked is None else causes.get(asked)
+            if at == request:
+                return True
+        return False
+
+    nearest: int | None = None
+    for at, part in enumerate(parts):
+        request = part.answers
+        if part.is_clients:
+            nearest = at
+        elif request is None:
+            causes[at] = nearest
+        else:
+            between = range(at - 1, request, -1)
+            replies = (i for i in between if parts[i].is_clients and is_due_to(i, request))
+            causes[at] = next(replies, request)
+    return causes
+
+
+# What the protocol requires of an answer and a case may leave out
+
+_TEXT: Message = {"type": "text", "text": ""}
+_ITEMS: dict[str, tuple[str, Message]] = {
+    "tools/list": ("tools", {"inputSchema": {"type": "object"}}),
+    "tools/call": ("content", _TEXT),
+    "resources/read": ("contents", {"uri": "", "text": ""}),
+    "prompts/get": ("messages", {"role": "user", "content": _TEXT}),
+}
+
+
+def _complete(answer: Message, request: _Part) -> Message:
+    """The answer with what the protocol requires; what is written stays."""
+    error, result = answer.get("error"), answer.get("result")
+    if isinstance(error, dict):
+        required = {"code": INTERNAL_ERROR, "message": "error"}
+        return answer | {"error": _with_missing(error, required)}
+    if not isinstance(result, dict):
+        return answer
+    whole = _with_missing(result, empty_result(request.method))
+    member, required = _ITEMS.get(request.method, ("", {}))
+    if request.method == "resources/read":
+        params = request.value.get("params")
+        uri = params.get("uri") if isinstance(params, dict) else None
+        required = required | {"uri": uri if isinstance(uri, str) else ""}
+    items = whole.get(member)
+    if isinstance(items, list):
+        whole[member] = [_complete_item(each, required) for each in items]
+    return answer | {"result": whole}
+
+
+def _complete_item(item: object, required: Message) -> object:
+    if not isinstance(item, dict):
+        return item
+    if item.get("type", "text") != "text" or "blob" in item:
+        # Another kind of content, which has no text.
+        required = {key: value for key, value in required.items() if key != "text"}
+    return _with_missing(item, required)
+
+
+def _with_missing(members: Message, required: Message) -> Message:
+    """The members as written, then those of the required ones that are missing."""
+    return members | {key: value for key, value in required.items() if key not in members}

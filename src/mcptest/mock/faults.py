@@ -1,7 +1,7 @@
 """A mock that is slow or broken on purpose: `--latency` and `--fault`.
 
-Answers go in, deliveries come out: how long to wait, and the bytes to send; None instead of
-bytes ends the connection.
+Answers go in, deliveries come out: how many seconds to wait, and the bytes to send; None
+instead of bytes closes the connection.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mcptest.mock.state import Sent
+    from mcptest.mock.session import Sent
 
     Delivery = tuple[float, bytes | None]
 
-__all__ = ["KINDS", "Faults", "deliver", "parse_faults", "planned"]
+__all__ = ["KINDS", "Faults", "deliver", "parse_faults", "plan_deliveries"]
 
 KINDS = ("hang", "drop", "error", "slow", "malformed")
 
@@ -32,7 +32,7 @@ EVERY_METHOD = "*"
 
 
 class Faults(Record):
-    """What happens to answers, by the method of the request; "*" stands for all methods."""
+    """What happens to answers, by the method of the request; "*" is every method."""
 
     latencies_s: Mapping[str, float]
     kinds: Mapping[str, str]
@@ -41,12 +41,12 @@ class Faults(Record):
         return self.latencies_s.get(method, self.latencies_s.get(EVERY_METHOD, 0.0))
 
     def kind(self, method: str) -> str:
-        """hang, drop, error, malformed or slow:SECONDS; "" when nothing is wrong."""
+        """hang, drop, error, malformed or slow:SECONDS; "" for a plain answer."""
         return self.kinds.get(method, self.kinds.get(EVERY_METHOD, ""))
 
 
 def parse_faults(latencies: Iterable[str], faults: Iterable[str], methods: Sequence[str]) -> Faults:
-    """What the options say; UsageError when they make no sense, or name an unknown method."""
+    """Parse the options. UsageError if one is malformed, or names an unknown method."""
     latencies_s: dict[str, float] = {}
     for word in latencies:
         method, equals, text = word.rpartition("=")
@@ -95,13 +95,15 @@ def _seconds(option: str, text: str) -> float:
 
 
 def deliver(faults: Faults, sent: Iterable[Sent]) -> Iterator[Delivery]:
-    """When and how messages go out as lines; what comes behind a late answer waits for it."""
-    for wait_s, _, line in planned(faults, sent):
+    """When to send which lines; what follows a late answer waits for it."""
+    for wait_s, _, line in plan_deliveries(faults, sent):
         yield wait_s, line
 
 
-def planned(faults: Faults, sent: Iterable[Sent]) -> Iterator[tuple[float, Sent, bytes | None]]:
-    """The same, with what each line was before anything befell it; an error is in its place."""
+def plan_deliveries(
+    faults: Faults, sent: Iterable[Sent]
+) -> Iterator[tuple[float, Sent, bytes | None]]:
+    """As `deliver`, each line with its message, or the error that replaces it."""
     wait_s = 0.0
     for each in sent:
         kind = ""
@@ -124,7 +126,7 @@ def _delay_s(faults: Faults, method: str) -> float:
 
 
 def _worst(faults: Faults, answers: Sequence[Sent]) -> str:
-    """What befalls a line with these answers: of a batch that hangs in part, the rest comes."""
+    """The fault of a line with these answers; if a part of a batch hangs, the rest is sent."""
     kinds = [faults.kind(each.method) for each in answers]
     if all(kind == "hang" for kind in kinds):
         return "hang"
@@ -143,6 +145,6 @@ def _message(faults: Faults, sent: Sent) -> object:
 
 
 def _malformed(message: object) -> bytes:
-    """A line that looks like the message, and breaks off in the middle."""
+    """The first half of the message, as a line."""
     text = re.sub(r"[\r\n]", " ", dump_json(message))
     return text[: max(1, len(text) // 2)].encode("utf-8", "backslashreplace") + b"\n"

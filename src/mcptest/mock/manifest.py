@@ -1,4 +1,4 @@
-"""A manifest: a file that lists tools, resources and prompts with canned answers.
+"""Read a manifest: a file that lists tools, resources and prompts with canned answers.
 
     tools:
       - name: greet
@@ -10,31 +10,70 @@ Text goes in, a `Manifest` comes out, or a `FormatError` with every mistake in i
 
 from __future__ import annotations
 
+import base64
+import binascii
 import posixpath
+import re
+from io import StringIO
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.core.text import trail_of
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.formats.json_text import NOT_JSON, read_json
+from mcptest.formats.templates import references
 from mcptest.matching.expectation import Compiler
-from mcptest.mock.manifest_item import Item
-from mcptest.mock.manifest_prompts import read_prompt, read_resource
-from mcptest.mock.manifest_tools import read_tool
-from mcptest.mock.offers import Manifest
+from mcptest.matching.matchers.schema import MATCHERS
+from mcptest.mock.canned import CannedAnswer, Manifest, Offer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from typing import Any, Literal
 
     from mcptest.formats.document import Document
     from mcptest.matching.registry import Registry
-    from mcptest.mock.offers import Offer
+    from mcptest.mock.canned import Kind
 
-__all__ = ["SECTIONS", "load_manifest", "merged_manifests"]
+    Check = Callable[[Mapping[str, object]], str]
+    Body = dict[str, Any]
+    Steps = tuple[str | int, ...]
+    FileKind = Literal["cases", "manifest", "capture"]
 
-SECTIONS = ("tools", "resources", "prompts")
-_READERS = {"tools": read_tool, "resources": read_resource, "prompts": read_prompt}
-_KEYS = ("name", "version", "instructions", *SECTIONS)
+__all__ = [
+    "ANSWER_KEYS",
+    "ARGUMENT_KEYS",
+    "CONTENT_KEYS",
+    "MANIFEST_KEYS",
+    "MESSAGE_KEYS",
+    "PROMPT_KEYS",
+    "RESOURCE_KEYS",
+    "ROLES",
+    "TOOL_KEYS",
+    "kind_of_file",
+    "load_manifest",
+    "merge_manifests",
+]
+
+_SECTIONS = ("tools", "resources", "prompts")
+MANIFEST_KEYS = ("name", "version", "instructions", *_SECTIONS)
+
+# The members of list items, which are sent as they are written.
+_ENTRY_KEYS = ("name", "title", "description", "icons", "_meta")
+TOOL_KEYS = (*_ENTRY_KEYS, "inputSchema", "outputSchema", "annotations")
+RESOURCE_KEYS = ("uri", *_ENTRY_KEYS, "mimeType", "size", "annotations")
+PROMPT_KEYS = (*_ENTRY_KEYS, "arguments")
+ARGUMENT_KEYS = ("name", "title", "description", "required")
+
+# The keys of which an item has exactly one: its answer.
+ANSWER_KEYS = ("answer", "result", "error")
+CONTENT_KEYS = ("text", "blob", "json")
+MESSAGE_KEYS = ("messages", "text")
+
+ROLES = ("user", "assistant")
 
 
 def load_manifest(
@@ -43,34 +82,61 @@ def load_manifest(
     """The manifest in a file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     compiler = Compiler(registry)
-    manifest = _manifest(document, compiler)
+    manifest = None
+    if isinstance(document.value, dict):
+        fields = Fields(document.value, (), compiler.complaints)
+        fields.refuse_unknown(MANIFEST_KEYS, (), "a manifest")
+        stem = posixpath.basename(file).partition(".")[0]
+        manifest = Manifest(
+            name=fields.text("name") or stem or "mock",
+            version=fields.text("version"),
+            instructions=fields.text("instructions"),
+            kinds=tuple(section for section in _SECTIONS if section in document.value),
+            offers=tuple(_read_offers(fields, document, compiler)),
+        )
+    else:
+        message = f"a manifest must be a mapping and is {kind_of(document.value)}"
+        Fields({}, (), compiler.complaints).complain("", "F005", message)
     diagnostics = diagnose(document, compiler.complaints)
     if manifest is None or any(found.severity == "error" for found in diagnostics):
         raise FormatError(diagnostics)
     return manifest, diagnostics
 
 
-def _manifest(document: Document, compiler: Compiler) -> Manifest | None:
-    complaints = compiler.complaints
-    if not isinstance(document.value, dict):
-        message = f"a manifest must be a mapping and is {kind_of(document.value)}"
-        Fields({}, (), complaints).complain("", "F005", message)
-        return None
-    fields = Fields(document.value, (), complaints)
-    fields.refuse_unknown(_KEYS, (), "a manifest")
-    kinds = tuple(section for section in SECTIONS if section in document.value)
-    stem = posixpath.basename(document.file).partition(".")[0]
-    return Manifest(
-        name=fields.text("name") or stem or "mock",
-        version=fields.text("version"),
-        instructions=fields.text("instructions"),
-        kinds=kinds,
-        offers=tuple(_offers(fields, document, compiler)),
-    )
+def merge_manifests(manifests: Sequence[Manifest]) -> Manifest:
+    """One server with what all of them offer, named as in the first.
+
+    FormatError if two offer the same.
+    """
+    offers: dict[tuple[str, str], Offer] = {}
+    mistakes = []
+    for offer in (offer for manifest in manifests for offer in manifest.offers):
+        other = offers.get((offer.kind, offer.name))
+        if other:
+            mistakes.append(
+                Diagnostic(
+                    code="F003",
+                    file=offer.file,
+                    line=offer.line,
+                    column=1,
+                    message=_describe_duplicate(offer),
+                    help=f"the other is in {other.file}",
+                )
+            )
+        offers[offer.kind, offer.name] = offer
+    if mistakes:
+        raise FormatError(mistakes)
+    kinds = {kind: None for manifest in manifests for kind in manifest.kinds}
+    return manifests[0].but(kinds=tuple(kinds), offers=tuple(offers.values()))
 
 
-def _offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[Offer]:
-    for section in SECTIONS:
+def _describe_duplicate(offer: Offer) -> str:
+    return f'there is a {offer.kind} "{offer.name}" already'
+
+
+def _read_offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[Offer]:
+    readers = {"tools": _read_tool, "resources": _read_resource, "prompts": _read_prompt}
+    for section, read in readers.items():
         items = fields.list_at(section)
         seen: set[str] = set()
         for index, item in enumerate(items):
@@ -80,39 +146,368 @@ def _offers(fields: Fields, document: Document, compiler: Compiler) -> Iterator[
                 continue
             inner = Fields(item, (section, index), compiler.complaints)
             line = document.item_line(items, index)
-            offer = _READERS[section](Item(inner, compiler, document.file, line))
+            offer = read(_Item(inner, compiler, document.file, line))
             if offer.name in seen:
-                inner.complain("", "F003", _twice(offer))
+                inner.complain("", "F003", _describe_duplicate(offer))
             seen.add(offer.name)
             yield offer
 
 
-def _twice(offer: Offer) -> str:
-    return f'there is a {offer.kind} "{offer.name}" already'
+class _Item:
+    """One item of a manifest: what reading tools, resources and prompts has in common."""
+
+    def __init__(self, fields: Fields, compiler: Compiler, file: str, line: int) -> None:
+        self.fields = fields
+        self.compiler = compiler
+        self._file = file
+        self._line = line
+
+    def read_name(self, kind: Kind, keys: Sequence[str], key: str) -> str:
+        """Check the keys of the item; return its name, which is at `key`."""
+        fields = self.fields
+        fields.refuse_unknown(keys, (), f"a {kind}")
+        fields.require((key,), f"a {kind}")
+        for each in ("name", "uri", "title", "description", "mimeType"):
+            fields.text(each)
+        if fields.mapping.get(key) == "":
+            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+        return fields.text(key)
+
+    def entry(self, keys: Iterable[str]) -> Body:
+        """The members of the list item."""
+        return {key: self.fields.mapping[key] for key in keys if key in self.fields.mapping}
+
+    def offer(
+        self, kind: Kind, name: str, entry: Body, answers: tuple[CannedAnswer, ...], check: Check
+    ) -> Offer:
+        """The offer, all of which must be JSON."""
+        try:
+            dump_json([entry, [[answer.body, answer.as_is] for answer in answers]])
+        except (TypeError, ValueError):
+            self.fields.complain("", "F009", f"this {kind} holds a value that is not JSON")
+        return Offer(
+            kind=kind,
+            name=name,
+            file=self._file,
+            line=self._line,
+            entry=entry,
+            answers=answers,
+            check=check,
+        )
+
+    def one_of(self, fields: Fields, keys: Sequence[str], what: str) -> str:
+        """The one of these keys that is there; a complaint and "" if it is not exactly one."""
+        given = [key for key in keys if key in fields.mapping]
+        if len(given) == 1:
+            return given[0]
+        seen = " and ".join(given) or "none of them"
+        message = f"{what} has one of the keys {', '.join(keys)}; here is {seen}"
+        fields.complain("", "F007", message)
+        return ""
+
+    def mappings_at(self, fields: Fields, key: str, what: str, example: str) -> Iterator[Fields]:
+        """The mappings in the list at a key; a complaint about everything else in it."""
+        for index, item in enumerate(fields.list_at(key)):
+            steps = (*fields.steps, key, index)
+            if isinstance(item, dict):
+                yield Fields(item, steps, self.compiler.complaints)
+            else:
+                here = Fields({}, steps, self.compiler.complaints)
+                message = f"{what} must be a mapping and is {kind_of(item)}"
+                here.complain("", "F008", message, f"for example {example}", on_key=False)
+
+    def read_references(
+        self, fields: Fields, key: str, known: Sequence[str] | None
+    ) -> tuple[str, ...]:
+        """The `${…}` at a key; a complaint about those that can never be filled in.
+
+        `known` are the arguments that there are, None if there may be any.
+        """
+        found: dict[str, None] = {}
+        value = fields.mapping.get(key)
+        unclosed: set[Steps] = set()
+        for steps, text in _find_in_strings(_UNCLOSED, value):
+            unclosed.add(steps)
+            beginning = _BEGINNING.match(text)
+            assert beginning
+            message = f"{beginning[0]} is not closed: there is no }} that ends it"
+            help = "write it as ${args.NAME}"
+            fields.at((key, *steps)).complain("", "F009", message, help, on_key=False)
+        for name, steps in references(value):
+            if steps in unclosed:
+                continue
+            found[name] = None
+            root, _, rest = name.partition(".")
+            first = rest.partition(".")[0]
+            here = fields.at((key, *steps))
+            if root != "args" or (name != root and not first):
+                message = f"${{{name}}} cannot be filled in; there is ${{args.NAME}}"
+                help = f"the text itself is written $${{{name}}}"
+                here.complain("", "F009", message, help, on_key=False)
+            elif first and known is not None and first not in known:
+                meant = closest(first, known)
+                question = f"; did you mean {meant}?" if meant else ""
+                help = f"there are: {', '.join(known) or 'none'}"
+                message = f"there is no argument {first}{question}"
+                here.complain("", "F009", message, help, on_key=False)
+        return tuple(found)
 
 
-def merged_manifests(manifests: Sequence[Manifest]) -> Manifest:
-    """Several manifests as one server: what the first says of itself, and what all offer.
+# `${args.…}`
 
-    FormatError when two offer the same.
-    """
-    offers: dict[tuple[str, str], Offer] = {}
-    twins = []
-    for offer in (offer for manifest in manifests for offer in manifest.offers):
-        if (offer.kind, offer.name) in offers:
-            help = f"the other is in {offers[offer.kind, offer.name].file}"
-            twins.append(
-                Diagnostic(
-                    code="F003",
-                    file=offer.file,
-                    line=offer.line,
-                    column=1,
-                    message=_twice(offer),
-                    help=help,
-                )
-            )
-        offers[offer.kind, offer.name] = offer
-    if twins:
-        raise FormatError(twins)
-    kinds = {kind: None for manifest in manifests for kind in manifest.kinds}
-    return manifests[0].but(kinds=tuple(kinds), offers=tuple(offers.values()))
+_ARGS = r"\$\{args(?![A-Za-z0-9_])"
+_REFERENCE = re.compile(rf"(?<!\$){_ARGS}[^\s{{}}]*\}}?")
+_ESCAPED = re.compile(rf"\$({_ARGS})")
+
+# The text ends, or another brace opens, before one closes.
+_UNCLOSED = re.compile(rf"(?<!\$){_ARGS}(?:[^{{}}$]|\$(?!\{{))*(?:\$?\{{|\Z)")
+_BEGINNING = re.compile(r"\$\{[^\s{}$]*")
+
+
+def _find_in_strings(
+    pattern: re.Pattern[str], value: object, steps: Steps = ()
+) -> Iterator[tuple[Steps, str]]:
+    """All matches in the strings of a value; a key counts as part of its mapping."""
+    if isinstance(value, str):
+        for found in pattern.finditer(value):
+            yield steps, found[0]
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from _find_in_strings(pattern, key, steps)
+            yield from _find_in_strings(pattern, member, (*steps, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _find_in_strings(pattern, item, (*steps, index))
+
+
+# Tools
+
+
+def _read_tool(item: _Item) -> Offer:
+    fields = item.fields
+    name = item.read_name("tool", (*TOOL_KEYS, *ANSWER_KEYS, "answers"), "name")
+    schema: Body | None = None
+    known: list[str] | None = None
+    if inner := fields.mapping_at("inputSchema"):
+        schema = inner.mapping
+        if schema.get("type") != "object":
+            key = "type" if "type" in schema else ""
+            message = "the schema of a tool's arguments has the type object"
+            inner.complain(key, "F009", message, 'write "type: object"', on_key=False)
+        properties = schema.get("properties")
+        if isinstance(properties, dict) and not schema.get("additionalProperties"):
+            known = list(properties)
+    fields.mapping_at("outputSchema")
+    answers: tuple[CannedAnswer, ...] = ()
+    found = item.one_of(fields, (*ANSWER_KEYS, "answers"), "a tool")
+    if found == "answers":
+        answers = tuple(_read_choice(item, known))
+    elif found:
+        answers = (_read_answer(item, fields, found, known),)
+    check = _schema_check(fields, schema) if schema else _accept_all
+    entry = item.entry(TOOL_KEYS) | {"inputSchema": schema or _imply_schema(answers)}
+    return item.offer("tool", name, entry, answers, check)
+
+
+def _accept_all(arguments: Mapping[str, object]) -> str:
+    return ""
+
+
+def _imply_schema(answers: Sequence[CannedAnswer]) -> Body:
+    """The schema of a tool without one: the arguments that its answers mention."""
+    used = [answer.arguments for answer in answers]
+    names = dict.fromkeys(name for each in used for name in each)
+    for answer in answers:
+        names |= dict.fromkeys(answer.when if isinstance(answer.when, dict) else ())
+    required = [name for name in names if used and all(name in each for each in used)]
+    schema: Body = {"type": "object"}
+    if names:
+        schema["properties"] = {name: {} for name in names}
+    return schema | ({"required": required} if required else {})
+
+
+def _schema_check(fields: Fields, schema: Body) -> Check:
+    """A function that says how arguments are not valid by the schema."""
+    matcher = MATCHERS[0]
+    try:
+        compiled = matcher.parse("its inputSchema", lambda _: dump_json(schema))
+    except (TypeError, ValueError) as error:
+        fields.complain("inputSchema", "F019", f"this tool {error}", on_key=False)
+        return _accept_all
+
+    def check(arguments: Mapping[str, object]) -> str:
+        miss = matcher.check(compiled, arguments)
+        return miss.why.replace("it is", "the arguments are", 1) if miss else ""
+
+    return check
+
+
+def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAnswer]:
+    """The answers of a tool that has several, each for certain arguments."""
+    if item.fields.mapping["answers"] == []:
+        item.fields.complain("answers", "F011", '"answers" is empty: nothing is ever answered')
+    example = '{when: {who: Bob}, answer: "Hello"}'
+    inner = list(item.mappings_at(item.fields, "answers", "an answer", example))
+    for fields in inner:
+        fields.refuse_unknown(("when", *ANSWER_KEYS), (), "an answer")
+        found = item.one_of(fields, ANSWER_KEYS, "an answer")
+        answer = _read_answer(item, fields, found, known)
+        when = fields.mapping_at("when")
+        if when:
+            compiled = item.compiler.compile(when.mapping, trail_of(when.steps))
+            answer = answer.but(when=compiled)
+        elif "when" not in fields.mapping and fields is not inner[-1]:
+            message = 'an answer without "when" is always given, and those after it never are'
+            fields.complain("", "F011", message, "put it last")
+        yield answer
+
+
+def _read_answer(
+    item: _Item, fields: Fields, key: str, known: Sequence[str] | None
+) -> CannedAnswer:
+    body: Body = {"result": {}}
+    if key == "answer":
+        body = {"result": {"content": [{"type": "text", "text": fields.text(key)}]}}
+    elif key and (inner := fields.mapping_at(key)):
+        body = {key: inner.mapping}
+        if key == "error":
+            inner.refuse_unknown(("code", "message", "data"), (), "an error")
+            inner.require(("code", "message"), "an error")
+            if "code" in inner.mapping:
+                inner.whole_number("code", -(1 << 31), 1 << 31, 0)
+            inner.text("message")
+        else:
+            inner.list_at("content")
+            body = {key: {"content": []} | inner.mapping}
+    return CannedAnswer(body=body, as_is={}, names=item.read_references(fields, key, known))
+
+
+# Resources
+
+
+def _read_resource(item: _Item) -> Offer:
+    fields = item.fields
+    uri = item.read_name("resource", (*RESOURCE_KEYS, *CONTENT_KEYS), "uri")
+    found = item.one_of(fields, CONTENT_KEYS, "a resource")
+    kind: Body = {"mimeType": "application/json"} if found == "json" else {}
+    entry = {"uri": uri, "name": uri} | kind | item.entry(RESOURCE_KEYS)
+    for steps, text in _find_in_strings(_REFERENCE, fields.mapping.get(found)):
+        message = f"a resource is read without arguments, and {text} cannot be filled in"
+        help = f"the text itself is written ${text}"
+        fields.at((found, *steps)).complain("", "F009", message, help, on_key=False)
+    contents: Body = {key: entry[key] for key in ("uri", "mimeType") if key in entry}
+    contents |= _read_contents(fields, found)
+    answer = CannedAnswer(body={"result": {}}, as_is={"contents": [contents]})
+    return item.offer("resource", uri, entry, (answer,), _accept_all)
+
+
+def _read_contents(fields: Fields, key: str) -> Body:
+    if key == "json":
+        try:
+            text = dump_json(fields.mapping[key])
+        except (TypeError, ValueError):
+            fields.complain(key, "F009", '"json" holds a value that is not JSON', on_key=False)
+            return {}
+        key = "text"
+    else:
+        text = fields.text(key) if key else ""
+        if key == "blob":
+            try:
+                base64.b64decode(text, validate=True)
+            except (binascii.Error, ValueError):
+                fields.complain(key, "F009", '"blob" must be base64', on_key=False)
+    # Nothing is filled in here, so `$${args.name}` is the text itself.
+    return {key: _ESCAPED.sub(r"\1", text)}
+
+
+# Prompts
+
+
+def _read_prompt(item: _Item) -> Offer:
+    fields = item.fields
+    name = item.read_name("prompt", (*PROMPT_KEYS, *MESSAGE_KEYS), "name")
+    found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
+    required: dict[str, bool] = {}
+    for inner in item.mappings_at(fields, "arguments", "an argument", "{name: city}"):
+        inner.refuse_unknown(ARGUMENT_KEYS, (), "an argument of a prompt")
+        inner.require(("name",), "an argument of a prompt")
+        required[inner.text("name")] = inner.flag("required", False)
+    known = list(required) if "arguments" in fields.mapping else None
+    answer = CannedAnswer(
+        body={"result": {"messages": list(_read_messages(item, found))}},
+        # The list has it too, where there are no arguments.
+        as_is=item.entry(["description"]),
+        names=item.read_references(fields, found, known),
+    )
+
+    def check(given: Mapping[str, object]) -> str:
+        missing = [name for name, is_needed in required.items() if is_needed and name not in given]
+        return f"the argument {missing[0]} is missing" if missing else ""
+
+    entry = item.entry(PROMPT_KEYS)
+    if known is None and answer.arguments:
+        entry["arguments"] = [{"name": each, "required": True} for each in answer.arguments]
+    return item.offer("prompt", name, entry, (answer,), check)
+
+
+def _read_messages(item: _Item, key: str) -> Iterator[Body]:
+    if key == "text":
+        yield {"role": "user", "content": {"type": "text", "text": item.fields.text(key)}}
+    if key != "messages":
+        return
+    example = "{role: user, content: Hello}"
+    for fields in item.mappings_at(item.fields, "messages", "a message", example):
+        fields.refuse_unknown(("role", "content"), (), "a message")
+        fields.require(("role", "content"), "a message")
+        content = fields.mapping.get("content")
+        if isinstance(content, str):
+            content = {"type": "text", "text": content}
+        elif "content" in fields.mapping:
+            fields.mapping_at("content")
+        yield {"role": fields.choice("role", ROLES, "user"), "content": content}
+
+
+# Manifests among the files of a mock
+
+# A key at the top of a YAML document; found like this, mistakes elsewhere do not matter.
+_TOP_KEY = re.compile(r"""^["']?([A-Za-z_][\w.-]*)["']?[ \t]*:(?:\s|$)""", re.MULTILINE)
+
+
+def kind_of_file(text: str) -> FileKind:
+    """What a file holds, by the keys at its top; "cases" if they do not tell."""
+    text = text.removeprefix("\ufeff")
+    value = read_json(text)
+    if value is NOT_JSON:
+        value = _read_braces(text)
+    if isinstance(value, list):
+        is_capture = any(isinstance(each, dict) and "exchanges" in each for each in value)
+        return "capture" if is_capture else "cases"
+    keys = [str(key) for key in value] if isinstance(value, dict) else _TOP_KEY.findall(text)
+    if "exchanges" in keys:
+        return "capture"
+    has_turns = any(
+        key == "case" or (key.startswith(("in", "out")) and key != "instructions") for key in keys
+    )
+    return "manifest" if not has_turns and any(key in _SECTIONS for key in keys) else "cases"
+
+
+def _read_braces(text: str) -> object:
+    """The value of a YAML document written in braces; NOT_JSON if it is not, or is broken."""
+    first = ""
+    for line in StringIO(text):
+        content = line.strip()
+        if content.startswith("---"):
+            content = content[3:].lstrip()
+        if content and not content.startswith(("#", "%")):
+            first = content
+            break
+    if not first.startswith("{"):
+        return NOT_JSON
+    value = read_json(first)
+    if value is not NOT_JSON:
+        # Any number of such lines may follow, as in a log; reading all of it is not needed.
+        return value
+    try:
+        return read_document(text, "").value
+    except FormatError:
+        return NOT_JSON

@@ -6,17 +6,15 @@ import json
 
 from mcptest.core.record import Record
 from mcptest.core.text import printable_json, shorten, show_json, visible
-from mcptest.mock.state import MAX_WRONG
+from mcptest.mock.session import MAX_WRONG
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from mcptest.mock.state import State, Wrong
+    from mcptest.mock.session import Place, Session, Wrong
 
-    Place = dict[str, object]
-
-__all__ = ["Missed", "MockReport", "joined_reports", "render_report", "render_summary"]
+__all__ = ["Missed", "MockReport", "join_reports", "render_report", "render_summary"]
 
 _MAX_SHOWN = 20
 _MAX_CHARS = 300
@@ -25,8 +23,8 @@ _MAX_CHARS = 300
 class Missed(Record):
     """A case that was not exercised.
 
-    `awaited` is the method of a request of the mock that the client has yet to answer, when
-    the case was called and that is what it waits for.
+    `awaited` is the method of a request of the mock that the client has not answered, if that
+    is what the case waits for.
     """
 
     place: Place
@@ -34,7 +32,7 @@ class Missed(Record):
 
 
 class MockReport(Record):
-    """The cases by what became of them, and what was wrong; `more_wrong` was not recorded.
+    """The exercised and missed cases, and what was wrong; `more_wrong` calls were not kept.
 
     `fates` says of each case, in the order of the files, whether it was exercised.
     """
@@ -51,33 +49,33 @@ class MockReport(Record):
         cls,
         places: Sequence[Place],
         exercised: Iterable[bool],
-        state: State,
+        session: Session,
         awaited: Mapping[int, str] | None = None,
     ) -> MockReport:
-        """What became of the cases at these places; `awaited` is by their numbers."""
-        told = list(enumerate(zip(places, exercised, strict=True)))
+        """The report about the cases at these places; `awaited` is by their numbers."""
+        fates = tuple(exercised)
         waiting = awaited or {}
         return cls(
-            exercised=tuple(place for _, (place, is_exercised) in told if is_exercised),
+            exercised=tuple(place for place, fate in zip(places, fates, strict=True) if fate),
             missed=tuple(
                 Missed(place=place, awaited=waiting.get(number, ""))
-                for number, (place, is_exercised) in told
-                if not is_exercised
+                for number, place in enumerate(places)
+                if not fates[number]
             ),
-            wrong=state.wrong,
-            more_wrong=state.more_wrong,
-            notes=tuple(state.notes.values()),
-            fates=tuple(fate for _, (_, fate) in told),
+            wrong=tuple(session.wrong),
+            more_wrong=session.more_wrong,
+            notes=tuple(session.notes.values()),
+            fates=fates,
         )
 
     @property
     def is_kept(self) -> bool:
-        """Whether the client kept the contract: all of it, and nothing else."""
+        """True if the client exercised every case, and did nothing else."""
         return not self.missed and not self.wrong
 
 
-def joined_reports(one: MockReport, other: MockReport) -> MockReport:
-    """The report about two sessions with the same cases: one exercised in either of them is so."""
+def join_reports(one: MockReport, other: MockReport) -> MockReport:
+    """One report about two sessions: a case exercised in either of them is exercised."""
     exercised: list[Place] = []
     missed: list[Missed] = []
     for first, second in zip(_cases(one), _cases(other), strict=True):
@@ -99,7 +97,7 @@ def joined_reports(one: MockReport, other: MockReport) -> MockReport:
 
 
 def _cases(report: MockReport) -> Iterator[Place | Missed]:
-    """The cases in the order of the files, each as it is told of."""
+    """The cases in the order of the files."""
     exercised, missed = iter(report.exercised), iter(report.missed)
     for fate in report.fates:
         yield next(exercised) if fate else next(missed)
@@ -129,50 +127,36 @@ def render_report(report: MockReport) -> str:
 
 
 def render_summary(report: MockReport) -> str:
-    """The report in a few lines, for whoever started the mock."""
+    """The report in a few lines, for standard error."""
     total = len(report.exercised) + len(report.missed)
     wrong = len(report.wrong) + report.more_wrong
     head = f"mcptest mock: {len(report.exercised)} of {total} cases exercised"
     lines = [f"{head}, {wrong:,} wrong call{'s' if wrong != 1 else ''}" if wrong else head]
-    lines += [f"  missed  {_missed(missed)}" for missed in report.missed[:_MAX_SHOWN]]
-    lines += _left_out(len(report.missed))
-    lines += [f"  wrong   {_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
-    lines += _left_out(wrong)
+    for missed in report.missed[:_MAX_SHOWN]:
+        waiting = f": waiting for the client's answer to {visible(missed.awaited)}"
+        lines.append(f"  missed  {_place(missed.place)}{waiting if missed.awaited else ''}")
+    if len(report.missed) > _MAX_SHOWN:
+        lines.append(f"  … and {len(report.missed) - _MAX_SHOWN:,} more")
+    lines += [f"  wrong   {_describe_wrong(each)}" for each in report.wrong[:_MAX_SHOWN]]
+    if wrong > _MAX_SHOWN:
+        lines.append(f"  … and {wrong - _MAX_SHOWN:,} more")
     lines += [f"  note    {visible(note)}" for note in report.notes]
     return "\n".join(lines) + "\n"
-
-
-def _left_out(count: int) -> list[str]:
-    return [f"  … and {count - _MAX_SHOWN:,} more"] if count > _MAX_SHOWN else []
 
 
 def _place(place: Place) -> str:
     return visible(f"{place['case']} ({place['file']}:{place['line']})")
 
 
-def _missed(missed: Missed) -> str:
-    place = _place(missed.place)
-    if not missed.awaited:
-        return place
-    return f"{place}: waiting for the client's answer to {visible(missed.awaited)}"
-
-
-def _wrong(wrong: Wrong) -> str:
+def _describe_wrong(wrong: Wrong) -> str:
     request = wrong.request
     method = request.get("method") if isinstance(request, dict) else None
-    what = visible(method) if isinstance(method, str) else show_json(request, 80)
-    where = f"; nearest: {_place(wrong.nearest)}" if wrong.nearest else ""
-    first = wrong.differences[0] if wrong.differences else None
-    return shorten(f"{what}{where}{_difference(first) if first else ''}", _MAX_CHARS)
-
-
-def _difference(difference: Place) -> str:
-    path = f"{visible(str(difference['path']))}: " if difference["path"] else ""
-    sides = ""
-    if difference["message"] == "differs":
-        expected, actual = (
-            show_json(difference["expected"], 80),
-            show_json(difference["actual"], 80),
-        )
-        sides = f", expected {expected}, got {actual}"
-    return f"; {path}{visible(str(difference['message']))}{sides}"
+    text = visible(method) if isinstance(method, str) else show_json(request, 80)
+    if wrong.nearest:
+        text += f"; nearest: {_place(wrong.nearest)}"
+    for first in wrong.differences[:1]:
+        path = f"{visible(str(first['path']))}: " if first["path"] else ""
+        text += f"; {path}{visible(str(first['message']))}"
+        if first["message"] == "differs":
+            text += f", expected {show_json(first['expected'], 80)}, got {show_json(first['actual'], 80)}"
+    return shorten(text, _MAX_CHARS)

@@ -1,236 +1,473 @@
-"""Play a request of the stateless era: checked by itself, and answered by itself.
+"""Play to a client without a handshake (since 2026-07-28): each request is complete.
 
-A player knows one way of talking, with a session in which the server may ask and tell at any
-time. Here that becomes what a client without handshake can hear: stamped results, questions as
-`input_required`, changes for those who listen.
+A player knows one way of talking, a session in which the server may send messages at any time.
+Here that becomes what such a client can receive: results with the required members, questions
+as an `input_required` result, and changes on subscriptions.
 """
 
 from __future__ import annotations
 
+from binascii import crc32
 from collections import deque
 
-from mcptest.core.jsonrpc import INTERNAL_ERROR, METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import Mismatch
-from mcptest.core.record import ABSENT
-from mcptest.mock.eras import (
+from mcptest.core.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    id_key,
+    notification,
+    result_response,
+)
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.suggest import closest
+from mcptest.mock.protocol import (
     CLIENT_CAPABILITIES,
+    LISTS,
+    LOG_LEVEL,
+    NEEDED_CAPABILITIES,
+    PROGRESS,
+    PROTOCOL_VERSION,
     REMOVED,
+    SERVER_INFO,
     STATELESS,
-    Fault,
-    envelope_fault,
-    has_envelope,
+    SUBSCRIPTION_ID,
+    body_of,
+    discover_result,
     meta_of,
     params_of,
-    unsupported,
-    version_fault,
 )
-from mcptest.mock.listening import (
-    ACKNOWLEDGED,
-    CHANGES,
-    LISTEN,
-    begin_listening,
-    told_of,
-    unknown_wish,
-)
-from mcptest.mock.playing import NEEDED
-from mcptest.mock.rounds import answers_in, ask_by_result, ask_once_more, find_round, undeclared
-from mcptest.mock.stamping import is_log_wanted, stamped
-from mcptest.mock.state import Sent
+from mcptest.mock.session import INVALID_PARAMS, Round, Sent, Subscription, problem
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from mcptest.core.jsonrpc import IdKey
     from mcptest.mock.respond import Player
-    from mcptest.mock.state import Message, State
+    from mcptest.mock.session import Message, Session
 
-    Outcome = tuple[State, tuple[Sent, ...]]
+__all__ = [
+    "HEADER_MISMATCH",
+    "Rejection",
+    "check_envelope",
+    "has_envelope",
+    "rejection_answer",
+    "respond_stateless",
+    "unsupported_version",
+]
 
-__all__ = ["fault_answer", "stateless_request"]
+HEADER_MISMATCH = -32020
+_MISSING_CAPABILITY = -32021
+_UNSUPPORTED_VERSION = -32022
 
-_PROGRESS = "notifications/progress"
+# What the `_meta` of every request must have.
+_REQUIRED = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
+
+_LISTEN = "subscriptions/listen"
+_ACKNOWLEDGED = "notifications/subscriptions/acknowledged"
 _LOG = "notifications/message"
+_LOG_LEVELS = ("debug", "info", "notice", "warning", "error", "critical", "alert", "emergency")
 
-# Told by no server of this era.
-_GONE = frozenset(
+# Notifications that a server of this revision never sends on behalf of a contract.
+_NEVER_SENT = frozenset(
     [
-        ACKNOWLEDGED,
+        _ACKNOWLEDGED,
         "notifications/cancelled",
         "notifications/elicitation/complete",
         "notifications/tasks/status",
     ]
 )
 
-
-def stateless_request(
-    player: Player, state: State, message: Message, key: IdKey | None = None
-) -> Outcome:
-    """The session after a request, and what is sent; `key` is that of a subscription it opens."""
-    fault = _fault(message)
-    if fault:
-        return _refused(state, message, fault)
-    capabilities = meta_of(message)[CLIENT_CAPABILITIES]
-    declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
-    state = state.but(era="stateless", revision=STATELESS, declared=declared)
-    if message["method"] == LISTEN:
-        return _listened(player, state, message, key or id_key(message["id"]))
-    state, opening = _entered(player, state, message)
-    round = find_round(state, message)
-    if isinstance(round, Fault):
-        return _refused(state, message, round)
-    if round is None:
-        after, sent = player.request(state, message)
-        return _Reply(player, state, message, message["id"]).finished(after, (*opening, *sent))
-    again = ask_once_more(round, message)
-    if again:
-        return state, (stamped(player, again, message["id"]),)
-    after, heard = state.close_round(round.token), list(opening)
-    for answer in answers_in(round, message):
-        after, more = player.response(after, answer, ())
-        heard += more
-    return _Reply(player, state, message, round.owed).finished(after, heard)
+# Results that say how long they may be cached.
+_CACHEABLE = frozenset([*LISTS, "server/discover", "resources/read"])
 
 
-def _entered(player: Player, state: State, message: Message) -> Outcome:
-    """The session that the player knows of; what it is told before it can listen is lost."""
-    if state.is_entered or message["method"] == "server/discover":
-        return state, ()
-    return player.enter(state.but(is_entered=True))
+class Rejection(Record):
+    """An error that answers a request before it is looked up."""
+
+    code: int
+    sentence: str
+    data: dict[str, object] | None = None
 
 
-def _fault(message: Message) -> Fault | None:
-    if message["method"] == "initialize" and not has_envelope(message):
-        # A client that falls back too late is told what it may speak.
-        return unsupported(params_of(message).get("protocolVersion"))
-    fault = envelope_fault(message) or version_fault(message)
-    if fault is None and message["method"] in REMOVED:
-        sentence = f"revision {STATELESS} has no {message['method']}"
-        return Fault(code=METHOD_NOT_FOUND, sentence=sentence)
-    return fault
-
-
-def _refused(state: State, message: Message, fault: Fault) -> Outcome:
-    answer = fault_answer(message.get("id"), fault, str(message.get("method", "")))
-    if fault.data is not None:
-        # An offer to choose from, and not a mistake.
-        return state.note(str(fault.code), fault.sentence), (answer,)
-    found = Mismatch(path="", expected=ABSENT, actual=ABSENT, message=fault.sentence)
-    return state.blame(message, None, (found,)), (answer,)
-
-
-def fault_answer(id: object, fault: Fault, method: str = "") -> Sent:
-    """The error that tells of a fault."""
-    error: Message = {"code": fault.code, "message": f"mcptest mock: {fault.sentence}"}
-    if fault.data is not None:
-        error["data"] = fault.data
+def rejection_answer(id: object, rejection: Rejection, method: str = "") -> Sent:
+    """The error answer to a request with this id."""
+    error: Message = {"code": rejection.code, "message": f"mcptest mock: {rejection.sentence}"}
+    if rejection.data is not None:
+        error["data"] = rejection.data
     return Sent(message={"jsonrpc": "2.0", "id": id, "error": error}, method=method)
 
 
-def _listened(player: Player, state: State, message: Message, key: IdKey) -> Outcome:
-    found = begin_listening(state, message, key, player.about[2])
-    if isinstance(found, Fault):
-        return _refused(state, message, found)
-    state, acknowledged = found
-    odd = unknown_wish(message)
-    if odd:
-        wrong = Mismatch(path="params.notifications", expected=ABSENT, actual=ABSENT, message=odd)
-        state = state.blame(message, None, (wrong,))
-    state, sent = _entered(player, state, message)
-    if LISTEN in player.methods:
-        # A case about it has come to pass, and tells of changes; the subscription stays open.
-        state, more = player.request(state, message)
-        sent = (*sent, *(each for each in more if not each.is_answer))
-    state, changes = _Reply(player, state, message, message["id"]).told(state, sent)
-    return state, (acknowledged, *changes)
+# The envelope: what each request says about itself in `params._meta`
+
+
+def has_envelope(message: Message) -> bool:
+    """True if a message is meant to be of the stateless revision."""
+    return any(key in meta_of(message) for key in _REQUIRED)
+
+
+def check_envelope(message: Message) -> Rejection | None:
+    """What is missing in the `_meta` of a request, or has the wrong type."""
+    meta = meta_of(message)
+    missing = [key for key in _REQUIRED if key not in meta]
+    if missing:
+        sentence = f"params._meta must have {' and '.join(missing)}, as in every request"
+        return Rejection(code=INVALID_PARAMS, sentence=f"{sentence} of revision {STATELESS}")
+    if not isinstance(meta[PROTOCOL_VERSION], str):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{PROTOCOL_VERSION} must be a string")
+    if not isinstance(meta[CLIENT_CAPABILITIES], dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"{CLIENT_CAPABILITIES} must be an object")
+    return None
+
+
+def unsupported_version(version: object) -> Rejection:
+    """The error that names the revisions a client may choose from."""
+    requested = version if isinstance(version, str) else ""
+    return Rejection(
+        code=_UNSUPPORTED_VERSION,
+        sentence=f"revision {requested!r} is not spoken here without a handshake, {STATELESS} is",
+        data={"supported": [STATELESS], "requested": requested},
+    )
+
+
+# Requests
+
+
+def respond_stateless(
+    player: Player, session: Session, message: Message, key: IdKey | None = None
+) -> list[Sent]:
+    """Respond to a request; `key` is that of a subscription it may open (default: its id)."""
+    rejection = _check_request(message)
+    if rejection:
+        return [_reject(session, message, rejection)]
+    capabilities = meta_of(message)[CLIENT_CAPABILITIES]
+    session.declared = frozenset(capabilities if isinstance(capabilities, dict) else ())
+    session.era, session.revision = "stateless", STATELESS
+    if message["method"] == _LISTEN:
+        return _subscribe(player, session, message, key or id_key(message["id"]))
+    sent = _enter(player, session, message)
+    before = session.copy()
+    round = _find_round(session, message)
+    if isinstance(round, Rejection):
+        return [_reject(session, message, round)]
+    if round is None:
+        sent += player.request(session, message)
+        return _Reply(player, message, message["id"]).finish(session, before, sent)
+    given = params_of(message).get(_RESPONSES)
+    answers = {
+        key: given[key]
+        for key in round.questions
+        if isinstance(given, dict) and isinstance(given.get(key), dict)
+    }
+    if len(answers) < len(round.questions):
+        # Ask again.
+        return [_with_required(player, _question_result(round, message), message["id"])]
+    session.close_round(round.token)
+    for key_, question in round.questions.items():
+        answer = result_response(question["id"], answers[key_])
+        sent += player.response(session, answer, ())
+    return _Reply(player, message, round.request_id).finish(session, before, sent)
+
+
+def _check_request(message: Message) -> Rejection | None:
+    method = message["method"]
+    if method == "initialize" and not has_envelope(message):
+        # The client falls back to a handshake too late.
+        return unsupported_version(params_of(message).get("protocolVersion"))
+    rejection = check_envelope(message)
+    if rejection:
+        return rejection
+    version = meta_of(message)[PROTOCOL_VERSION]
+    if version != STATELESS:
+        return unsupported_version(version)
+    if method in REMOVED:
+        return Rejection(code=METHOD_NOT_FOUND, sentence=f"revision {STATELESS} has no {method}")
+    return None
+
+
+def _reject(session: Session, message: Message, rejection: Rejection) -> Sent:
+    if rejection.data is not None:
+        # The client may choose another way: not a mistake.
+        session.note(str(rejection.code), rejection.sentence)
+    else:
+        session.blame(message, None, (problem(rejection.sentence),))
+    return rejection_answer(message.get("id"), rejection, str(message.get("method", "")))
+
+
+def _enter(player: Player, session: Session, message: Message) -> list[Sent]:
+    """Let the player begin with the first request that is about the contract."""
+    if session.is_entered or message["method"] == "server/discover":
+        return []
+    session.is_entered = True
+    return player.enter(session)
 
 
 class _Reply:
-    """What becomes of the messages of a player upon one request.
+    """Turns what a player sends because of one request into what the client can receive.
 
-    `owed` is the id under which the player knows the request: that of the first of its rounds.
+    `request_id` is the id under which the player knows the request: that of its first round.
     """
 
-    def __init__(self, player: Player, before: State, message: Message, owed: object) -> None:
+    def __init__(self, player: Player, message: Message, request_id: object) -> None:
         self._player = player
-        self._before = before
         self._message = message
-        self._owed = id_key(owed)
-        self._owed_id = owed
+        self._request_id = request_id
         self._questions: list[tuple[str, Message]] = []
         self._answer: Sent | None = None
 
-    def finished(self, state: State, sent: Iterable[Sent]) -> Outcome:
-        """The session and all that is sent, the answer last of what belongs to the request."""
-        state, told = self.told(state, sent)
-        answer = self._answer
-        if answer is None:
-            state, answer = self._asked(state)
-            if "error" in _members(answer):
-                return state, (answer,)
-        changes = [each for each in told if each.listen is not ABSENT]
-        own = [each for each in told if each.listen is ABSENT]
-        return state, (*own, stamped(self._player, answer, self._message["id"]), *changes)
+    def finish(self, session: Session, before: Session, sent: Iterable[Sent]) -> list[Sent]:
+        """Everything to send: what belongs to the request with the answer last, then changes.
 
-    def told(self, state: State, sent: Iterable[Sent]) -> Outcome:
-        """What is told beside the answer; the answer and the questions are kept aside."""
+        If the client cannot be asked what the player asks, `before` is restored.
+        """
+        others = self.convert(session, sent)
+        message, answer = self._message, self._answer
+        if answer is None:
+            rejection = self._check_questions(session)
+            if rejection:
+                session.restore(before)
+                if rejection.code == INTERNAL_ERROR:
+                    session.note("unplayable", rejection.sentence)
+                    return [rejection_answer(message["id"], rejection, message["method"])]
+                return [_reject(session, message, rejection)]
+            answer = _open_round(session, message, self._request_id, self._questions)
+        own = [each for each in others if each.subscription is ABSENT]
+        changes = [each for each in others if each.subscription is not ABSENT]
+        return [*own, _with_required(self._player, answer, message["id"]), *changes]
+
+    def convert(self, session: Session, sent: Iterable[Sent]) -> list[Sent]:
+        """The notifications to send; the answer and the questions are kept in this object."""
         waiting = deque(sent)
-        told: list[Sent] = []
+        others: list[Sent] = []
         while waiting:
             each = waiting.popleft()
-            message = _members(each)
+            message = each.message
+            assert isinstance(message, dict)
             if each.is_answer:
                 self._answer = self._answer or each
             elif "id" in message:
-                state, more = self._hear_question(state, each, message)
-                waiting.extend(more)
+                waiting.extend(self._convert_request(session, each, message))
             else:
-                told += self._notified(state, each, message)
-        return state, tuple(told)
+                others += self._convert_notification(session, each, message)
+        return others
 
-    def _hear_question(self, state: State, sent: Sent, message: Message) -> Outcome:
+    def _is_own(self, sent: Sent) -> bool:
+        return sent.request_id is not ABSENT and (
+            id_key(sent.request_id) == id_key(self._request_id)
+        )
+
+    def _convert_request(self, session: Session, sent: Sent, message: Message) -> list[Sent]:
         method = message["method"]
         if method == "ping":
-            # Every client would have answered that.
-            return self._player.response(state, result_response(message["id"], {}), ())
-        is_owed = sent.owed is not ABSENT and id_key(sent.owed) == self._owed
-        if is_owed and method in NEEDED:
+            # Every client would have answered.
+            return self._player.response(session, result_response(message["id"], {}), ())
+        if method in NEEDED_CAPABILITIES and self._is_own(sent):
             self._questions.append((sent.key, message))
-            return state, ()
+            return []
         sentence = f"{method} cannot be asked of a client of revision {STATELESS}"
-        because = "" if method in NEEDED else ", which has no such request"
-        return state.note(f"unasked {method}", f"{sentence}{because}; it was left out"), ()
+        because = "" if method in NEEDED_CAPABILITIES else ", which has no such request"
+        session.note(f"unasked {method}", f"{sentence}{because}; it was left out")
+        return []
 
-    def _notified(self, state: State, sent: Sent, message: Message) -> Iterable[Sent]:
+    def _convert_notification(
+        self, session: Session, sent: Sent, message: Message
+    ) -> Iterable[Sent]:
         method = message["method"]
-        if method in CHANGES:
-            return told_of(state, message)
-        if method in _GONE or (method == _LOG and not is_log_wanted(self._message, message)):
+        if method in _CHANGES:
+            return _notify_subscribers(session, message)
+        if method in _NEVER_SENT:
             return ()
-        if method != _PROGRESS:
+        if method == _LOG:
+            return (sent,) if _is_log_wanted(self._message, message) else ()
+        if method != PROGRESS:
             return (sent,)
         token = meta_of(self._message).get("progressToken", ABSENT)
-        is_owed = sent.owed is not ABSENT and id_key(sent.owed) == self._owed
-        if token is ABSENT or not is_owed:
+        if token is ABSENT or not self._is_own(sent):
             return ()
         params = {**params_of(message), "progressToken": token}
         return (sent.but(message=message | {"params": params}),)
 
-    def _asked(self, state: State) -> tuple[State, Sent]:
-        """The answer to a request that the player does not answer yet."""
-        message = self._message
+    def _check_questions(self, session: Session) -> Rejection | None:
+        """Why the client cannot be asked, if it cannot."""
         if not self._questions:
             sentence = f"this case cannot be played to a client of revision {STATELESS}"
-            state = self._before.note("unplayable", sentence)
-            fault = Fault(code=INTERNAL_ERROR, sentence=sentence)
-            return state, fault_answer(message["id"], fault, message["method"])
-        fault_or_none = undeclared(state, self._questions)
-        if fault_or_none:
-            after, (answer,) = _refused(self._before, message, fault_or_none)
-            return after, answer
-        return ask_by_result(state, message, self._owed_id, self._questions)
+            return Rejection(code=INTERNAL_ERROR, sentence=sentence)
+        needed = [NEEDED_CAPABILITIES[each["method"]] for _, each in self._questions]
+        missing: dict[str, object] = {
+            name: {} for name in needed if name not in (session.declared or ())
+        }
+        if not missing:
+            return None
+        sentence = f"this needs a client that declares {' and '.join(missing)}"
+        data: dict[str, object] = {"requiredCapabilities": missing}
+        return Rejection(code=_MISSING_CAPABILITY, sentence=sentence, data=data)
 
 
-def _members(sent: Sent) -> Message:
-    assert isinstance(sent.message, dict)
-    return sent.message
+def _is_log_wanted(request: Message, log: Message) -> bool:
+    """True if the request asks for log messages of this level; without one, for none."""
+    wanted, level = meta_of(request).get(LOG_LEVEL), params_of(log).get("level")
+    if wanted not in _LOG_LEVELS:
+        return False
+    return level not in _LOG_LEVELS or _LOG_LEVELS.index(level) >= _LOG_LEVELS.index(wanted)
+
+
+def _with_required(player: Player, sent: Sent, id: object) -> Sent:
+    """The answer with this id, and with what every result of this revision must have."""
+    message = sent.message
+    if not isinstance(message, dict):
+        return sent
+    result = message.get("result")
+    if isinstance(result, dict):
+        name, version, capabilities = player.about
+        if sent.method == "server/discover":
+            result = discover_result(name, version, capabilities) | result
+        result = {"resultType": "complete"} | result
+        if sent.method in _CACHEABLE and result["resultType"] == "complete":
+            result = {"ttlMs": 0, "cacheScope": "private"} | result
+        meta = result.get("_meta", {})
+        if isinstance(meta, dict):
+            info = {"name": name, "version": version}
+            result = result | {"_meta": {SERVER_INFO: info} | meta}
+        message = message | {"result": result}
+    return sent.but(message=message | {"id": id})
+
+
+# Rounds: questions as the result of a request, which is then repeated with the answers
+
+_RESPONSES = "inputResponses"
+_STATE = "requestState"
+
+
+def _open_round(
+    session: Session, message: Message, request_id: object, questions: list[tuple[str, Message]]
+) -> Sent:
+    """Remember the questions; return the `input_required` result that asks them."""
+    by_key: dict[str, Message] = {}
+    for key, each in questions:
+        by_key[f"{key}-{len(by_key)}" if key in by_key else key] = each
+    method, body = message["method"], _plain_body(message)
+    number = session.ids_made + 1
+    # A check against mistakes, not a secret: another token is never accepted by accident.
+    seal = crc32(f"{number} {method} {dump_json(body)}".encode("utf-8", "replace"))
+    token = f"mock-{number}-{seal:08x}{crc32(b'%d' % seal):08x}"
+    round = Round(token=token, request_id=request_id, method=method, body=body, questions=by_key)
+    session.open_round(round)
+    return _question_result(round, message)
+
+
+def _question_result(round: Round, message: Message) -> Sent:
+    questions = {
+        key: {name: each[name] for name in ("method", "params") if name in each}
+        for key, each in round.questions.items()
+    }
+    result = {"resultType": "input_required", "inputRequests": questions, _STATE: round.token}
+    return Sent(message=result_response(message["id"], result), method=message["method"])
+
+
+def _plain_body(message: Message) -> object:
+    """The body of a request without what belongs to its round."""
+    params = params_of(message)
+    own = {key: value for key, value in params.items() if key not in (_RESPONSES, _STATE)}
+    return body_of(message | {"params": own})
+
+
+def _find_round(session: Session, message: Message) -> Round | Rejection | None:
+    """The round that a request continues; a rejection if it is not the same request."""
+    token = params_of(message).get(_STATE)
+    round = next((each for each in session.rounds if each.token == token), None)
+    if round is None:
+        return None
+    if (round.method, round.body) != (message["method"], _plain_body(message)):
+        sentence = f"{_STATE} belongs to another request: a retry repeats its method and params"
+        return Rejection(code=INVALID_PARAMS, sentence=sentence)
+    if not isinstance(params_of(message).get(_RESPONSES, {}), dict):
+        return Rejection(code=INVALID_PARAMS, sentence=f"params.{_RESPONSES} must be an object")
+    return round
+
+
+# Subscriptions
+
+_URIS = "resourceSubscriptions"
+
+# What a subscription may ask for, and the capability that offers it.
+_LIST_CHANGES = {
+    "toolsListChanged": "tools",
+    "promptsListChanged": "prompts",
+    "resourcesListChanged": "resources",
+}
+
+# Notifications that are only sent on a subscription, and how it asks for them.
+_CHANGES = {
+    **{f"notifications/{family}/list_changed": wish for wish, family in _LIST_CHANGES.items()},
+    "notifications/resources/updated": _URIS,
+}
+
+_MAX_SUBSCRIPTIONS = 100
+
+
+def _subscribe(player: Player, session: Session, message: Message, key: IdKey) -> list[Sent]:
+    """Open a subscription, acknowledge it, and play the case for it if there is one."""
+    wanted = _wanted_changes(session, message, player.about[2])
+    if isinstance(wanted, Rejection):
+        return [_reject(session, message, wanted)]
+    session.unsubscribe(key)
+    session.subscriptions.append(Subscription(key=key, id=message["id"], wanted=wanted))
+    params = {"notifications": wanted, "_meta": {SUBSCRIPTION_ID: message["id"]}}
+    acknowledgement = Sent(message=notification(_ACKNOWLEDGED, params), subscription=key)
+    wishes = params_of(message)["notifications"]
+    known = (*_LIST_CHANGES, _URIS)
+    unknown = [wish for wish in wishes if wish not in known] if isinstance(wishes, dict) else []
+    if unknown:
+        meant = closest(unknown[0], known)
+        question = f"; did you mean {meant}?" if meant else ""
+        sentence = f"no subscription has {unknown[0]}{question}"
+        session.blame(message, None, (problem(sentence, "params.notifications"),))
+    sent = _enter(player, session, message)
+    if _LISTEN in player.methods:
+        # The case is exercised, but its answer is not sent: the subscription stays open.
+        sent += [each for each in player.request(session, message) if not each.is_answer]
+    return [acknowledgement, *_Reply(player, message, message["id"]).convert(session, sent)]
+
+
+def _wanted_changes(
+    session: Session, message: Message, capabilities: Mapping[str, object]
+) -> dict[str, object] | Rejection:
+    """What a subscription asks for and the server offers."""
+
+    def offers(family: str, word: str) -> bool:
+        offered = capabilities.get(family)
+        return isinstance(offered, dict) and offered.get(word) is True
+
+    lists = [wish for wish, family in _LIST_CHANGES.items() if offers(family, "listChanged")]
+    if not lists and not offers("resources", "subscribe"):
+        sentence = f"{_LISTEN} is not offered: nothing here declares listChanged or subscribe"
+        return Rejection(code=METHOD_NOT_FOUND, sentence=sentence)
+    wishes = params_of(message).get("notifications")
+    uris = wishes.get(_URIS, []) if isinstance(wishes, dict) else None
+    if not isinstance(wishes, dict) or not isinstance(uris, list):
+        example = '{"toolsListChanged": true}'
+        sentence = f"params.notifications must be an object, for example {example}"
+        return Rejection(code=INVALID_PARAMS, sentence=sentence)
+    if len(session.subscriptions) >= _MAX_SUBSCRIPTIONS:
+        sentence = f"there are {_MAX_SUBSCRIPTIONS} subscriptions"
+        return Rejection(code=INTERNAL_ERROR, sentence=sentence)
+    wanted: dict[str, object] = {wish: True for wish in lists if wishes.get(wish) is True}
+    if uris and offers("resources", "subscribe"):
+        wanted[_URIS] = [uri for uri in uris if isinstance(uri, str)]
+    return wanted
+
+
+def _notify_subscribers(session: Session, change: Message) -> Iterator[Sent]:
+    """The change for every subscription that asks for it, each with its own id."""
+    params = params_of(change)
+    meta, uri = meta_of(change), params.get("uri")
+    for each in session.subscriptions:
+        wanted = each.wanted.get(_CHANGES[change["method"]])
+        if isinstance(wanted, list):
+            # A subscription to a folder includes what is in it.
+            wanted = isinstance(uri, str) and any(
+                uri == other or uri.startswith(other.rstrip("/") + "/") for other in wanted
+            )
+        if wanted:
+            marked = {**params, "_meta": {**meta, SUBSCRIPTION_ID: each.id}}
+            yield Sent(message=change | {"params": marked}, subscription=each.key)

@@ -6,15 +6,15 @@ import json
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
-from stage import script_of
+from stage import build
 
 from mcptest.core.web import Answer, Begin, Cut, End, Piece, WebRequest
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
-from mcptest.mock.contract import ContractPlayer
 from mcptest.mock.faults import parse_faults
-from mcptest.mock.http_mock import HttpMock
+from mcptest.mock.http import HttpMock
 from mcptest.mock.manifest import load_manifest
+from mcptest.mock.player import ContractPlayer
 
 if TYPE_CHECKING:
     from mcptest.core.web import Act
@@ -207,7 +207,7 @@ def asking(method: str, id: object = 1, **params: object) -> Message:
 def http_contract(
     *texts: str, once: bool = False, fault: tuple[str, ...] = (), latency: tuple[str, ...] = ()
 ) -> HttpStage:
-    return HttpStage(ContractPlayer(script_of(*texts), is_once=once), fault, latency)
+    return HttpStage(ContractPlayer(build(*texts), is_once=once), fault, latency)
 
 
 def http_manifest(text: str) -> HttpStage:

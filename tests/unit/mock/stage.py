@@ -9,34 +9,34 @@ from mcptest.core.framing import encode_line
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
-from mcptest.mock.contract import ContractPlayer
+from mcptest.mock.contract import build_contract
 from mcptest.mock.manifest import load_manifest
+from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import respond
-from mcptest.mock.script import build_script
 
 if TYPE_CHECKING:
+    from mcptest.mock.contract import Contract
     from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
-    from mcptest.mock.script import Script
-    from mcptest.mock.state import State
+    from mcptest.mock.session import Session
 
     Message = dict[str, Any]
 
 FILE = "contract.yaml"
 
 
-def script_of(*texts: str) -> Script:
+def build(*texts: str) -> Contract:
     registry = builtin_registry()
     names = [FILE, *(f"more-{number}.yaml" for number in range(len(texts) - 1))]
     suites = [
         load_cases(text, name, registry, {}, for_mock=True)[0]
         for text, name in zip(texts, names, strict=True)
     ]
-    return build_script(suites)
+    return build_contract(suites)
 
 
 def contract(*texts: str, once: bool = False) -> Stage:
-    return Stage(ContractPlayer(script_of(*texts), is_once=once))
+    return Stage(ContractPlayer(build(*texts), is_once=once))
 
 
 def manifest(text: str) -> Stage:
@@ -44,15 +44,15 @@ def manifest(text: str) -> Stage:
 
 
 class Stage:
-    """One session with a player; `state` is what it remembers."""
+    """One session with a player."""
 
     def __init__(self, player: Player) -> None:
         self.player = player
-        self.state: State = player.start()
+        self.session: Session = player.start()
 
     def hear(self, value: object) -> list[Any]:
         """What is sent because of a value, as it goes over the wire."""
-        self.state, sent = respond(self.player, self.state, value)
+        sent = respond(self.player, self.session, value)
         return [json.loads(encode_line(each.message)) for each in sent]
 
     def greet(self, *capabilities: str) -> Stage:
@@ -88,7 +88,7 @@ class Stage:
 
     @property
     def report(self) -> MockReport:
-        return self.player.report(self.state)
+        return self.player.report(self.session)
 
     @property
     def exercised(self) -> list[object]:

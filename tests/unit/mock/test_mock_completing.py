@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import contract, script_of
+from stage import build, contract
 
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.script import RECORDED, build_script
+from mcptest.mock.contract import RECORDED, build_contract
 
 
 def case(method: str, result: str, params: str = "{}") -> str:
@@ -93,7 +93,7 @@ def test_what_was_recorded_is_said_again_as_it_was() -> None:
     suite: Suite = load_cases(
         case("tools/call", "{isError: true}"), "c.json", builtin_registry(), {}
     )[0]
-    (line,) = build_script([suite.but(format=RECORDED)]).lines
-    assert line.value["result"] == {"isError": True}
-    (line,) = script_of(case("tools/call", "{isError: true}")).lines
-    assert line.value["result"] == {"isError": True, "content": []}
+    (answer,) = build_contract([suite.but(format=RECORDED)]).outgoing
+    assert answer.value["result"] == {"isError": True}
+    (answer,) = build(case("tools/call", "{isError: true}")).outgoing
+    assert answer.value["result"] == {"isError": True, "content": []}

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.errors import UsageError
 from mcptest.mock.faults import Faults, deliver, parse_faults
-from mcptest.mock.state import Sent
+from mcptest.mock.session import Sent
 
 METHODS = ("tools/call", "tools/list", "initialize")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.mock.file_kind import kind_of_file
+from mcptest.mock.manifest import kind_of_file
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import json
 import pytest
 from http_stage import PORT, STATELESS, head
 
-from mcptest.mock.http_rules import refuse_head
+from mcptest.mock.http_heads import check_head
 
 
 def status(method: str = "POST", target: str = "/mcp", **headers: str | None) -> int:
-    refusal = refuse_head(head(method, target, **headers), PORT)
+    refusal = check_head(head(method, target, **headers), PORT)
     return refusal.status if refusal else 0
 
 
@@ -45,7 +45,7 @@ def test_another_name_is_a_page_that_had_itself_resolved_to_us(host: str | None)
 def test_two_hosts_are_none() -> None:
     request = head()
     twice = request.but(headers=(*request.headers, ("host", f"127.0.0.1:{PORT}")))
-    refusal = refuse_head(twice, PORT)
+    refusal = check_head(twice, PORT)
     assert refusal is not None
     assert refusal.status == 403
 
@@ -101,14 +101,14 @@ def test_what_is_behind_a_question_mark_does_not_matter() -> None:
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE", "post"])
 def test_another_method_is_405_and_names_those_there_are(method: str) -> None:
-    refusal = refuse_head(head(method), PORT)
+    refusal = check_head(head(method), PORT)
     assert refusal is not None
     assert (refusal.status, refusal.headers) == (405, {"Allow": "POST, GET, DELETE"})
 
 
 @pytest.mark.parametrize("method", ["GET", "DELETE"])
 def test_without_a_session_there_is_nothing_to_get_or_delete(method: str) -> None:
-    refusal = refuse_head(head(method), PORT)
+    refusal = check_head(head(method), PORT)
     assert refusal is not None
     assert (refusal.status, refusal.headers) == (405, {"Allow": "POST"})
     assert not refusal.is_wrong
@@ -161,7 +161,7 @@ def test_who_listens_must_take_a_stream() -> None:
 
 
 def test_a_refusal_says_in_json_what_to_do() -> None:
-    refusal = refuse_head(head(accept="text/html\x1b[2J"), PORT)
+    refusal = check_head(head(accept="text/html\x1b[2J"), PORT)
     assert refusal is not None
     told = json.loads(refusal.body())
     assert (told["id"], told["error"]["code"]) == (None, -32600)
@@ -169,7 +169,7 @@ def test_a_refusal_says_in_json_what_to_do() -> None:
 
 
 def test_what_a_stranger_says_is_shown_without_harm() -> None:
-    refusal = refuse_head(head(host="\x1b[2J" + "x" * 500), PORT)
+    refusal = check_head(head(host="\x1b[2J" + "x" * 500), PORT)
     assert refusal is not None
     assert "\x1b" not in refusal.sentence
     assert len(refusal.sentence) < 200

@@ -6,7 +6,7 @@ import pytest
 from http_stage import STATELESS, Heard, asking, http_contract, http_manifest
 from stage import a_case, cases
 
-from mcptest.mock import http_sessions, http_streams
+from mcptest.mock import http_sessions
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 
@@ -417,7 +417,7 @@ def test_what_was_refused_by_its_head_is_told() -> None:
 
 
 def test_of_what_was_said_long_ago_nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(http_streams, "_MAX_EVENTS", 2)
+    monkeypatch.setattr(http_sessions, "_MAX_EVENTS", 2)
     client = http_contract(GROWS).open()
     for _ in range(5):
         assert client.ask("tools/call", name="grow").status == 200

@@ -9,7 +9,7 @@ from stage import Stage, manifest
 
 from mcptest.core.errors import FormatError
 from mcptest.matching.registry import builtin_registry
-from mcptest.mock.manifest import load_manifest, merged_manifests
+from mcptest.mock.manifest import load_manifest, merge_manifests
 
 TEXT = """
 name: weather
@@ -252,7 +252,7 @@ def test_several_manifests_are_one_server() -> None:
             ("name: second\ntools: [{name: b, answer: y}]\nprompts: []", "two.yaml"),
         )
     )
-    merged = merged_manifests([one, two])
+    merged = merge_manifests([one, two])
     assert (merged.name, merged.kinds) == ("first", ("tools", "prompts"))
     assert [offer.name for offer in merged.offers] == ["a", "b"]
 
@@ -260,6 +260,6 @@ def test_several_manifests_are_one_server() -> None:
 def test_two_manifests_that_offer_the_same_are_a_mistake() -> None:
     one = load_manifest("tools: [{name: a, answer: x}]", "one.yaml", builtin_registry())[0]
     with pytest.raises(FormatError) as caught:
-        merged_manifests([one, one])
+        merge_manifests([one, one])
     (found,) = caught.value.diagnostics
     assert (found.code, found.line) == ("F003", 1)

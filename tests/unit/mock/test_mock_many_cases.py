@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stage import Stage, a_case, cases, contract, request
+from stage import Stage, a_case, cases, contract
 
 from mcptest.matching.compare import is_met
 from mcptest.matching.tags import read_tag
-from mcptest.mock import finding, nearest
-from mcptest.mock.cue_index import CueIndex, falling, rising
-from mcptest.mock.script import Cue
-from mcptest.mock.shelf import Shelf
+from mcptest.mock import lookup
+from mcptest.mock.contract import Incoming
+from mcptest.mock.lookup import Index
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -63,7 +62,7 @@ def test_each_of_many_cases_is_found_by_one_comparison(
     monkeypatch: pytest.MonkeyPatch, written: str
 ) -> None:
     stage = many(written)
-    compared = counting(monkeypatch, finding, "_fits")
+    compared = counting(monkeypatch, lookup, "_fits")
     for n in range(300):
         result = stage.result("tools/call", asked(written, n))
         assert result["content"][0]["text"] == f"n{n}"
@@ -76,27 +75,28 @@ def test_only_cases_that_differ_in_their_tags_are_compared_one_by_one(
 ) -> None:
     texts = [a_case(f"Case {n}", f"{{name: t, arguments: {{a: !!re x{n}}}}}", "r") for n in "123"]
     stage = contract(cases(*texts, *(a_case("Plain", f"{{name: {n}}}", "r") for n in "abc")))
-    compared = counting(monkeypatch, finding, "_fits")
+    compared = counting(monkeypatch, lookup, "_fits")
     assert stage.call("t", a="x3") == "r"
     assert len(compared) == 3
 
 
 def test_the_nearest_is_looked_for_among_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
     stage = many("plain", 1_200)
-    weighed = counting(monkeypatch, nearest, "_weight")
+    compared = counting(monkeypatch, lookup, "_expected_body")
     error = stage.error("tools/call", {"name": "t", "arguments": {"a": 5, "b": [6]}})
     assert error["data"]["nearest"]["case"] == "Case 5"
-    assert len(weighed) == 1_000
+    # Once more for the mismatches of the nearest.
+    assert len(compared) == 1_000 + 1
 
 
 def test_the_nearest_is_looked_for_among_those_with_the_same_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     stage = many("other tools", 1_200)
-    weighed = counting(monkeypatch, nearest, "_weight")
+    compared = counting(monkeypatch, lookup, "_expected_body")
     error = stage.error("tools/call", {"name": "t1199", "arguments": {"a": 5}})
     assert error["data"]["nearest"]["case"] == "Case 1199"
-    assert len(weighed) == 1
+    assert len(compared) == 1 + 1
 
 
 LARGE: list[Any] = [list(range(1_000)), {f"k{n}": n for n in range(1_000)}]
@@ -111,7 +111,7 @@ def test_large_arguments_are_compared_to_the_last_value(large: Any) -> None:
     assert "error" in stage.ask("tools/call", {"name": "t", "arguments": {"v": changed}})
 
 
-# The same cue as by looking at all of them
+# The same message as by comparing all of them
 
 SCALARS = st.sampled_from([0, 1, 1.0, True, "a", None])
 PLAIN = st.recursive(
@@ -131,10 +131,10 @@ TAGGED = st.recursive(
 )
 
 
-def cue(number: int, params: object) -> Cue:
-    return Cue(
+def incoming(number: int, params: object) -> Incoming:
+    return Incoming(
         index=number,
-        act=0,
+        case=0,
         scope=0,
         body={"params": params},
         kind="request",
@@ -145,58 +145,11 @@ def cue(number: int, params: object) -> Cue:
 
 @settings(deadline=None)
 @given(st.lists(TAGGED, max_size=8), st.lists(PLAIN, max_size=6))
-def test_no_cue_that_fits_is_sifted_out(written: list[object], sent: list[object]) -> None:
-    cues = [cue(number, params) for number, params in enumerate(written)]
-    index = CueIndex(cues)
+def test_every_message_that_fits_is_a_candidate(written: list[object], sent: list[object]) -> None:
+    messages = [incoming(number, params) for number, params in enumerate(written)]
+    index = Index(messages)
     for params in sent:
-        fitting = [each.index for each in cues if is_met(each.body["params"], params)]
-        found = list(rising(index.sift("request", "m", {"params": params})))
+        fitting = [each.index for each in messages if is_met(each.body["params"], params)]
+        found = list(index.candidates("request", "m", {"params": params}))
         assert set(fitting) <= set(found)
         assert [each for each in found if each in fitting] == fitting
-
-
-@given(st.sets(st.integers(0, 300)))
-def test_a_set_is_gone_through_from_either_end(numbers: set[int]) -> None:
-    bits = sum(1 << number for number in numbers)
-    assert list(rising(bits)) == sorted(numbers)
-    assert list(falling(bits)) == sorted(numbers, reverse=True)
-
-
-# Shelves
-
-
-@given(st.lists(st.tuples(st.booleans(), st.integers(0, 5), st.integers())))
-def test_a_shelf_holds_what_a_dict_would(changes: list[tuple[bool, int, int]]) -> None:
-    shelf, held = Shelf(), {}
-    for is_put, key, value in changes:
-        if is_put:
-            held[key] = value
-            shelf = shelf.put(key, value)
-        else:
-            held.pop(key, None)
-            shelf = shelf.drop(key)
-        assert [shelf.get(each) for each in range(6)] == [held.get(each) for each in range(6)]
-
-
-def test_a_changed_shelf_leaves_the_old_one_and_shares_nearly_all_of_it() -> None:
-    old = Shelf()
-    for number in range(1_000):
-        old = old.put(("name", number), number)
-    new = old.put(("name", 5), "changed")
-    assert (old.get(("name", 5)), new.get(("name", 5))) == (5, "changed")
-    shared = [one is other for one, other in zip(old.drawers, new.drawers, strict=True)]
-    assert shared.count(False) == 1
-
-
-def test_what_is_not_on_a_shelf_is_dropped_for_nothing() -> None:
-    shelf = Shelf().put("a", 1)
-    assert shelf.drop("b") is shelf
-    assert shelf.drop("a").get("a", "gone") == "gone"
-
-
-def test_a_message_that_binds_nothing_shares_all_that_is_bound() -> None:
-    stage = contract(a_case("Goes", "{name: go}", "gone"))
-    before = stage.state
-    stage.hear(request("tools/call", {"name": "go"}))
-    assert stage.state.bound is before.bound
-    assert stage.state.tokens is before.tokens

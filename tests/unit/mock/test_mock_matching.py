@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from stage import a_case, cases, contract, request
+from stage import a_case, cases, contract
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 
@@ -243,10 +243,3 @@ def test_what_a_tag_stands_for_in_an_answer_is_made_up() -> None:
 def test_the_same_is_made_up_each_time() -> None:
     stage = contract(EMPTY.format("").replace("result: {}", "result: {x: !!type string}"))
     assert stage.result("a/b") == stage.result("a/b")
-
-
-def test_hearing_changes_no_state_but_makes_a_new_one() -> None:
-    stage = contract(ADD)
-    before = stage.state
-    stage.hear(request("tools/call", {"name": "add", "arguments": {"a": 1, "b": 2}}))
-    assert (before.has_used(0), stage.state.has_used(0)) == (False, True)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from stage import Stage, a_case, cases, contract, request
 
 from mcptest.core.errors import PatternTimeoutError
 from mcptest.core.framing import LineDecoder, Noise, Overlong
-from mcptest.mock.respond import give_up, respond_to_noise
+from mcptest.mock.respond import respond, respond_to_noise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 PLACE = {"case": "Adds", "file": "contract.yaml", "line": 1}
@@ -181,30 +185,57 @@ def noise(raw: bytes, limit: int = 1000) -> Noise | Overlong:
 )
 def test_a_line_that_is_not_json_is_a_parse_error(raw: bytes, reason: str) -> None:
     stage = contract(ADD)
-    state, (sent,) = respond_to_noise(stage.state, noise(raw))
+    (sent,) = respond_to_noise(stage.session, noise(raw))
     answer: Any = sent.message
     assert (answer["id"], answer["error"]["code"]) == (None, -32700)
     assert reason in answer["error"]["message"]
-    assert len(state.wrong) == 1
+    assert len(stage.session.wrong) == 1
 
 
-def test_a_pattern_that_takes_too_long_is_an_error_answer() -> None:
-    stage = contract(ADD)
-    error = PatternTimeoutError(2.0, "!!re x")
-    state, (sent,) = give_up(stage.state, request("tools/call", None, 8), error)
+@contextmanager
+def expired() -> Iterator[None]:
+    """A limit that is exceeded when a message has been handled."""
+    yield
+    raise PatternTimeoutError(2.0, "!!re x")
+
+
+def test_a_pattern_that_takes_too_long_is_an_error_answer_and_nothing_else_happens() -> None:
+    stage = contract(ADD).greet()
+    (sent,) = respond(stage.player, stage.session, CALL, expired())
     answer: Any = sent.message
-    assert (answer["id"], answer["error"]["code"], sent.method) == (8, -32603, "tools/call")
+    assert (answer["id"], answer["error"]["code"], sent.method) == (7, -32603, "tools/call")
     assert "more than 2 s" in answer["error"]["message"]
-    assert len(state.wrong) == 1
+    assert len(stage.session.wrong) == 1
+    assert stage.exercised == []
 
 
 def test_a_notification_on_which_a_pattern_took_too_long_is_not_answered() -> None:
     message = {"jsonrpc": "2.0", "method": "notifications/x"}
-    state, sent = give_up(contract(ADD).state, message, PatternTimeoutError(2.0))
-    assert (sent, len(state.wrong)) == ((), 1)
+    stage = contract(ADD)
+    assert respond(stage.player, stage.session, message, expired()) == []
+    assert len(stage.session.wrong) == 1
 
 
 # Batches
+
+
+def test_a_pattern_that_takes_too_long_on_one_message_of_a_batch_spares_the_others() -> None:
+    stage = in_revision("2025-03-26")
+    limit = ExpiredOnce()
+    (sent,) = respond(stage.player, stage.session, [request("ping", None, 6), CALL], limit)
+    answers: Any = sent.message
+    assert [(each["id"], "error" in each) for each in answers] == [(6, True), (7, False)]
+
+
+class ExpiredOnce(AbstractContextManager[None]):
+    """A limit that only the first message exceeds."""
+
+    is_over = False
+
+    def __exit__(self, *error: object) -> None:
+        if not self.is_over:
+            self.is_over = True
+            raise PatternTimeoutError(2.0)
 
 
 def in_revision(version: str) -> Stage:

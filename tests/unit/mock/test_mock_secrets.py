@@ -12,9 +12,9 @@ from mcptest.core.framing import Noise
 from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import is_secret
+from mcptest.mock.redaction import HIDDEN, hide_mismatch_secrets, hide_secrets, redact_line
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
-from mcptest.mock.secret_values import HIDDEN, hidden, hidden_difference, hidden_line
 
 SECRET = "hunter2-xyz"
 
@@ -111,12 +111,12 @@ def test_a_manifest_says_that_what_is_wrong_is_hidden() -> None:
 )
 def test_a_line_that_is_no_message_is_not_quoted_when_it_may_hold_a_secret(line: str) -> None:
     stage = contract(LOGIN)
-    stage.state, _ = respond_to_noise(stage.state, noise(line))
+    respond_to_noise(stage.session, noise(line))
     assert SECRET not in everything(stage, None)
 
 
 def test_another_line_that_is_no_message_is_quoted() -> None:
-    assert hidden_line('{"user": "ada"') == '{"user": "ada"'
+    assert redact_line('{"user": "ada"') == '{"user": "ada"'
 
 
 def noise(line: str) -> Noise:
@@ -147,23 +147,23 @@ OTHERS = [
 @pytest.mark.parametrize("key", KEYS)
 def test_what_is_blanked_out_of_a_recording_is_hidden_here(key: str) -> None:
     assert is_secret(key, SECRET)
-    assert hidden({key: SECRET}) == {key: HIDDEN}
+    assert hide_secrets({key: SECRET}) == {key: HIDDEN}
 
 
 @pytest.mark.parametrize("key", OTHERS)
 def test_what_is_kept_in_a_recording_is_told_here(key: str) -> None:
     assert not is_secret(key, SECRET)
-    assert hidden({key: SECRET}) == {key: SECRET}
+    assert hide_secrets({key: SECRET}) == {key: SECRET}
 
 
 @pytest.mark.parametrize("value", [None, True, "", [], {}])
 def test_what_says_nothing_is_no_secret(value: object) -> None:
-    assert hidden({"password": value}) == {"password": value}
+    assert hide_secrets({"password": value}) == {"password": value}
 
 
 def test_a_difference_without_secrets_stays_as_it_is() -> None:
     found = Mismatch(path="params.a", expected=1, actual=ABSENT, message="is missing", hint="b")
-    assert hidden_difference(found) is found
+    assert hide_mismatch_secrets(found) is found
 
 
 def test_a_difference_with_a_secret_loses_whatever_might_quote_it() -> None:
@@ -174,7 +174,7 @@ def test_a_difference_with_a_secret_loses_whatever_might_quote_it() -> None:
         message=f"{SECRET} does not match",
         hint=f"it is {SECRET}",
     )
-    assert hidden_difference(found) == Mismatch(
+    assert hide_mismatch_secrets(found) == Mismatch(
         path='params["api key"].of', expected=HIDDEN, actual=HIDDEN, message="differs"
     )
 
