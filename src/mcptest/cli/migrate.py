@@ -219,6 +219,8 @@ def _find_server(file: str, own: object, arguments: Arguments) -> ServerConfig:
         keys: Mapping = {"name": name, "command": command[0], "args": list(command[1:])}
         return ServerConfig(keys=keys, file="", cwd=os.path.abspath("."))
     path = arguments.last("--config")
+    if path and not os.path.exists(path):
+        raise UsageError(f"there is no config file {visible(path)!r}")
     if not path and not isinstance(own, dict):
         path = find_config(".") or find_config(os.path.dirname(file) or ".")
     if path:

@@ -161,7 +161,9 @@ def test_a_tag_comes_back_alone_and_inside_brackets(tag: str, text: str) -> None
     tagged = Tagged(tag=tag, text=text)
     value = {"a": tagged, "b": [tagged, [tagged, {"c": tagged}]]}
     for written in (render_yaml(value), render_compact(value)):
-        (document,) = read_stream(written, "a.yml", tags=TAG_NAMES, may_repeat=lambda key: False).documents
+        (document,) = read_stream(
+            written, "a.yml", tags=TAG_NAMES, may_repeat=lambda key: False
+        ).documents
         assert document.value == value
 
 
