@@ -157,6 +157,7 @@ READING = [
     ("run", "--config", INLINE),
     ("migrate", "a.test.mcp.yml"),
     ("migrate", "a.cases.yaml"),
+    ("migrate", "a.cases.yaml", "--server-command", "run"),
     ("migrate", "broken.test.mcp.yml"),
     ("cases", "from", "log.ndjson"),
     ("cases", "from", "log.ndjson", "--keep-values"),
@@ -214,7 +215,7 @@ def test_what_a_file_or_a_command_line_says_is_not_obeyed(
 
 
 def test_what_migrate_writes_to_standard_output_still_has_the_values(files: Path) -> None:
-    ended = mcptest(files, "migrate", "a.test.mcp.yml")
+    ended = mcptest(files, "migrate", "a.cases.yaml", "--server-command", "run")
     documents = [document for document in yaml.safe_load_all(ended.out) if document]
     assert json.dumps(ATTACK) in json.dumps(documents)
     assert json.dumps(INLINE) in json.dumps(documents)

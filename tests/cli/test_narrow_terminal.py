@@ -25,7 +25,7 @@ matcher: {containz: "a text that goes on"}}]}
 """
 LISTING = """\
 description: d
-server: {name: a, command: run}
+server: {name: a, command: run, args: []}
 tests: [{it: lists all of its tools, list: tools, expect: {response: {result: {tools: []}}}}]
 """
 

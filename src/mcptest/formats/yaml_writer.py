@@ -21,7 +21,7 @@ from mcptest.formats.scalars import resolve_plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
 __all__ = ["Commented", "LiteralBlock", "comment_lines", "quoted", "render_compact", "render_yaml"]
 
@@ -73,7 +73,7 @@ def render_yaml(value: object) -> str:
 
 
 def render_compact(
-    document: dict[str, object], *, blocks: Collection[str] = (), entries: Collection[str] = ()
+    document: Mapping[str, object], *, blocks: Collection[str] = (), entries: Collection[str] = ()
 ) -> str:
     """Return a document with plain words and with short mappings and lists on one line.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from hypothesis import given
@@ -56,7 +56,7 @@ def same(left: object, right: object) -> bool:
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @given(VALUES)
 def test_a_value_comes_back_from_both_readers_as_it_was(
-    render: Callable[[dict[str, object]], str], value: object
+    render: Callable[[Mapping[str, object]], str], value: object
 ) -> None:
     document = {"a": value, "b": [value], "yes": {"expect": value}}
     text = render(document)
@@ -88,7 +88,7 @@ def test_a_remark_changes_no_value(remark: str, value: str) -> None:
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @pytest.mark.parametrize("text", ODD_TEXTS)
 def test_a_string_that_could_be_something_else_comes_back(
-    render: Callable[[dict[str, object]], str], text: str
+    render: Callable[[Mapping[str, object]], str], text: str
 ) -> None:
     value = {"name": text, "list": [{text: text, "list": [text], "in": {"a": [[text]]}}]}
     assert same(read_document(render(value), "a.yml").value, value)
@@ -114,7 +114,7 @@ def test_a_long_list_in_a_list_has_lines_of_its_own() -> None:
 @pytest.mark.parametrize("render", [render_yaml, render_compact])
 @pytest.mark.parametrize("length", [990, 1000, 1030, 5000])
 def test_a_key_of_any_length_comes_back(
-    render: Callable[[dict[str, object]], str], length: int
+    render: Callable[[Mapping[str, object]], str], length: int
 ) -> None:
     value = {"k" * length: 1, "é" * length: {"a": [{"\x00" * length: "b"}]}}
     assert read_document(render(value), "a.yml").value == value
