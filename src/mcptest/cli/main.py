@@ -21,7 +21,7 @@ from mcptest.cli.output import (
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

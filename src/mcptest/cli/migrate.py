@@ -18,13 +18,12 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.plan import ServerSpec
-from mcptest.core.visible import visible
+from mcptest.core.text import plural, visible
 from mcptest.formats.case_turns import is_turn
 from mcptest.formats.conductor_config import load_config
 from mcptest.formats.document import read_document
 from mcptest.formats.stream import read_stream
 from mcptest.formats.suite import SuiteContext, load_suite
-from mcptest.matching.shown import counted
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.cases import read_cases
 from mcptest.migrate.conductor import has_captures, read_conductor
@@ -121,7 +120,7 @@ def _report(notes: Iterable[Note], text: str, target: str) -> int:
     elif target:
         complain(f"wrote {visible(target)}\n")
     if losses:
-        complain(f"{counted(losses, 'thing')} left behind\n")
+        complain(f"{plural(losses, 'thing')} left behind\n")
     return ExitCode.FAILED if losses else ExitCode.PASSED
 
 

@@ -15,7 +15,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused, defused_markers, is_plain, visible
+from mcptest.core.text import defuse, defuse_markers, is_visible, visible
 from mcptest.formats.full_dialect import Tagged
 from mcptest.formats.scalars import resolve_plain
 
@@ -62,9 +62,9 @@ class LiteralBlock(Record):
         if any(line[-1:] in (" ", "\t") for line in text.split("\n") if line):
             return False
         # A CI command can be escaped only inside quotes.
-        if defused(text) != text:
+        if defuse(text) != text:
             return False
-        return all(char in "\n\t" or is_plain(char) for char in text)
+        return all(char in "\n\t" or is_visible(char) for char in text)
 
 
 def render_yaml(value: object) -> str:
@@ -96,7 +96,7 @@ def quoted(text: str) -> str:
     Invisible characters and CI commands are escaped as well.
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{defused_markers(visible(escaped))}"'
+    return f'"{defuse_markers(visible(escaped))}"'
 
 
 def comment_lines(comments: tuple[str, ...]) -> Iterator[str]:
@@ -104,7 +104,7 @@ def comment_lines(comments: tuple[str, ...]) -> Iterator[str]:
     for comment in comments:
         for part in comment.split("\n"):
             line = "#"
-            for word in defused_markers(visible(part)).split(" "):
+            for word in defuse_markers(visible(part)).split(" "):
                 if len(line) + len(word) > _COMMENT_WIDTH and line != "#":
                     yield line
                     line = "#"
@@ -254,7 +254,7 @@ def _tag(tagged: Tagged) -> str:
         return f"{name} "
     if re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", text):
         return f"{name} {text}"
-    if "\n" not in text and defused_markers(visible(text)) == text:
+    if "\n" not in text and defuse_markers(visible(text)) == text:
         single = text.replace("'", "''")
         return f"{name} '{single}'"
     return f"{name} {quoted(text)}"

@@ -7,7 +7,7 @@ import re
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
 from mcptest.formats.durations import parse_duration
 from mcptest.formats.templates import references
-from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX
 from mcptest.migrate.drafts import (
     Draft,

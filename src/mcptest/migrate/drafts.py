@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.formats.stream import Tagged
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.scalars import resolve_plain
 from mcptest.formats.stream import Tagged
-from mcptest.matching.exact import exact, exact_text, is_same_number
 from mcptest.matching.patterns import PREFIX
+from mcptest.matching.values import exact_number, is_same_number, parse_exact
 from mcptest.migrate.drafts import LeftBehindError
 
 TYPE_CHECKING = False
@@ -163,8 +163,8 @@ def _number(text: str) -> float | None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    written, read = exact_text(text), exact(value)
-    is_kept = written and read and exact_text(dump_json(value)) and is_same_number(written, read)
+    written, read = parse_exact(text), exact_number(value)
+    is_kept = written and read and parse_exact(dump_json(value)) and is_same_number(written, read)
     return value if is_kept else None
 
 

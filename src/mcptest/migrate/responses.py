@@ -8,13 +8,13 @@ assertions accept exactly the same responses; where that is impossible, LeftBehi
 from __future__ import annotations
 
 from mcptest.core.jsonrpc import describe_id
-from mcptest.core.paths import EVERY, render_path
 from mcptest.core.strict_json import dump_json
+from mcptest.core.text import EVERY, render_path
 from mcptest.formats.stream import Tagged
-from mcptest.matching.field_path import parse_field_path
+from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import literal_parts, read_tag
-from mcptest.matching.values import equal
+from mcptest.matching.values import is_equal
 from mcptest.migrate.drafts import LeftBehindError, escape_references
 from mcptest.migrate.matchers import (
     ABSENT_PATTERN,
@@ -145,7 +145,7 @@ class ResponseReader:
         if isinstance(expected, Tagged) or is_pattern(expected):
             is_met = _is_met(expected, actual, self._setting)
         else:
-            is_met = is_plain(expected) and equal(expected, actual)
+            is_met = is_plain(expected) and is_equal(expected, actual)
         if not is_met:
             shown = describe_id(actual) if key == "id" else f"{key} {dump_json(actual)}"
             raise LeftBehindError(f"the response will have {shown}, and something else is expected")

@@ -13,8 +13,8 @@ from mcptest.formats.document import read_document
 from mcptest.formats.stream import read_stream
 from mcptest.formats.suite import SuiteContext, load_suite
 from mcptest.formats.yaml_writer import render_yaml
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import source_of
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.migrate.cases import read_cases
 from mcptest.migrate.conductor import has_captures, read_conductor
@@ -129,7 +129,7 @@ def is_met(
         request, response = case.dialogue.turns[:2]
         assert response.expectation is not None
         reply = _reply(request.id, answer)
-        if other_kind("out", written(response.value), reply.message):
+        if other_kind("out", source_of(response.value), reply.message):
             return False
         return not any(True for _ in judge(response.expectation, reply))
     step = case.steps[0]
