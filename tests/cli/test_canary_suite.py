@@ -106,7 +106,6 @@ def test_no_snapshot_has_it(folder: Path) -> None:
         ("run", "--parallel", "2", "--json"),
         ("run", "--retries", "1", "-k", "differs"),
         ("validate", "mcptest.yaml"),
-        ("migrate", "mcptest.yaml", "--to", "conductor"),
     ],
     ids=lambda words: words[0] + words[1],
 )

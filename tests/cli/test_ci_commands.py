@@ -155,10 +155,9 @@ READING = [
     ("run", INLINE),
     ("run", "--reporter", INLINE),
     ("run", "--config", INLINE),
-    ("migrate", "s.mcptest.yaml", "--to", "conductor"),
-    ("migrate", "s.mcptest.yaml", "--to", "cases"),
     ("migrate", "a.test.mcp.yml"),
     ("migrate", "a.cases.yaml"),
+    ("migrate", "a.cases.yaml", "--server-command", "run"),
     ("migrate", "broken.test.mcp.yml"),
     ("cases", "from", "log.ndjson"),
     ("cases", "from", "log.ndjson", "--keep-values"),
@@ -215,9 +214,8 @@ def test_what_a_file_or_a_command_line_says_is_not_obeyed(
     assert obeyed(ended) == []
 
 
-@pytest.mark.parametrize("to", ["conductor", "cases"])
-def test_what_migrate_writes_to_standard_output_still_has_the_values(files: Path, to: str) -> None:
-    ended = mcptest(files, "migrate", "s.mcptest.yaml", "--to", to)
+def test_what_migrate_writes_to_standard_output_still_has_the_values(files: Path) -> None:
+    ended = mcptest(files, "migrate", "a.cases.yaml", "--server-command", "run")
     documents = [document for document in yaml.safe_load_all(ended.out) if document]
     assert json.dumps(ATTACK) in json.dumps(documents)
     assert json.dumps(INLINE) in json.dumps(documents)

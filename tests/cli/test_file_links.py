@@ -24,7 +24,7 @@ CONTRACT = (
     'case: pings\nin: {"jsonrpc": "2.0", "id": 1, "method": "ping"}\n'
     'out: {"jsonrpc": "2.0", "id": 1, "result": {}}\n'
 )
-SUITE = "servers: {s: {command: [run]}}\ntools: [{name: a, tool: t}]\n"
+CALL = CONTRACT.replace('"ping"', '"tools/call", "params": {"name": "t", "arguments": {}}')
 SNAPSHOT = {"target": "result", "matcher": {"snapshot": True}}
 
 # Every command that writes a file, with the name of that file as its last word.
@@ -37,7 +37,7 @@ WRITERS = [
     ("docs", "a.cases.yaml", "-o", "out.md"),
     ("schema", "suite", "--force", "-o", "out.json"),
     ("cases", "from", "log.ndjson", "--force", "-o", "out.cases.yaml"),
-    ("migrate", "s.mcptest.yaml", "--to", "cases", "--force", "-o", "out.cases.yaml"),
+    ("migrate", "call.cases.yaml", "--force", "-o", "out.mcptest.yaml"),
     ("mock", "a.cases.yaml", "--report", "out.json"),
     ("discover", "--force", "-o", "out.test.mcp.yml"),
     ("record", "-o", "out.json"),
@@ -50,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     write_config(folder / "conductor.config.json", str(tmp_path / "started"))
     write_conductor(folder / "a.test.mcp.yml", case("good"))
     (folder / "a.cases.yaml").write_text(CONTRACT, encoding="utf-8")
-    (folder / "s.mcptest.yaml").write_text(SUITE, encoding="utf-8")
+    (folder / "call.cases.yaml").write_text(CALL, encoding="utf-8")
     (folder / "log.ndjson").write_text(LOG, encoding="utf-8")
     return folder
 

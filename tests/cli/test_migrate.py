@@ -1,4 +1,4 @@
-"""`mcptest migrate`: the same tests in another format reach the same verdicts."""
+"""`mcptest migrate`: a suite made from other files reaches the same verdicts."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ ROOT = HERE.parent.parent
 ANSWERING = HERE / "answering_server.py"
 CONTRACT = ROOT / "tests" / "contracts" / "everything.cases.yaml"
 WRONG_WAYS = (1, 2)
-ONE_WAY = "a key that must not come"
 
 
 def verdicts(folder: Path, file: str, *words: str) -> dict[str, str]:
@@ -79,60 +78,35 @@ def write_corpus(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the corpus in all formats, each made from the one before."""
+    """A folder with the corpus as a Conductor file and as a suite."""
     folder = tmp_path_factory.mktemp("corpus")
     server = answering(folder, write_corpus(folder), 0)
     ended = migrated(folder, "a.test.mcp.yml", "-o", "mcptest.yaml", *server)
     assert (ended.code, ended.err) == (0, "wrote mcptest.yaml\n")
-    ended = migrated(folder, "mcptest.yaml", "--to", "conductor", "-o", "back.test.mcp.yml")
-    # No pattern says which keys there may be, whether they are there or not.
-    assert ended.err.count("left behind: ") == 1
-    assert f"'{ONE_WAY}': a schema must stand in a file of its own" in ended.err
-    (folder / "conductor.config.json").unlink()
-    assert migrated(folder, "mcptest.yaml", "--to", "cases", "-o", "back.cases.yaml").code == 1
     return folder
 
 
-def test_right_answers_pass_in_every_format(corpus: Path) -> None:
-    server = answering(corpus, write_corpus(corpus), 0)
-    names = {sample.name for sample in samples()}
-    for file in ("a.test.mcp.yml", "mcptest.yaml", "back.test.mcp.yml"):
-        found = verdicts(corpus, file, *server)
-        assert names - set(found) == ({ONE_WAY} if file.startswith("back") else set())
-        assert {name: status for name, status in found.items() if status != "passed"} == {}
-    found = verdicts(corpus, "back.cases.yaml", *server)
-    assert len(found) > len(names) / 2
-    assert set(found.values()) == {"passed"}
-
-
-@pytest.mark.parametrize("which", WRONG_WAYS)
-def test_wrong_answers_fail_in_every_format(corpus: Path, which: int) -> None:
+@pytest.mark.parametrize("which", [0, *WRONG_WAYS])
+def test_right_answers_pass_and_wrong_ones_fail_in_both_formats(corpus: Path, which: int) -> None:
     server = answering(corpus, write_corpus(corpus), which)
-    wrong = {sample.name: which < len(sample.answers) for sample in samples()}
-    for file in ("a.test.mcp.yml", "mcptest.yaml", "back.test.mcp.yml", "back.cases.yaml"):
-        found = verdicts(corpus, file, *server)
-        assert found == {name: "failed" if wrong[name] else "passed" for name in found}
+    wrong = {sample.name: 0 < which < len(sample.answers) for sample in samples()}
+    right = {name: "failed" if wrong[name] else "passed" for name in wrong}
+    for file in ("a.test.mcp.yml", "mcptest.yaml"):
+        assert verdicts(corpus, file, *server) == right
 
 
-def test_a_contract_reaches_the_same_verdicts_as_a_suite_and_back(tmp_path: Path) -> None:
+def test_a_contract_reaches_the_same_verdicts_as_a_suite(tmp_path: Path) -> None:
     (tmp_path / "a.cases.yaml").write_text(contract(), encoding="utf-8")
     answers = {name: given for name, (_, given) in CASES.items()}
-    ended = migrated(
-        tmp_path, "a.cases.yaml", "-o", "mcptest.yaml", *answering(tmp_path, answers, 0)
-    )
+    server = answering(tmp_path, answers, 0)
+    ended = migrated(tmp_path, "a.cases.yaml", "-o", "mcptest.yaml", *server)
     assert (ended.code, ended.err) == (0, "wrote mcptest.yaml\n")
-    back = ("mcptest.yaml", "--to", "cases", "-o", "back.cases.yaml")
-    assert migrated(tmp_path, *back).code == 0
     for which in (0, *WRONG_WAYS):
         server = answering(tmp_path, answers, which)
-        found = {
-            file: verdicts(tmp_path, file, *server)
-            for file in ("a.cases.yaml", "mcptest.yaml", "back.cases.yaml")
-        }
         wrong = {name: 0 < which < len(given) for name, given in answers.items()}
         right = {name: "failed" if wrong[name] else "passed" for name in wrong}
-        assert found["a.cases.yaml"] == right
-        assert found["mcptest.yaml"] == found["back.cases.yaml"] == found["a.cases.yaml"]
+        for file in ("a.cases.yaml", "mcptest.yaml"):
+            assert verdicts(tmp_path, file, *server) == right
 
 
 # Everything that lies here
@@ -170,24 +144,19 @@ def test_the_contract_with_everything_in_it_passes_as_a_suite(tmp_path: Path) ->
     assert len(after) == 5
 
 
-def test_values_that_tests_share_still_flow_there_and_back(tmp_path: Path) -> None:
+def test_values_that_tests_share_still_flow(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "examples" / "notes", tmp_path / "notes")
     folder = tmp_path / "notes"
     migrated(folder, "notes.test.mcp.yml", "-o", "mcptest.yaml")
-    migrated(folder, "mcptest.yaml", "--to", "conductor", "-o", "again.test.mcp.yml")
-    before = verdicts(folder, "notes.test.mcp.yml")
-    after = verdicts(folder, "again.test.mcp.yml")
-    assert after == {name: before[name] for name in after}
-    assert set(before) - set(after) == {"lists it"}
+    joined = "keeps a note and says that the list has changed (and 4 more that build on it)"
+    assert verdicts(folder, "mcptest.yaml")[joined] == "passed"
     server = folder / "notes_server.py"
     broken = server.read_text(encoding="utf-8").replace(
         '"mimeType": "text/plain"', '"mimeType": "x"'
     )
     server.write_text(broken, encoding="utf-8")
     assert verdicts(folder, "notes.test.mcp.yml")["has a resource for it"] == "failed"
-    joined = "keeps a note and says that the list has changed (and 4 more that build on it)"
     assert verdicts(folder, "mcptest.yaml")[joined] == "failed"
-    assert verdicts(folder, "again.test.mcp.yml")["has a resource for it"] == "failed"
 
 
 # The command line
@@ -204,13 +173,8 @@ tests:
     expect: {response: {result: "match:type:object"}}
 """
 SUITE = """\
-servers:
-  shop: {command: [python3, shop.py], env: {TOKEN: {secret_env: SHOP_TOKEN}}}
-  clock: {command: [python3, clock.py]}
-tools:
-  - {name: buys, server: shop, tool: buy}
-  - {name: tells the time, server: clock, tool: now}
-security: {scan: true}
+servers: {shop: {command: [python3, shop.py]}}
+tools: [{name: buys, tool: buy}]
 """
 
 
@@ -255,20 +219,6 @@ def test_when_nothing_is_carried_over_no_file_is_written(tmp_path: Path) -> None
     assert not (tmp_path / "mcptest.yaml").exists()
 
 
-def test_a_file_is_replaced_only_by_force_and_a_source_never(tmp_path: Path) -> None:
-    write(tmp_path, "a.test.mcp.yml", PASSES)
-    write(tmp_path, "mcptest.yaml", "mine")
-    ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml")
-    assert ended.code == 2
-    assert "mcptest.yaml is there already, and is left as it is" in ended.err
-    assert text_of(tmp_path, "mcptest.yaml") == "mine"
-    assert migrated(tmp_path, "a.test.mcp.yml", "-o", "mcptest.yaml", "--force").code == 1
-    assert text_of(tmp_path, "mcptest.yaml").startswith("name: Greetings")
-    write(tmp_path, "b.yaml", PASSES)
-    ended = mcptest(tmp_path, "migrate", "b.yaml", "-o", "b.yaml", "--force")
-    assert (ended.code, text_of(tmp_path, "b.yaml")) == (2, PASSES)
-
-
 def test_files_of_one_server_become_one_suite(tmp_path: Path) -> None:
     config = {"name": "shop", "command": "python3", "args": ["shop.py"]}
     write(tmp_path, "conductor.config.json", json.dumps(config))
@@ -278,7 +228,7 @@ def test_files_of_one_server_become_one_suite(tmp_path: Path) -> None:
         value = {"description": name, "tests": [test]}
         write(tmp_path, f"tests/{name}.test.mcp.yml", json.dumps(value))
     ended = migrated(tmp_path, "tests", "-o", "mcptest.yaml")
-    assert ended.err.count("only: it would leave out the tests of the other files, too") == 2
+    assert ended.err.count("only: it would also exclude the tests of the other files") == 2
     assert text_of(tmp_path, "mcptest.yaml").startswith(
         "name: a, b\n\nservers:\n  shop:\n    command: [python3, shop.py]\n\ntools:\n  - name: a\n"
     )
@@ -293,53 +243,19 @@ def test_files_of_two_servers_become_one_suite_of_both(tmp_path: Path) -> None:
     assert [entry["server"] for entry in value["tools"]] == ["shop", "clock"]
 
 
-def test_a_suite_of_several_servers_becomes_several_files(tmp_path: Path) -> None:
-    write(tmp_path, "mcptest.yaml", SUITE)
-    ended = mcptest(tmp_path, "migrate", "mcptest.yaml", "--to", "conductor")
-    assert ended.code == 2
-    assert "the suite has 2 servers (shop, clock), so it becomes several files" in ended.err
-    ended = migrated(tmp_path, "mcptest.yaml", "--to", "conductor", "-o", "x.test.mcp.yml")
-    assert ended.code == 1
-    assert ended.err == (
-        "note: mcptest.yaml: structured output is no longer held against the schema of its tool, "
-        "which only a suite does without being asked\n"
-        "left behind: mcptest.yaml:7: 'security': this is part of a suite only\n"
-        "wrote x.shop.test.mcp.yml\nwrote x.clock.test.mcp.yml\n1 thing left behind\n"
-    )
-    assert 'env: {TOKEN: "${SHOP_TOKEN}"}' in text_of(tmp_path, "x.shop.test.mcp.yml")
-    assert mcptest(tmp_path, "validate", "x.clock.test.mcp.yml").code == 0
-
-
-def test_a_suite_of_one_server_becomes_a_file_and_a_config(tmp_path: Path) -> None:
-    one = "servers: {clock: {command: [python3, clock.py], cwd: lib}}\n"
-    write(tmp_path, "lib/mcptest.yaml", one + "tools: [{name: now, tool: now}]\n")
-    words = ("lib/mcptest.yaml", "--to", "conductor")
-    assert migrated(tmp_path, *words, "-o", "a.test.mcp.yml").code == 0
-    assert json.loads(text_of(tmp_path, "conductor.config.json")) == {
-        "name": "clock",
-        "command": "python3",
-        "args": ["clock.py"],
-        "cwd": "lib/lib",
-    }
-    assert "server:" not in text_of(tmp_path, "a.test.mcp.yml")
-    # A config that is there belongs to others: the server stands in the file then.
-    assert migrated(tmp_path, *words, "-o", "b.test.mcp.yml").code == 0
-    assert "server:\n  name: clock\n" in text_of(tmp_path, "b.test.mcp.yml")
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ((), "mcptest migrate needs a test file"),
         (("none.test.mcp.yml",), "there is no file or folder 'none.test.mcp.yml'"),
-        (("a.test.mcp.yml", "--to", "toml"), "--to takes conductor, cases, suite, not 'toml'"),
-        (("a.test.mcp.yml", "--to", "cases"), "Conductor files and contracts become suites"),
-        (("mcptest.yaml",), "mcptest.yaml is a suite already"),
-        (("mcptest.yaml", "a.test.mcp.yml", "--to", "cases"), "one suite is migrated at a time"),
+        (("a.test.mcp.yml", "--to", "toml"), "--to takes only suite, not 'toml'"),
+        (("mcptest.yaml", "--to", "conductor"), "--to takes only suite, not 'conductor'"),
+        (("mcptest.yaml", "--to", "cases"), "--to takes only suite, not 'cases'"),
+        (("mcptest.yaml",), "mcptest.yaml is already a suite"),
+        ((".", "--to", "suite"), "mcptest.yaml is already a suite"),
         (("a.test.mcp.yml", "-o", "b.test.mcp.yml"), "would not be read as a suite"),
         (("a.test.mcp.yml", "-o", "suite.txt"), "would not be read as a suite"),
-        (("mcptest.yaml", "--to", "cases", "-o", "b.yml"), "would not be read in this format"),
-        (("bare.test.mcp.yml",), "nothing says how the server of bare.test.mcp.yml is started"),
+        (("bare.test.mcp.yml",), "nothing says how to start the server of bare.test.mcp.yml"),
         (("bare.test.mcp.yml", "-c", "no.json"), "there is no config file 'no.json'"),
         (("wrong.test.mcp.yml",), "error[F012]: unknown matcher"),
     ],
@@ -371,3 +287,69 @@ def test_paths_are_seen_from_the_new_file(tmp_path: Path) -> None:
     assert "cwd: ../tests/lib\n" in text
     assert "{schema: ../tests/city.json}" in text
     assert mcptest(tmp_path, "validate", "out/mcptest.yaml").code == 0
+
+
+# Files that are needed
+
+
+def contents(folder: Path) -> dict[str, str]:
+    files = [file for file in sorted(folder.rglob("*")) if file.is_file()]
+    return {str(each.relative_to(folder)): each.read_text(encoding="utf-8") for each in files}
+
+
+def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
+    write(tmp_path, "a.test.mcp.yml", PASSES)
+    write(tmp_path, "mcptest.yaml", "mine")
+    ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml")
+    assert ended.code == 2
+    assert "mcptest.yaml already exists and is left as it is" in ended.err
+    assert text_of(tmp_path, "mcptest.yaml") == "mine"
+    assert migrated(tmp_path, "a.test.mcp.yml", "-o", "mcptest.yaml", "--force").code == 1
+    assert text_of(tmp_path, "mcptest.yaml").startswith("name: Greetings")
+
+
+@pytest.mark.parametrize("link", ["", "symbolic", "hard"])
+@pytest.mark.parametrize(
+    ("needed", "what"),
+    [
+        ("source.yaml", "one of the files to read"),
+        ("start.yaml", "one of the files to read"),
+        ("lib/plays.yaml", "named in the command of a server"),
+    ],
+)
+def test_a_file_that_is_needed_is_not_replaced_even_by_force(
+    tmp_path: Path, link: str, needed: str, what: str
+) -> None:
+    config = {"name": "s", "command": "mcptest", "args": ["mock", "plays.yaml"], "cwd": "lib"}
+    write(tmp_path, "start.yaml", json.dumps(config))
+    write(tmp_path, "lib/plays.yaml", "case: a\n")
+    write(tmp_path, "source.yaml", PASSES.replace("server: ", "# server: "))
+    target = needed
+    if link == "symbolic":
+        target = "new.yaml"
+        (tmp_path / target).symlink_to(needed)
+    elif link == "hard":
+        target = "new.yaml"
+        (tmp_path / target).hardlink_to(tmp_path / needed)
+    before = contents(tmp_path)
+    words = ("migrate", "source.yaml", "-c", "start.yaml", "--force", "-o")
+    ended = mcptest(tmp_path, *words, target)
+    assert ended.code == 2
+    assert f"{target} is {what} and is not replaced" in ended.err
+    assert contents(tmp_path) == before
+    assert mcptest(tmp_path, *words, "other.yaml").code == 1
+    assert (tmp_path / "other.yaml").exists()
+
+
+def test_nothing_is_written_when_one_of_several_sources_cannot_be_read(tmp_path: Path) -> None:
+    write(tmp_path, "a.test.mcp.yml", PASSES)
+    (tmp_path / "b.test.mcp.yml").write_bytes(b"description: \xff\n")
+    assert mcptest(tmp_path, "migrate", ".", "-o", "mcptest.yaml").code == 2
+    assert not (tmp_path / "mcptest.yaml").exists()
+
+
+def test_what_is_not_a_regular_file_is_not_written_to(tmp_path: Path) -> None:
+    write(tmp_path, "a.test.mcp.yml", PASSES)
+    (tmp_path / "mcptest.yaml").symlink_to("/dev/null")
+    ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml", "--force")
+    assert (ended.code, "it is not a regular file" in ended.err) == (2, True)

@@ -23,10 +23,10 @@ tools:
   - {name: n, tool: t, expect: [{target: "resul.content[0].text", \
 matcher: {containz: "a text that goes on"}}]}
 """
-TWO = """\
-servers: {a: {command: [run]}}
-tools: [{name: n, tool: t}]
-agents: [{name: n, model: m, prompt: p, expect: [{target: final_response, matcher: {exact: a}}]}]
+LISTING = """\
+description: d
+server: {name: a, command: run, args: []}
+tests: [{it: lists all of its tools, list: tools, expect: {response: {result: {tools: []}}}}]
 """
 
 
@@ -60,15 +60,14 @@ def on_terminal(folder: Path, *words: str) -> list[str]:
     [
         (MISTAKES, ("validate", "mcptest.yaml")),
         (MISTAKES, ("run", "mcptest.yaml")),
-        (TWO, ("migrate", "mcptest.yaml", "--to", "cases", "-o", "x.cases.yaml")),
+        (LISTING, ("migrate", "a.test.mcp.yml")),
     ],
 )
 def test_sentences_fit_a_terminal_and_are_whole_elsewhere(
     tmp_path: Path, text: str, words: tuple[str, ...]
 ) -> None:
-    (tmp_path / "mcptest.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / words[1]).write_text(text, encoding="utf-8")
     shown = on_terminal(tmp_path, *words)
-    (tmp_path / "x.cases.yaml").unlink(missing_ok=True)
     whole = mcptest(tmp_path, *words).err
     assert max(map(len, shown)) <= COLUMNS
     assert max(map(len, whole.split("\n"))) > COLUMNS

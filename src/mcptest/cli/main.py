@@ -46,7 +46,7 @@ COMMANDS = {
     "mock": ("mock", "be the server that a contract describes, for testing clients"),
     "record": ("record", "stand between a client and its server, and write a capture"),
     "cases": ("cases", "make a contract of recorded traffic"),
-    "migrate": ("migrate", "turn test files of one format into another"),
+    "migrate": ("migrate", "turn Conductor files and contracts into a suite"),
     "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
     "exec": ("exec", "serve an SDK over standard input and output"),
     "report": ("report", "render a saved run again, or merge several into one"),

@@ -8,7 +8,7 @@ import tomllib
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.formats.yaml_text import Remarked, render_yaml
+from mcptest.formats.yaml_writer import Commented, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def render_first_suite() -> str:
     }
     remark = "mcptest discover writes a test for everything that the server offers."
     document = {"description": "First steps", "tests": [test]}
-    return render_yaml(Remarked(remarks=(remark,), value=document))
+    return render_yaml(Commented(comments=(remark,), value=document))
 
 
 _SETUP: dict[str, list[dict[str, object]]] = {
@@ -149,7 +149,7 @@ def render_workflow(runtime: str) -> str:
     steps: list[object] = [
         {"uses": "actions/checkout@v4"},
         {"uses": "actions/setup-python@v5", "with": {"python-version": "3.13"}},
-        Remarked(remarks=("What the server itself needs.",), value=_SETUP[runtime][0]),
+        Commented(comments=("What the server itself needs.",), value=_SETUP[runtime][0]),
         *_SETUP[runtime][1:],
         {"run": "pip install mcptest"},
         {"run": "mcptest run tests --junit mcptest-results.xml"},
@@ -166,5 +166,5 @@ def render_workflow(runtime: str) -> str:
         "jobs": {"mcptest": {"runs-on": "ubuntu-latest", "steps": steps}},
     }
     return render_yaml(
-        Remarked(remarks=("Runs the MCP tests; see mcptest run --help.",), value=workflow)
+        Commented(comments=("Runs the MCP tests; see mcptest run --help.",), value=workflow)
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.formats.yaml_text import Remarked, render_yaml
+from mcptest.formats.yaml_writer import Commented, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def render_suite(
     if server is not None:
         document["server"] = dict(server)
     document["tests"] = [_test(probe, id) for id, probe in enumerate(probes, 1)]
-    return render_yaml(Remarked(remarks=(_HEAD,), value=document))
+    return render_yaml(Commented(comments=(_HEAD,), value=document))
 
 
 def _test(probe: Probe, id: int) -> object:
@@ -45,7 +45,7 @@ def _test(probe: Probe, id: int) -> object:
     if probe.skip:
         test["skip"] = probe.skip
     test |= {"request": request, "expect": expected}
-    return Remarked(remarks=probe.remarks, value=test)
+    return Commented(comments=probe.remarks, value=test)
 
 
 def hidden_env(env: Mapping[str, object]) -> dict[str, object]:

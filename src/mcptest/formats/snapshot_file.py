@@ -24,7 +24,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.formats.document import read_document
 from mcptest.formats.fields import Fields, diagnose, kind_of
-from mcptest.formats.yaml_text import Lines, comment_lines, render_yaml
+from mcptest.formats.yaml_writer import LiteralBlock, comment_lines, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +54,9 @@ def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
     )
     readable = {key: entries[key] for key in sorted(entries) if _is_readable(entries[key])}
     others = {
-        key: Lines(text=json.dumps(entries[key])) for key in sorted(entries) if key not in readable
+        key: LiteralBlock(text=json.dumps(entries[key]))
+        for key in sorted(entries)
+        if key not in readable
     }
     lines = [*comment_lines(remarks), f"version: {_VERSION}"]
     lines += _section("snapshots", {key: _laid_out(value) for key, value in readable.items()})
@@ -77,7 +79,7 @@ def _laid_out(value: object) -> object:
     """The same value, with texts as lines where they are better read so."""
     if isinstance(value, str):
         escapes = value.count('"') + value.count("\\")
-        return Lines(text=value) if "\n" in value or escapes >= _MANY_ESCAPES else value
+        return LiteralBlock(text=value) if "\n" in value or escapes >= _MANY_ESCAPES else value
     if isinstance(value, dict):
         return {key: _laid_out(inner) for key, inner in value.items()}
     return [_laid_out(inner) for inner in value] if isinstance(value, list) else value

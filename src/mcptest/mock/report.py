@@ -158,5 +158,6 @@ def _describe_wrong(wrong: Wrong) -> str:
         path = f"{visible(str(first['path']))}: " if first["path"] else ""
         text += f"; {path}{visible(str(first['message']))}"
         if first["message"] == "differs":
-            text += f", expected {show_json(first['expected'], 80)}, got {show_json(first['actual'], 80)}"
+            expected, actual = (show_json(first[side], 80) for side in ("expected", "actual"))
+            text += f", expected {expected}, got {actual}"
     return shorten(text, _MAX_CHARS)

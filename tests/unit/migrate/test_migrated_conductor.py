@@ -1,11 +1,21 @@
-"""Tests of Conductor files as entries of a suite: what is asserted, and what is left behind."""
+"""Conductor tests as entries of a suite: what is asserted, and what is left behind."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from migrating import calling, carried, conductor, left, suite_from
+from migrating import (
+    calling,
+    carried,
+    case_of_conductor,
+    case_of_suite,
+    conductor,
+    is_met,
+    left,
+    losses,
+    suite_from,
+)
 
 CALL: dict[str, Any] = {"name": "t", "arguments": {"a": 1}}
 RAW: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": CALL}
@@ -183,14 +193,10 @@ def test_short_forms_and_raw_requests_become_calls() -> None:
 
 
 def test_arguments_that_are_sent_all_the_same_are_noted() -> None:
-    found = suite_from(conductor(raw({**RAW, "params": {"name": "t"}})))
-    assert [(each.reason, each.is_loss) for each in found.remarks] == [
+    _, notes = suite_from(conductor(raw({**RAW, "params": {"name": "t"}})))
+    assert [(note.reason, note.is_loss) for note in notes] == [
         ('it is sent with "arguments": {}, which its request left out', False)
     ]
-    assert found.carried == 1
-
-
-ENVELOPE = "its request has an envelope of its own"
 
 
 @pytest.mark.parametrize(
@@ -198,17 +204,17 @@ ENVELOPE = "its request has an envelope of its own"
     [
         ({**RAW, "method": "tools/list"}, "it sends tools/list, and a suite only calls tools"),
         ({**RAW, "method": 5}, "it sends something else, and a suite only calls tools"),
-        ({**RAW, "trace": 1}, f'{ENVELOPE}, with "trace"'),
-        ({**RAW, "jsonrpc": "1.0"}, f'{ENVELOPE}, without jsonrpc "2.0"'),
-        ({**RAW, "id": 1.5}, "its request has an id that is neither text nor a whole number"),
+        ({**RAW, "trace": 1}, 'its request has "trace" in the envelope'),
+        ({**RAW, "jsonrpc": "1.0"}, 'its request does not have jsonrpc "2.0"'),
+        ({**RAW, "id": 1.5}, "its request has an id that is neither a string nor an integer"),
         ({**RAW, "params": {}}, 'its params have no "name"'),
         ({**RAW, "params": [1]}, 'its params have no "name"'),
-        ({**RAW, "params": {"name": 5}}, 'the "name" in its params is no text'),
-        ({**RAW, "params": {**CALL, "_meta": {}}}, 'its params hold "_meta", which a suite never'),
-        ({**RAW, "params": {"name": "t", "arguments": 5}}, 'the "arguments" in its params are no'),
+        ({**RAW, "params": {"name": 5}}, 'the "name" in its params is not a string'),
+        ({**RAW, "params": {**CALL, "_meta": {}}}, 'its params have "_meta", which a suite never'),
+        ({**RAW, "params": {"name": "t", "arguments": 5}}, 'the "arguments" in its params are not'),
         (
             {**RAW, "method": "prompts/get"},
-            "what a prompt is given is text in a suite",
+            "a suite passes only strings to a prompt",
         ),
     ],
 )
@@ -224,20 +230,20 @@ def test_a_request_that_no_suite_makes_is_left_behind(
     ("expect", "reason"),
     [
         ({"exitCode": 0}, "it expects an exit code, and a suite keeps its servers running"),
-        ({"response": "match:type:object"}, "a pattern stands for the whole answer"),
-        ({"response": {"match:any": [{"result": 1}]}}, "match:any is about the whole answer"),
-        ({"response": {"match:partial": {"id": "match:exists"}}}, "the answer will have"),
-        ({"response": {"match:partial": {"jsonrpc": "2.0"}}}, "it looks at the envelope of the"),
-        ({"response": {"match:partial": {"more": 1}}}, '"more" stands in the envelope'),
-        ({"response": {"jsonrpc": "2.0"}}, "no answer is without a result or an error"),
-        (partly({"a": {"match:any": [{"b": "match:uuid"}]}}), '"uuid" must hold of elements'),
+        ({"response": "match:type:object"}, "its pattern is about the whole response"),
+        ({"response": {"match:any": [{"result": 1}]}}, "match:any is about the whole response"),
+        ({"response": {"match:partial": {"id": "match:exists"}}}, "the response will have"),
+        ({"response": {"match:partial": {"jsonrpc": "2.0"}}}, "it checks only the envelope of the"),
+        ({"response": {"match:partial": {"more": 1}}}, '"more" is in the envelope'),
+        ({"response": {"jsonrpc": "2.0"}}, "every response has a result or an error"),
+        (partly({"a": {"match:any": [{"b": "match:uuid"}]}}), '"uuid" is expected of elements'),
         (
             partly({"match:extractField": "a.*", "value": {"match:extractField": "b", "value": 1}}),
-            "match:extractField looks into what another one has pulled out",
+            "match:extractField is applied to what another one extracts",
         ),
-        ({"response": {"match:extractField": "id", "value": 1}}, "id stands in the envelope"),
-        ({"notifications": ["match:log"]}, "a method that is a pattern cannot be looked for"),
-        ({"stderr": "match:length:3"}, "stderr is looked at with the white space around it"),
+        ({"response": {"match:extractField": "id", "value": 1}}, "id is in the envelope"),
+        ({"notifications": ["match:log"]}, "a suite cannot look for a notification by a pattern"),
+        ({"stderr": "match:length:3"}, "a Conductor file ignores white space around stderr"),
     ],
 )
 def test_an_expectation_that_no_suite_has_is_left_behind(
@@ -250,11 +256,17 @@ def test_an_expectation_that_no_suite_has_is_left_behind(
 @pytest.mark.parametrize(
     ("response", "reason"),
     [
-        ({"jsonrpc": "2.0", "result": {}}, 'without "id" in what is expected, no answer is met'),
-        ({"jsonrpc": "2.0", "id": "match:type:string", "result": {}}, "the answer will have id 1"),
+        (
+            {"jsonrpc": "2.0", "result": {}},
+            'the expected response has no "id", so no response can match',
+        ),
+        (
+            {"jsonrpc": "2.0", "id": "match:type:string", "result": {}},
+            "the response will have id 1",
+        ),
         (
             {"jsonrpc": "match:not:exists", "id": 1, "result": {}},
-            'the answer will have jsonrpc "2.0"',
+            'the response will have jsonrpc "2.0"',
         ),
     ],
 )
@@ -274,5 +286,132 @@ def test_a_list_and_a_notification_are_left_behind() -> None:
 
 
 def test_a_file_without_anything_to_carry_has_no_text() -> None:
-    found = suite_from(conductor({"list": "tools", "expect": {"response": {"result": {}}}}))
-    assert (found.text, found.carried, len(found.remarks)) == ("", 0, 1)
+    listing = {"list": "tools", "expect": {"response": {"result": {}}}}
+    text, notes = suite_from(conductor(listing))
+    assert (text, len(notes)) == ("", 1)
+
+
+# Standard error
+
+STDERR = (
+    "",
+    " \n",
+    "ready",
+    " ready\n",
+    "ready on 80\n",
+    "not ready",
+    "ready.",
+    "READY\n",
+    "a b\n",
+)
+STDERR_CHECKS = (
+    "toBeEmpty",
+    "ready",
+    "  ready ",
+    "ready.",
+    "match:ready",
+    "match:regex:^ready$",
+    "match:regex:^ready on \\d+$",
+    "match:regex:on \\d+",
+    "match:not:regex:^ready",
+    "match:contains:ready",
+    "match:not:contains:ready",
+    "match:containsIgnoreCase:ready",
+    "match:startsWith:ready",
+    "match:endsWith:ready",
+    "match:stringEmpty",
+    "match:not:stringNotEmpty",
+    "match:notEmpty",
+)
+
+
+@pytest.mark.parametrize("check", STDERR_CHECKS)
+def test_a_check_of_stderr_judges_the_same_in_a_suite(check: str) -> None:
+    text = conductor(calling({"stderr": check}))
+    before, after = case_of_conductor(text), case_of_suite(suite_from(text)[0])
+    judged = [is_met(before, {"result": {}}, stderr) for stderr in STDERR]
+    assert [is_met(after, {"result": {}}, stderr) for stderr in STDERR] == judged
+    assert set(judged) == {True, False}
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "match:regex:ready $",
+        "match:regex: ready",
+        "match:regex:ready|set",
+        "match:regex:^(ready)?$",
+        "match:regex:a*b",
+        "match:regex:\\bready",
+        "match:regex:re.d.",
+        "match:contains: ready",
+        "match:equals:ready",
+        "match:stringLength:5",
+    ],
+)
+def test_a_check_that_depends_on_white_space_is_left_behind(check: str) -> None:
+    (reason,) = left(calling({"stderr": check}))
+    assert reason.startswith("a Conductor file ignores white space around stderr")
+
+
+def test_a_captured_value_on_stderr_is_left_behind() -> None:
+    keeps = calling({"response": {"result": {}}}, capture={"a": "result"})
+    _, notes = suite_from(conductor(keeps, calling({"stderr": "${a}"})))
+    assert losses(notes) == ["a captured value is expected on stderr"]
+
+
+def test_nothing_on_stderr_is_nothing_to_be_seen() -> None:
+    entry = carried(calling({"stderr": "toBeEmpty"}))["tools"][0]
+    assert entry["expect"] == [{"target": "stderr", "matcher": {"not": {"regex": "\\S"}}}]
+
+
+# Notifications
+
+LOG, PROGRESS = "notifications/message", "notifications/progress"
+
+
+def notification(method: str, **params: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "method": method, **({"params": params} if params else {})}
+
+
+SENT: tuple[tuple[dict[str, Any], ...], ...] = (
+    (),
+    (notification(LOG),),
+    (notification(PROGRESS), notification(LOG)),
+    (notification(LOG), notification(LOG), notification(PROGRESS)),
+    (notification(LOG, level="info"),),
+    (notification(LOG, level="info", data=1), notification("x")),
+    (notification(f'{LOG}"{PROGRESS}'),),
+    (notification("notifications/message/more"),),
+)
+NOTIFICATION_CHECKS: tuple[list[Any], ...] = (
+    [LOG],
+    [LOG, PROGRESS],
+    [LOG, LOG],
+    [{"method": LOG}],
+    [{"method": LOG, "params": {"level": "info"}}],
+    [{"match:partial": {"method": LOG, "params": {"level": "info"}}}],
+    [{"method": LOG, "params": {"level": "match:type:string"}}],
+)
+
+
+@pytest.mark.parametrize("check", NOTIFICATION_CHECKS)
+def test_a_check_of_notifications_judges_the_same_in_a_suite(check: list[Any]) -> None:
+    text = conductor(calling({"notifications": check}))
+    before, after = case_of_conductor(text), case_of_suite(suite_from(text)[0])
+    judged = [is_met(before, {"result": {}}, notifications=sent) for sent in SENT]
+    assert [is_met(after, {"result": {}}, notifications=sent) for sent in SENT] == judged
+    assert set(judged) == {True, False}
+
+
+def test_a_method_is_looked_for_among_all_methods() -> None:
+    entry = carried(calling({"notifications": [LOG]}))["tools"][0]
+    assert entry["expect"] == [
+        {"target": "notifications[*].method", "matcher": {"pattern": f"arrayContains:{LOG}"}}
+    ]
+
+
+def test_only_methods_have_an_order_in_a_suite() -> None:
+    assert left(calling({"notifications": [LOG, {"method": PROGRESS}]})) == [
+        "a suite checks the order of notifications only by their methods"
+    ]

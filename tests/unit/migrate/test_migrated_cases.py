@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from migrating import case_of_suite, contract_from, is_met
+from migrating import case_of_suite, contract_from, is_met, losses
 
 from mcptest.formats.document import read_document
 
@@ -25,9 +25,9 @@ def pair(result: str, arguments: str = "{}") -> str:
 
 
 def entries(text: str) -> list[Any]:
-    suite = contract_from(text)
-    assert [each for each in suite.remarks if each.is_loss] == []
-    value: Any = read_document(suite.text, "").value
+    suite, notes = contract_from(text)
+    assert losses(notes) == []
+    value: Any = read_document(suite, "").value
     found: list[Any] = value["tools"]
     return found
 
@@ -38,7 +38,7 @@ def asserted(result: str, more: str = "") -> list[tuple[str, Any]]:
 
 
 def reasons(text: str) -> list[str]:
-    return [each.reason for each in contract_from(text).remarks if each.is_loss]
+    return losses(contract_from(text)[1])
 
 
 def test_objects_may_have_more_and_arrays_may_not() -> None:
@@ -69,12 +69,12 @@ def test_patterns_are_patterns_only_where_the_case_says_so() -> None:
         ("result.a", {"pattern": "uuid"})
     ]
     assert reasons(pair('{"a": "match:uuid"}')) == [
-        "a text that begins with match: is meant as it stands"
+        "a string in it begins with match: and is meant literally"
     ]
 
 
 def test_a_text_that_looks_like_a_reference_stays_a_text() -> None:
-    suite = contract_from(pair('"${a}"')).text
+    suite, _ = contract_from(pair('"${a}"'))
     assert is_met(case_of_suite(suite), {"result": "${a}"})
     assert not is_met(case_of_suite(suite), {"result": "$${a}"})
 
@@ -99,14 +99,14 @@ def test_marks_are_kept_and_a_case_without_a_name_has_a_number() -> None:
 
 
 def test_keys_that_mean_nothing_to_a_suite_are_noted() -> None:
-    found = contract_from(f"_owner: me\n_description: d\nin: {call()}\nout: {told('{}')}\n")
-    assert [(each.reason, each.is_loss) for each in found.remarks] == [
-        ("_owner is not ours, and is left out", False),
-        ("_description has no place in a suite", False),
+    _, notes = contract_from(f"_owner: me\n_description: d\nin: {call()}\nout: {told('{}')}\n")
+    assert [(note.reason, note.is_loss) for note in notes] == [
+        ("_owner is not a key of mcptest", False),
+        ("_description has no counterpart in a suite", False),
     ]
 
 
-MORE = "it is more than requests, each followed by its answer"
+MORE = "it is more than requests, each followed by its response"
 PING = '{"jsonrpc": "2.0", "id": 2, "method": "ping"}'
 NOTICE = '{"jsonrpc": "2.0", "method": "notifications/x"}'
 
@@ -115,15 +115,15 @@ NOTICE = '{"jsonrpc": "2.0", "method": "notifications/x"}'
     ("text", "reason"),
     [
         (f"in: {PING}\nout: {told('{}', 2)}\n", "it sends ping, and a suite only calls tools"),
-        (f"in: {call()}\n", "it does not say what the answer must be"),
+        (f"in: {call()}\n", "it does not say what the response must be"),
         (f"in: {NOTICE}\n", MORE),
         (f"in: {call()}\nout_n: {NOTICE}\nout: {told('{}')}\n", MORE),
         (f"in_1: {call()}\nin_2: {PING}\nout_1: {told('{}')}\nout_2: {told('{}', 2)}\n", MORE),
         (f"in: [{call()}, {PING}]\n", "it sends a batch"),
-        (f"_strict: true\n{pair('{}')}", "with _strict nothing else may"),
+        (f"_strict: true\n{pair('{}')}", "with _strict it allows no other messages"),
         ("_before: {command: a}\n" + pair("{}"), "it runs a command before"),
         ("_after: {command: a}\n" + pair("{}"), "it runs a command after"),
-        (pair("{}", '{"a": !!any }'), "it sends a value that is made up"),
+        (pair("{}", '{"a": !!any }'), "it sends a generated value"),
     ],
 )
 def test_a_case_that_no_suite_has_is_left_behind(text: str, reason: str) -> None:
@@ -150,13 +150,13 @@ def test_sessions_that_a_contract_opens_itself_are_left_to_the_suite() -> None:
     opening = f"case: opens\nin: {hello}\nout: {told('{}', 0)}\n"
     cases = [f"case: {name}\n{pair('{}')}" for name in ("early", "in time", "late")]
     text = "---\n".join([cases[0], opening, cases[1], opening, cases[2]])
-    found = contract_from(text)
-    assert [(each.what, each.reason) for each in found.remarks] == [
+    suite, notes = contract_from(text)
+    assert [(note.test, note.reason) for note in notes] == [
         ("early", "it comes before the session is opened"),
         ("opens", "it opens a session, and a suite does that itself"),
         ("opens", "it opens a session, and a suite does that itself"),
         ("late", "it comes after a second session has been opened"),
     ]
-    value: Any = read_document(found.text, "").value
+    value: Any = read_document(suite, "").value
     assert [entry["name"] for entry in value["tools"]] == ["in time"]
     assert value["servers"]["s"]["client"] == {"capabilities": {"roots": {}}}
