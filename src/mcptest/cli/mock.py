@@ -7,7 +7,7 @@ import sys
 from mcptest.cli.mock_loading import load_player
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, write_file
-from mcptest.cli.report_clashes import refuse_clashes
+from mcptest.cli.report_files import refuse_clashes
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import CheckError, PatternTimeoutError, UsageError
 from mcptest.core.exit_codes import ExitCode

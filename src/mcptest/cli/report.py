@@ -10,15 +10,14 @@ import time
 
 from mcptest.cli.failure import status_of_kind
 from mcptest.cli.options import Command, Option
-from mcptest.cli.report_names import split_target
-from mcptest.cli.reports import Reports
+from mcptest.cli.reports import Reports, split_target
 from mcptest.cli.wanted import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.verdict import exit_code_of
 from mcptest.core.visible import visible
-from mcptest.reporters.merging import merge_runs
-from mcptest.reporters.saved_run import read_saved_run
+from mcptest.reporters.run_model import merge_runs
+from mcptest.reporters.saved import read_saved_run
 from mcptest.runner.discovery import read_now
 from mcptest.runner.run import RunOptions, gated
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.core.events import RunFinished
-    from mcptest.reporters.collected import Collected
+    from mcptest.reporters.run_model import CollectedRun
 
 __all__ = ["COMMAND", "report"]
 
@@ -106,8 +105,8 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
     return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
-def _read(files: Sequence[str]) -> list[tuple[str, Collected]]:
-    runs: list[tuple[str, Collected]] = []
+def _read(files: Sequence[str]) -> list[tuple[str, CollectedRun]]:
+    runs: list[tuple[str, CollectedRun]] = []
     mistakes: list[Diagnostic] = []
     for file in files:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mcptest.core.visible import defused
 from mcptest.guide.anchors import markdown_anchors
 from mcptest.guide.json_lines import line_text
 from mcptest.guide.markdown_text import (
@@ -15,7 +16,6 @@ from mcptest.guide.markdown_text import (
 )
 from mcptest.guide.wording import CONTENTS, DIALOGUES, overview, sections
 from mcptest.reporters.markdown import code_cell, code_span
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,14 +10,12 @@ from __future__ import annotations
 import io
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import defused_markers, shorten, visible
 from mcptest.matching.shown import counted
-from mcptest.reporters.closing_text import not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.failure_text import render_result
-from mcptest.reporters.headline import server_of, title_of
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import not_run_line
 from mcptest.reporters.terminal import TerminalReporter
-from mcptest.reporters.wording import defused_markers
+from mcptest.reporters.text import case_title, render_result, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +32,7 @@ MAX_MESSAGE_CHARS = 4_000
 MAX_TITLE_CHARS = 200
 
 
-class GithubReporter(Collected):
+class GithubReporter(CollectedRun):
     """A listener that writes the log as it goes and keeps the annotations for the end."""
 
     def __init__(self) -> None:
@@ -50,7 +48,7 @@ class GithubReporter(Collected):
         if isinstance(event, SuiteStarted):
             self._end_group()
             name = shorten(event.name or event.file, MAX_TITLE_CHARS)
-            server = server_of(self.started, event)
+            server = shown_server(self.started, event)
             name += f" on {server}" if server else ""
             self._log.write(_command("group", {}, f"{name} ({counted(event.total, 'test')})"))
             self._is_in_group = True
@@ -76,16 +74,16 @@ class GithubReporter(Collected):
         for suite, result in self.failures():
             verdict = "failed" if result.status == "failed" else "ended in an error"
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} {verdict}"
+            title = f"{case_title(self.started, suite, result)} {verdict}"
             yield _command("error", {**properties, "title": title}, _message(result))
         for suite, result in self.flaky():
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} is flaky"
+            title = f"{case_title(self.started, suite, result)} is flaky"
             message = f"passed on attempt {result.attempts:,}"
             yield _command("warning", {**properties, "title": title}, message)
         for suite, result in self.not_run():
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} was not run"
+            title = f"{case_title(self.started, suite, result)} was not run"
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:

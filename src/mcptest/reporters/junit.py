@@ -10,16 +10,10 @@ from __future__ import annotations
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import defused, defused_markers, shorten, visible
 from mcptest.matching.diff import DiffLine
-from mcptest.reporters.closing_text import not_run_line
-from mcptest.reporters.failure_text import (
-    fault_headline,
-    place_line,
-    render_result,
-)
-from mcptest.reporters.headline import lasting_server
-from mcptest.reporters.wording import defused, defused_markers
+from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.text import fault_headline, place_line, render_result, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,7 +44,7 @@ class JunitReporter:
         if isinstance(event, CaseFinished):
             self._suites[-1].add(event.result)
         elif isinstance(event, SuiteStarted):
-            self._suites.append(_Suite(event.name, event.file, lasting_server(event)))
+            self._suites.append(_Suite(event.name, event.file, stable_server(event)))
         elif isinstance(event, RunStarted):
             self._started = event
         elif isinstance(event, RunFinished):

@@ -8,15 +8,21 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import defused, shorten, visible
 from mcptest.matching.shown import counted
-from mcptest.reporters.closing_text import ending_line, not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import never_exercised, percent_text
-from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
-from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, place_of, server_of, title_of
-from mcptest.reporters.wording import defused, render_duration
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.style import render_duration
+from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
+from mcptest.reporters.text import (
+    SeenFailures,
+    case_place,
+    case_title,
+    diagnostic_line,
+    fault_details,
+    fault_headline,
+    render_result,
+    shown_server,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -37,7 +43,7 @@ MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
 
 
-class MarkdownReporter(Collected):
+class MarkdownReporter(CollectedRun):
     """A listener that makes a page of a run: verdict, tables, failures."""
 
     def render(self) -> str:
@@ -108,7 +114,7 @@ class MarkdownReporter(Collected):
         return _table(header, rows, is_numeric=True)
 
     def _suite_cell(self, suite: SuiteStarted) -> str:
-        server = server_of(self.started, suite)
+        server = shown_server(self.started, suite)
         name = code_cell(suite.name or suite.file)
         return f"{name} on {code_cell(server)}" if server else name
 
@@ -117,11 +123,11 @@ class MarkdownReporter(Collected):
         if not failures:
             return
         yield "### Failures"
-        folding, room = Folding(), MAX_FAILURE_CHARS
+        folding, room = SeenFailures(), MAX_FAILURE_CHARS
         for told, (suite, result) in enumerate(failures):
-            title = title_of(self.started, suite, result)
+            title = case_title(self.started, suite, result)
             same_as = folding.first_like(result, title)
-            block = _failure(title, place_of(suite, result), result, same_as)
+            block = _failure(title, case_place(suite, result), result, same_as)
             room -= len(block)
             if told == MAX_FAILURES or room < 0:
                 yield f"… and {counted(len(failures) - told, 'more failure')}."
@@ -129,7 +135,7 @@ class MarkdownReporter(Collected):
             yield block
 
     def _named(self, suite: SuiteStarted, result: CaseResult) -> str:
-        return code_span(title_of(self.started, suite, result))
+        return code_span(case_title(self.started, suite, result))
 
     def _lists(self) -> Iterator[str]:
         flaky = [

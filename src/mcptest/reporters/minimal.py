@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
-from mcptest.core.visible import shorten, visible
-from mcptest.reporters.closing_text import (
+from mcptest.core.visible import defused, shorten, visible
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.style import Paint
+from mcptest.reporters.summary import (
     ending_line,
     not_run_line,
+    percent_shown,
+    percent_text,
     snapshot_counts,
     totals,
 )
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import percent_shown, percent_text
-from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, headline, place_of, title_of
-from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import defused
+from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line, headline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ MAX_MESSAGE_CHARS = 400
 _NO_PAINT = Paint(on=False)
 
 
-class MinimalReporter(Collected):
+class MinimalReporter(CollectedRun):
     """A listener that has a line for whatever went wrong."""
 
     def render(self) -> str:
@@ -37,16 +36,16 @@ class MinimalReporter(Collected):
         for mistake in self.started.warnings:
             if mistake.severity == "error":
                 yield diagnostic_line(mistake)
-        folding = Folding()
+        folding = SeenFailures()
         for suite, result in self.failures():
             word = "FAIL" if result.status == "failed" else "ERROR"
-            name, place = title_of(self.started, suite, result), place_of(suite, result)
+            name, place = case_title(self.started, suite, result), case_place(suite, result)
             same_as = folding.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
         for suite, result in self.not_run():
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
-            name = title_of(self.started, suite, result)
-            yield f"NOT RUN {place_of(suite, result)} {name}: {reason}"
+            name = case_title(self.started, suite, result)
+            yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
         yield from self._found()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)

@@ -14,12 +14,12 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.reporters.json_report import REPORT_VERSION
-from mcptest.reporters.members import (
+from mcptest.reporters.json import (
+    REPORT_VERSION,
     case_members,
     coverage_members,
     diagnostic_members,
-    dumped,
+    dump_line,
     fault_members,
     finding_members,
     milliseconds,
@@ -55,7 +55,7 @@ class NdjsonReporter:
     def __call__(self, event: Event) -> None:
         members = self._members(event)
         if members:
-            self._write(dumped(members) + "\n")
+            self._write(dump_line(members) + "\n")
 
     def _members(self, event: Event) -> Members:
         members: Members = {}

@@ -10,12 +10,11 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import defused_markers, shorten, visible
 from mcptest.matching.shown import shown
-from mcptest.reporters.closing_text import ending_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.headline import headline, lasting_server, name_of, title_of
-from mcptest.reporters.wording import defused_markers
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import ending_line
+from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ _RULES = {
 }
 
 
-class SarifReporter(Collected):
+class SarifReporter(CollectedRun):
     """A listener that makes a result of each thing that went wrong."""
 
     def __init__(self, tool_version: str) -> None:
@@ -83,13 +82,15 @@ class SarifReporter(Collected):
         for diagnostic in self.started.warnings:
             yield _of_diagnostic(diagnostic)
         for suite, result in self.failures():
-            yield _of_failure(suite, result, title_of(self.started, suite, result))
+            yield _of_failure(suite, result, case_title(self.started, suite, result))
         for suite, result in self.flaky():
-            text = f"{title_of(self.started, suite, result)}: passed on attempt {result.attempts:,}"
+            text = (
+                f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
+            )
             yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
         level = "note" if self.finished.may_leave_out else "error"
         for suite, result in self.not_run():
-            text = f"{title_of(self.started, suite, result)}: {result.reason}"
+            text = f"{case_title(self.started, suite, result)}: {result.reason}"
             yield result_of("test-not-run", level, text, location(suite.file, result.line))
         for finding in self.finished.findings:
             yield self._of_finding(finding)
@@ -139,7 +140,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name and not the line: a test that moves is still the same.
-    parts = (visible(suite.file), lasting_server(suite), name_of(result))
+    parts = (visible(suite.file), stable_server(suite), case_name(result))
     fingerprint = "#".join(part for part in parts if part)
     result_members["partialFingerprints"] = {"test/v1": fingerprint}
     return result_members

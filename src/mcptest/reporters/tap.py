@@ -11,13 +11,11 @@ import json
 import re
 
 from mcptest.core.outcome import ABSENT, CaseResult
-from mcptest.core.visible import shorten, visible
+from mcptest.core.visible import defused, shorten, visible
 from mcptest.matching.shown import shown
-from mcptest.reporters.closing_text import ending_line, not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import coverage_lines
-from mcptest.reporters.headline import diagnostic_line, headline, server_of, title_of
-from mcptest.reporters.wording import defused
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
+from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ _HASH = "\\#"
 _NO_HASH = "\\\\u0023"
 
 
-class TapReporter(Collected):
+class TapReporter(CollectedRun):
     """A listener that makes a test point of each case."""
 
     def render(self) -> str:
@@ -53,13 +51,13 @@ class TapReporter(Collected):
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
-            title = _description(title_of(self.started, suite, result))
+            title = _description(case_title(self.started, suite, result))
             if result.status == "skipped":
                 reason = visible(shorten(result.reason, MAX_TAIL_CHARS))
                 # An older reader would take the first # for that of the directive.
                 title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_description(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
-            server = server_of(self.started, suite)
+            server = shown_server(self.started, suite)
             yield is_ok, title, _block(_diagnostics(suite, result, server))
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:

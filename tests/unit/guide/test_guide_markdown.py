@@ -12,11 +12,10 @@ from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 
-from mcptest.core.visible import visible
+from mcptest.core.visible import defused_markers, visible
 from mcptest.guide.contents import Code
 from mcptest.guide.markdown import render_markdown
 from mcptest.guide.markdown_text import cell, fenced, inline, paragraphs, table, words_inline
-from mcptest.reporters.wording import defused_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,13 +6,13 @@ import pytest
 from sample_run import BROKEN, FAILED, GONE, MISSING, PASSED, SKIPPED, WRONG
 
 from mcptest.core.outcome import CaseResult
-from mcptest.reporters.folding import Folding
+from mcptest.reporters.text import SeenFailures
 
 LONG = "x" * 5_000
 
 
 def is_folded(first: CaseResult, second: CaseResult) -> bool:
-    folding = Folding()
+    folding = SeenFailures()
     assert folding.first_like(first, "first") is None
     return folding.first_like(second, "second") == "first"
 
@@ -50,6 +50,6 @@ def test_what_has_no_cause_is_never_folded(result: CaseResult) -> None:
 
 
 def test_the_third_points_to_the_first_too() -> None:
-    folding = Folding()
+    folding = SeenFailures()
     labels = [folding.first_like(FAILED, str(number)) for number in range(3)]
     assert labels == [None, "0", "0"]

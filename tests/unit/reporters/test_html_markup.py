@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.visible import visible
-from mcptest.reporters.html_markup import Markup, cut, element, escaped, joined
+from mcptest.reporters.html.markup import Markup, cut, element, escaped, joined
 
 
 def test_text_in_an_element_is_escaped_and_markup_is_not() -> None:

@@ -25,7 +25,7 @@ from mcptest.core.outcome import (
     Mismatch,
     Summary,
 )
-from mcptest.reporters.html_report import HtmlReporter, render_failure
+from mcptest.reporters.html.page import HtmlReporter, render_failure_page
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=4)
 SUITE = SuiteStarted(name="Tools", file="a.yml", format="conductor", server="Files", total=4)
@@ -245,7 +245,7 @@ def test_a_run_in_which_no_test_could_run_has_no_suites_and_says_why() -> None:
 
 def test_a_run_that_never_began_is_a_page_with_every_diagnostic() -> None:
     slips = [SLIP, SLIP.but(code="F006", message="unknown key")]
-    text = Reader(render_failure("bad_file", "2 mistakes", slips, "0.1.0", "2026-01-01")).text
+    text = Reader(render_failure_page("bad_file", "2 mistakes", slips, "0.1.0", "2026-01-01")).text
     assert "Nothing ran bad_file: 2 mistakes started 2026-01-01" in text
     assert "[W001]: a slip" in text
     assert "[F006]: unknown key" in text

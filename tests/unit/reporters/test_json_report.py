@@ -21,7 +21,7 @@ from mcptest.core.outcome import (
     Mismatch,
     Summary,
 )
-from mcptest.reporters.json_report import JsonReporter, render_failure
+from mcptest.reporters.json import JsonReporter, render_failure
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=3)
 SUITE = SuiteStarted(name="Tools", file="a.yml", format="conductor", server="Files", total=3)

@@ -18,14 +18,12 @@ from mcptest.core.matrix import (
     names_a_way,
 )
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.reporters.headline import lasting_server
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter, matrix_members
 from mcptest.reporters.junit import JunitReporter
-from mcptest.reporters.matrix_members import matrix_members
-from mcptest.reporters.matrix_text import matrix_lines
-from mcptest.reporters.paint import Paint
-from mcptest.reporters.saved_run import read_saved_run
-from mcptest.reporters.wrapping import width_of
+from mcptest.reporters.matrix import matrix_lines
+from mcptest.reporters.saved import read_saved_run
+from mcptest.reporters.style import Paint, width_of
+from mcptest.reporters.text import stable_server
 
 REVISIONS = ("2025-11-25", "2026-07-28")
 WAYS = [Way(transport=name, revision=each) for name in ("stdio", "http") for each in REVISIONS]
@@ -186,4 +184,4 @@ def test_only_a_way_at_the_end_of_a_name_makes_it_one() -> None:
     assert not names_a_way("shop [http]")
     assert not names_a_way("shop [http, 2026-07-28] 2")
     suite = SuiteStarted(name="s", file="s.yml", format="conductor", server="shop", total=1)
-    assert lasting_server(suite) == ""
+    assert stable_server(suite) == ""

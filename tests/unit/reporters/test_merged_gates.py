@@ -13,10 +13,9 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.measured_gates import MeasuredGates, not_asked
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.verdict import exit_code_of
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.json_report import JsonReporter
-from mcptest.reporters.merging import merge_runs
-from mcptest.reporters.saved_run import read_saved_run
+from mcptest.reporters.json import JsonReporter
+from mcptest.reporters.run_model import CollectedRun, merge_runs
+from mcptest.reporters.saved import read_saved_run
 
 HOME, PART = "mcptest.yaml", "part.yaml"
 
@@ -36,19 +35,19 @@ FIRST = GATES.but(ran=(HOME,), servers=(covered(1, 0),), took_ms=(1.0, 2.5))
 SECOND = GATES.but(ran=(PART,), servers=(covered(0, 1),), took_ms=(3.0,))
 
 
-def shard(gates: MeasuredGates, file: str) -> Collected:
+def shard(gates: MeasuredGates, file: str) -> CollectedRun:
     finding = not_asked([HOME], "this is a shard")
     return run_of(PASSED, file=file, unasked_gates=(gates,), findings=(finding,))
 
 
-def saved(run: Collected) -> str:
+def saved(run: CollectedRun) -> str:
     reporter = JsonReporter("1")
     for event in run.replay():
         reporter(event)
     return reporter.render()
 
 
-def merged(*runs: Collected) -> Collected:
+def merged(*runs: CollectedRun) -> CollectedRun:
     """As it is after all reports were written and read."""
     return merge_runs(
         [(f"{n}.json", read_saved_run(saved(run), "a")) for n, run in enumerate(runs)]

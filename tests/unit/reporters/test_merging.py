@@ -9,15 +9,14 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.errors import UsageError
 from mcptest.core.outcome import Fault, Summary
 from mcptest.core.verdict import exit_code_of
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.merging import merge_runs
+from mcptest.reporters.run_model import CollectedRun, merge_runs
 
 
-def merged(*runs: Collected) -> Collected:
+def merged(*runs: CollectedRun) -> CollectedRun:
     return merge_runs([(f"{number}.json", run) for number, run in enumerate(runs)])
 
 
-def broken(kind: str) -> Collected:
+def broken(kind: str) -> CollectedRun:
     run = run_of(summary=Summary(), fault=Fault(kind=kind, message="m"))
     run.all_suites = []
     return run

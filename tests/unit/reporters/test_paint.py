@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.style import Paint
 
 
 def painted(paint: Paint, text: str) -> list[str]:

@@ -12,12 +12,12 @@ from sample_run import GONE, MISSING, PASSED, WRONG, bad_file_run, full_run, ren
 
 from mcptest.core.errors import FormatError
 from mcptest.core.outcome import ABSENT, LogLine, Summary
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.json_report import JsonReporter, render_failure, render_validation
-from mcptest.reporters.saved_run import read_saved_run
+from mcptest.reporters.json import JsonReporter, render_failure, render_validation
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.saved import read_saved_run
 
 
-def saved(run: Collected) -> str:
+def saved(run: CollectedRun) -> str:
     text = rendered(JsonReporter("0.1.0", all_logs=True), run.replay())
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
@@ -61,7 +61,7 @@ def test_a_run_without_a_server_and_one_that_never_began_come_back() -> None:
     faulty = run_of(summary=Summary(), fault=GONE)
     faulty.all_suites = []
     assert read_saved_run(saved(faulty), "run.json").finished == faulty.finished
-    never = Collected()
+    never = CollectedRun()
     for event in bad_file_run():
         never(event)
     back = read_saved_run(saved(never), "run.json")

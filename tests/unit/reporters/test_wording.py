@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.reporters.wording import defused, defused_markers, render_duration
+from mcptest.core.visible import defused, defused_markers
+from mcptest.reporters.style import render_duration
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,8 @@ import io
 import pytest
 from sample_run import SKIPPED, run_of
 
+from mcptest.reporters.style import wrap_line, wrap_text
 from mcptest.reporters.terminal import TerminalReporter
-from mcptest.reporters.wrapping import wrapped, wrapped_text
 
 YELLOW, PLAIN = "\x1b[33m", "\x1b[0m"
 REASON = "it needs a machine that nobody has, and whoever has one has no time to run this on it"
@@ -30,19 +30,17 @@ REASON = "it needs a machine that nobody has, and whoever has one has no time to
     ],
 )
 def test_a_line_takes_as_many_as_it_needs(line: str, lines: list[str]) -> None:
-    assert wrapped(line, 10) == lines
+    assert wrap_line(line, 10) == lines
 
 
 def test_for_a_terminal_of_unknown_width_nothing_is_broken() -> None:
-    assert wrapped("one two three", 0) == ["one two three"]
+    assert wrap_line("one two three", 0) == ["one two three"]
 
 
 def test_an_excerpt_and_what_points_into_it_stay_below_each_other() -> None:
     excerpt = "12 | one two three four\n   |     ^^^^^^^^^^^^^\n   |"
     text = f"a mistake in it\n{excerpt}\n   = help: do this"
-    assert wrapped_text(text, 10) == (
-        f"a mistake\n  in it\n{excerpt}\n   = help:\n     do\n     this"
-    )
+    assert wrap_text(text, 10) == (f"a mistake\n  in it\n{excerpt}\n   = help:\n     do\n     this")
 
 
 @pytest.mark.parametrize("live", [True, False])

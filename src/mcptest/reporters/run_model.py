@@ -1,29 +1,119 @@
-"""Make one run of several: the shards of a build matrix, each with a report of its own.
-
-Runs with the names of their files go in, one run comes out. Wall time is the longest of them,
-for they ran side by side; what tests took is untouched.
-"""
+"""RUN"""
 
 from __future__ import annotations
 
 from mcptest.core.conformance import CaptureScore, merge_sessions
 from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import UsageError
-from mcptest.core.events import RunFinished, RunStarted, SuiteStarted
+from mcptest.core.events import (
+    CaseFinished,
+    CaseStarted,
+    RunFinished,
+    RunStarted,
+    SuiteFinished,
+    SuiteStarted,
+)
 from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
-from mcptest.core.outcome import CaseResult, Finding, merge_findings
+from mcptest.core.outcome import STATUSES, CaseResult, Fault, Finding, Summary, merge_findings
 from mcptest.core.snapshots import merge_snapshots
 from mcptest.core.visible import shorten, visible
-from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from mcptest.core.events import ReportedShard
-    from mcptest.core.outcome import Fault
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import Event, ReportedShard
+    from mcptest.core.outcome import CaseResult, Fault, LogWish
 
-__all__ = ["merge_runs"]
+__all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
+
+# The format of a suite that stands for the report of a run without tests, in a merged run.
+REPORT_FORMAT = "report"
+
+
+class CollectedRun:
+    """A listener that keeps everything a run said."""
+
+    wants_log: LogWish = ""
+
+    def __init__(self) -> None:
+        self.started = RunStarted(started_at="", server="", suites=0, total=0)
+        self.all_suites: list[tuple[SuiteStarted, list[CaseResult]]] = []
+        self.last: RunFinished | None = None
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            self.all_suites[-1][1].append(event.result)
+        elif isinstance(event, SuiteStarted):
+            self.all_suites.append((event, []))
+        elif isinstance(event, RunStarted):
+            self.started = event
+        elif isinstance(event, RunFinished):
+            self.last = event
+
+    @property
+    def finished(self) -> RunFinished:
+        """The last event; when there was none the run was cut short, and this says so."""
+        if self.last is not None:
+            return self.last
+        results = [result for _, results in self.all_suites for result in results]
+        not_run = sum(result.not_run for result in results)
+        summary = summary_of(results)
+        return RunFinished(summary=summary, duration_s=0.0, interrupted=True, not_run=not_run)
+
+    @property
+    def suites(self) -> Sequence[tuple[SuiteStarted, list[CaseResult]]]:
+        """The suites; none when no test could run, for then the reason is all there is."""
+        return [] if self.finished.fault else self.all_suites
+
+    def results(self) -> Iterator[tuple[SuiteStarted, CaseResult]]:
+        for suite, results in self.suites:
+            for result in results:
+                yield suite, result
+
+    def failures(self) -> list[tuple[SuiteStarted, CaseResult]]:
+        return [pair for pair in self.results() if pair[1].status in ("failed", "error")]
+
+    def flaky(self) -> list[tuple[SuiteStarted, CaseResult]]:
+        return [pair for pair in self.results() if pair[1].is_flaky]
+
+    def not_run(self) -> list[tuple[SuiteStarted, CaseResult]]:
+        """What is declared, and cannot be run by this version."""
+        return [pair for pair in self.results() if pair[1].not_run]
+
+    def replay(self) -> Iterator[Event]:
+        """The events once more, in the order of a run."""
+        yield self.started
+        for suite, results in self.all_suites:
+            yield suite
+            for result in results:
+                yield CaseStarted(name=result.name, line=result.line)
+                yield CaseFinished(result=result)
+            yield SuiteFinished(name=suite.name, file=suite.file)
+        yield self.finished
+
+
+def summary_of(results: Iterable[CaseResult]) -> Summary:
+    counts = dict.fromkeys(STATUSES, 0)
+    flaky = 0
+    for result in results:
+        counts[result.status] += 1
+        flaky += result.is_flaky
+    return Summary.of(counts).but(flaky=flaky)
+
+
+def failed_run(
+    fault: Fault, diagnostics: Sequence[Diagnostic], started_at: str
+) -> tuple[RunStarted, RunFinished]:
+    """The events of a run that never began: files, command line or server are at fault."""
+    return (
+        RunStarted(
+            started_at=started_at, server="", suites=0, total=0, warnings=tuple(diagnostics)
+        ),
+        RunFinished(summary=Summary(), duration_s=0.0, fault=fault),
+    )
+
 
 # A shard for which no tests were left is no trouble, as long as others had some.
 _NOTHING_SELECTED = "nothing_selected"
@@ -34,7 +124,9 @@ _MAX_PARTS = 20
 _SAME = "run every part with the same files, the same filters and the same version of the tests"
 
 
-def merge_runs(runs: Sequence[tuple[str, Collected]], *, allow_missing: bool = False) -> Collected:
+def merge_runs(
+    runs: Sequence[tuple[str, CollectedRun]], *, allow_missing: bool = False
+) -> CollectedRun:
     """One run of all; a `UsageError` when they are not the parts of one run.
 
     Parts of a sharded run must be of the same selection, each once, and all of them unless
@@ -43,7 +135,7 @@ def merge_runs(runs: Sequence[tuple[str, Collected]], *, allow_missing: bool = F
     shard = _incomplete_shard(runs, allow_missing=allow_missing)
     lack = [Finding(kind=_SHARD_MISSING, server="", message=_missing(shard))] if shard else []
     _refuse_twice(runs)
-    merged = Collected()
+    merged = CollectedRun()
     suites = [pair for _, run in runs for pair in run.suites]
     fault = _common_fault(runs)
     if fault is None:
@@ -92,7 +184,7 @@ def _lasting(end: RunFinished) -> Sequence[Finding]:
 
 
 def _incomplete_shard(
-    runs: Sequence[tuple[str, Collected]], *, allow_missing: bool
+    runs: Sequence[tuple[str, CollectedRun]], *, allow_missing: bool
 ) -> ReportedShard | None:
     """The parts of a sharded run that these runs have; None when they have all, or are not parts.
 
@@ -126,7 +218,7 @@ def _incomplete_shard(
     return merged
 
 
-def _part_beside(first: tuple[str, Collected], name: str, run: Collected) -> ReportedShard:
+def _part_beside(first: tuple[str, CollectedRun], name: str, run: CollectedRun) -> ReportedShard:
     """Which part a run is; a `UsageError` when it cannot be one beside the first."""
     part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
     assert other, "only a run with a shard is the first"
@@ -191,7 +283,7 @@ def _lacking(end: RunFinished) -> str:
     ).message
 
 
-def _refuse_twice(runs: Sequence[tuple[str, Collected]]) -> None:
+def _refuse_twice(runs: Sequence[tuple[str, CollectedRun]]) -> None:
     owners: dict[str, str] = {}
     for name, run in runs:
         for file in dict.fromkeys(suite.file for suite, _ in run.suites):
@@ -202,12 +294,12 @@ def _refuse_twice(runs: Sequence[tuple[str, Collected]]) -> None:
             owners[file] = name
 
 
-def _has_trouble(run: Collected) -> bool:
+def _has_trouble(run: CollectedRun) -> bool:
     fault = run.finished.fault
     return fault is not None and fault.kind != _NOTHING_SELECTED
 
 
-def _common_fault(runs: Sequence[tuple[str, Collected]]) -> Fault | None:
+def _common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
     """Why no test ran at all; None as soon as one run had tests."""
     faults = [run.finished.fault for _, run in runs]
     found = [fault for fault in faults if fault is not None]
@@ -216,7 +308,7 @@ def _common_fault(runs: Sequence[tuple[str, Collected]]) -> Fault | None:
     return next((fault for fault in found if fault.kind != _NOTHING_SELECTED), found[0])
 
 
-def _as_suite(name: str, run: Collected) -> tuple[SuiteStarted, list[CaseResult]]:
+def _as_suite(name: str, run: CollectedRun) -> tuple[SuiteStarted, list[CaseResult]]:
     """A run in which no test could run, as a test that says so: it must not get lost."""
     result = CaseResult(
         name="the tests can be run", status="error", line=0, fault=run.finished.fault

@@ -1,9 +1,4 @@
-"""Read a JSON report back into the run it tells of, so that any reporter can render it again.
-
-Text goes in, a `Collected` run comes out, or a `FormatError` that says what is wrong with the
-file. What a report left out to stay small (long values, logs) is not there any more. Members this
-version does not know are passed over, for a report may grow; those it knows must be right.
-"""
+"""SAVED"""
 
 from __future__ import annotations
 
@@ -15,9 +10,11 @@ from mcptest.core.conformance import (
     Verdict,
     merge_sessions,
 )
+from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
+from mcptest.core.measured_gates import COVERAGE_GATES, PERFORMANCE_GATES, MeasuredGates
 from mcptest.core.outcome import (
     ABSENT,
     STATUSES,
@@ -30,17 +27,18 @@ from mcptest.core.outcome import (
 )
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.collected import REPORT_FORMAT, Collected, summary_of
-from mcptest.reporters.json_report import REPORT_VERSION
-from mcptest.reporters.matrix_members import read_matrix
-from mcptest.reporters.members import summary_members
-from mcptest.reporters.saved_coverage import read_coverage, read_gates
+from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, read_matrix, summary_members
+from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
 from mcptest.reporters.saved_part import SavedPart, SavedPartError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from mcptest.core.outcome import Summary
+    from mcptest.reporters.saved_part import SavedPart
 
 __all__ = ["read_saved_run"]
 
@@ -53,7 +51,7 @@ _MAX_SHARDS = 999_999
 _HELP = "a report is written by: mcptest run … --reporter json=FILE"
 
 
-def read_saved_run(text: str, file: str) -> Collected:
+def read_saved_run(text: str, file: str) -> CollectedRun:
     """The run that the report in `text` tells of; `file` is whom to blame."""
     try:
         value = parse_json(text, MAX_DEPTH)
@@ -71,10 +69,10 @@ def read_saved_run(text: str, file: str) -> Collected:
     raise FormatError([mistake])
 
 
-def _run(report: SavedPart) -> Collected:
+def _run(report: SavedPart) -> CollectedRun:
     _check_head(report)
-    run = Collected()
-    run.all_suites = [_suite(part) for part in report.parts("suites", is_needed=True)]
+    run = CollectedRun()
+    run.all_suites = [_read_suite(part) for part in report.parts("suites", is_needed=True)]
     summary = summary_of(result for _, results in run.all_suites for result in results)
     _check_summary(report.part("summary"), summary)
     error = report.part("error") if report.has("error") else None
@@ -127,7 +125,7 @@ def _snapshots(part: SavedPart) -> SnapshotReport:
     return SnapshotReport(**{name: part.part(name).lists() for name in names})
 
 
-def _not_run(report: SavedPart, run: Collected) -> int:
+def _not_run(report: SavedPart, run: CollectedRun) -> int:
     """How many tests could not be run, as the report and its tests both say."""
     counted_ = sum(result.not_run for _, results in run.all_suites for result in results)
     written = report.count("not_run", counted_)
@@ -166,7 +164,7 @@ def _conformance(report: SavedPart) -> CaptureScore:
     return CaptureScore(sessions=merge_sessions(sessions), hazards=tuple(hazards))
 
 
-def _whole(run: Collected, file: str) -> Collected:
+def _whole(run: CollectedRun, file: str) -> CollectedRun:
     """The run, with an error in the place of tests that it selected and does not have.
 
     A run that was stopped says so itself. Any other that lacks tests has lost them, failures
@@ -213,7 +211,7 @@ def _check_summary(part: SavedPart, summary: Summary) -> None:
             raise SavedPartError("F009", message)
 
 
-def _suite(part: SavedPart) -> tuple[SuiteStarted, list[CaseResult]]:
+def _read_suite(part: SavedPart) -> tuple[SuiteStarted, list[CaseResult]]:
     results = [_result(each) for each in part.parts("tests", is_needed=True)]
     suite = SuiteStarted(
         name=part.text("name"),
@@ -310,3 +308,61 @@ def _diagnostic(part: SavedPart) -> Diagnostic:
         help=part.text("help", ""),
         severity="warning" if code.startswith("W") else "error",
     )
+
+
+_SHOWN_CHARS = 80
+
+
+def read_coverage(report: SavedPart) -> tuple[ServerCoverage, ...]:
+    """The coverage of each server; none where nobody asked."""
+    if not report.has("coverage"):
+        return ()
+    servers = report.part("coverage").parts("servers", is_needed=True)
+    return tuple(map(_server_coverage, servers))
+
+
+def _server_coverage(part: SavedPart) -> ServerCoverage:
+    return ServerCoverage(
+        server=part.text("server"), offers=tuple(_offers(part)), home=part.text("suite", "")
+    )
+
+
+def _offers(server: SavedPart) -> Iterator[CoveredOffer]:
+    for kind, name in OFFER_LISTS.items():
+        for offer in server.parts(name):
+            properties = tuple(
+                CoveredProperty(name=part.text("name"), calls=part.count("calls"))
+                for part in offer.parts("properties")
+            )
+            yield CoveredOffer(
+                kind=kind,
+                name=offer.text("name"),
+                calls=offer.count("calls"),
+                properties=properties,
+            )
+
+
+def read_gates(part: SavedPart) -> MeasuredGates:
+    """What a suite asks for, and what the run has measured of it."""
+    return MeasuredGates(
+        home=part.text("suite"),
+        coverage=_wanted(part, "coverage", COVERAGE_GATES),
+        performance=_wanted(part, "performance", PERFORMANCE_GATES),
+        files=part.texts("files"),
+        ran=part.texts("ran"),
+        servers=tuple(map(_server_coverage, part.parts("servers"))),
+        silent=part.texts("silent"),
+        idle=part.texts("idle"),
+        took_ms=part.numbers("took_ms"),
+    )
+
+
+def _wanted(part: SavedPart, name: str, known: Sequence[str]) -> dict[str, float]:
+    """What is asked for; a gate that nobody here can ask must not get lost."""
+    inner = part.part(name)
+    for key in inner.members:
+        if key not in known:
+            seen = visible(shorten(key, _SHOWN_CHARS))
+            message = f'"{seen}" is no gate of {name}; there are: {", ".join(known)}'
+            raise SavedPartError("F009", message)
+    return {key: inner.number(key) for key in inner.members}

@@ -1,30 +1,31 @@
-"""One test on the page: a row in the list of its suite, and a card when it did not pass.
-
-A result goes in, markup comes out: escaped, and cut where a server could make it endless.
-How many of them there are, and in which order, is not known here.
-"""
+"""PARTS"""
 
 from __future__ import annotations
 
+from heapq import nlargest
+
 from mcptest.core.outcome import ABSENT
+from mcptest.core.record import Record
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
-from mcptest.reporters.headline import headline
-from mcptest.reporters.html_markup import Markup, cut, element, joined
-from mcptest.reporters.wording import render_duration
+from mcptest.reporters.html.markup import Markup, cut, element, joined
+from mcptest.reporters.style import render_duration
+from mcptest.reporters.summary import percent_text
+from mcptest.reporters.text import fault_details, fault_headline, headline, render_result
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
     from mcptest.core.outcome import CaseResult, Fault, LogLine, Mismatch
     from mcptest.matching.diff import DiffLine
 
 __all__ = [
+    "Timing",
     "render_card",
-    "render_lines",
+    "render_coverage",
+    "render_durations",
     "render_log",
-    "render_output",
     "render_place",
     "render_row",
     "render_run_fault",
@@ -279,3 +280,166 @@ def _stderr(result: CaseResult) -> list[Markup]:
 def _folded(title: str, inner: Markup) -> Markup:
     inside = element("div", inner, class_="scroll")
     return element("details", element("summary", title), inside)
+
+
+SLOWEST = 10
+MAX_CHART_NAME_CHARS = 120
+
+# Upper ends of the columns, in seconds, each about three times the one before.
+_ENDS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, float("inf"))
+_LABELS = (
+    "under 1 ms",
+    "1 to 3 ms",
+    "3 to 10 ms",
+    "10 to 30 ms",
+    "30 to 100 ms",
+    "100 to 300 ms",
+    "0.3 to 1 s",
+    "1 to 3 s",
+    "3 to 10 s",
+    "10 s and more",
+)
+
+
+class Timing(Record):
+    """How long the test with this number on the page took."""
+
+    number: int
+    name: str
+    duration_s: float
+
+
+def render_durations(timings: Sequence[Timing]) -> Markup:
+    """Both charts; nothing when no test ran."""
+    if not timings:
+        return Markup("")
+    charts = element("div", _slowest(timings), _histogram(timings), class_="charts")
+    return element("section", element("h2", "Durations"), charts, id="durations")
+
+
+def bar(share: float, class_: str = "") -> Markup:
+    """A bar that fills this part (0 to 1) of the room it is given."""
+    # A sliver stays visible: it is little, not nothing.
+    width = f"{max(0.5, 100 * share):.1f}" if share else "0"
+    rectangle = element("rect", width=width, height=8)
+    box = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
+    return element("svg", rectangle, aria_hidden="true", class_=class_ or False, **box)
+
+
+def _slowest(timings: Sequence[Timing]) -> Markup:
+    slowest = nlargest(SLOWEST, timings, key=lambda timing: timing.duration_s)
+    longest = slowest[0].duration_s
+    rows = [
+        _bar_row(
+            element("a", cut(timing.name, MAX_CHART_NAME_CHARS), href=f"#t{timing.number}"),
+            timing.duration_s / longest if longest else 0.0,
+            render_duration(timing.duration_s),
+        )
+        for timing in slowest
+    ]
+    return _chart("Slowest tests", ("test", "took"), rows)
+
+
+def _histogram(timings: Sequence[Timing]) -> Markup:
+    counts = [0] * len(_ENDS)
+    for timing in timings:
+        counts[next(at for at, end in enumerate(_ENDS) if timing.duration_s < end)] += 1
+    filled = [at for at, count in enumerate(counts) if count]
+    rows = [
+        _bar_row(_LABELS[at], counts[at] / max(counts), f"{counts[at]:,}")
+        for at in range(filled[0], filled[-1] + 1)
+    ]
+    return _chart("All tests by duration", ("took", "tests"), rows)
+
+
+def _chart(title: str, heads: tuple[str, str], rows: list[Markup]) -> Markup:
+    first, last = (element("th", word, scope="col") for word in heads)
+    # The column of bars has no name: it says nothing the next one does not.
+    columns = element("tr", first, element("td"), last)
+    table = element("table", element("thead", columns), element("tbody", *rows))
+    return element("div", element("h3", title), table)
+
+
+def _bar_row(label: str, share: float, value: str) -> Markup:
+    return element(
+        "tr",
+        element("th", label, scope="row"),
+        element("td", bar(share), class_="chart"),
+        element("td", value, class_="number"),
+    )
+
+
+MAX_NAME_CHARS = 300
+MAX_OFFERS = 1_000
+MAX_PROPERTIES = 100
+
+_KINDS = {
+    "tool": "tool",
+    "resource": "resource",
+    "resourceTemplate": "resource template",
+    "prompt": "prompt",
+}
+
+
+def render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
+    """A table for each server; nothing when no server could say what it offers."""
+    if not coverage:
+        return Markup("")
+    servers = [_server_part(server) for server in coverage]
+    return element("section", element("h2", "Coverage"), *servers, id="coverage")
+
+
+def _server_part(server: ServerCoverage) -> Markup:
+    title = element("h3", cut(server.server, MAX_NAME_CHARS), class_="name")
+    hit, whole = server.points
+    if not whole:
+        return joined([title, element("p", "This server offers nothing.")])
+    counts = f"{hit:,} of {whole:,} offers and input properties exercised"
+    share = f"{percent_text([server])}: {counts}"
+    rows = [_offer_row(offer) for offer in server.offers[:MAX_OFFERS]]
+    hidden = len(server.offers) - MAX_OFFERS
+    if hidden > 0:
+        rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=4)))
+    words = ("kind", "name", "calls", "input properties")
+    heads = element("tr", *(element("th", word, scope="col") for word in words))
+    table = element("table", element("thead", heads), element("tbody", *rows))
+    return joined(
+        [title, element("p", share), bar(hit / whole, "share"), _in_scroll(table)],
+    )
+
+
+def _in_scroll(table: Markup) -> Markup:
+    return element("div", table, class_="scroll")
+
+
+def _offer_row(offer: CoveredOffer) -> Markup:
+    never = element("span", "never called", class_="never")
+    return element(
+        "tr",
+        element("td", _KINDS[offer.kind]),
+        element("th", cut(offer.name, MAX_NAME_CHARS), scope="row"),
+        element("td", f"{offer.calls:,}" if offer.calls else never),
+        element("td", _offer_properties(offer.properties)),
+    )
+
+
+def _offer_properties(properties: Sequence[CoveredProperty]) -> Markup:
+    shown = properties[:MAX_PROPERTIES]
+    given = [each for each in shown if each.calls]
+    missing = [each for each in shown if not each.calls]
+    parts = []
+    if given:
+        names = joined((_counted_property(each) for each in given), ", ")
+        parts.append(element("div", "given: ", names))
+    if missing:
+        names = joined((cut(each.name, MAX_NAME_CHARS) for each in missing), ", ")
+        never = element("span", "never given: ", class_="never")
+        parts.append(element("div", never, names))
+    hidden = len(properties) - MAX_PROPERTIES
+    if hidden > 0:
+        parts.append(element("div", f"… and {hidden:,} more", class_="aside"))
+    return joined(parts)
+
+
+def _counted_property(each: CoveredProperty) -> Markup:
+    return joined([cut(each.name, MAX_NAME_CHARS), f" ({each.calls:,})"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcptest.core.outcome import ABSENT
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.wrapping import width_of, wrapped
+from mcptest.reporters.style import width_of, wrap_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         WayRun,
     )
     from mcptest.core.outcome import Summary
-    from mcptest.reporters.paint import Paint
+    from mcptest.reporters.style import Paint
 
 __all__ = ["matrix_lines"]
 
@@ -54,7 +54,7 @@ def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
 def _way_lines(run: WayRun, paint: Paint) -> list[str]:
     head = f"{_INDENT}{visible(run.way.label):<19}"
     if run.refusal or run.error:
-        words = wrapped(_DEEP + visible(shorten(run.refusal or run.error, _MAX_REFUSAL)), COLUMNS)
+        words = wrap_line(_DEEP + visible(shorten(run.refusal or run.error, _MAX_REFUSAL)), COLUMNS)
         verdict = paint.red("cannot be opened") if run.error else paint.yellow("not spoken")
         return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
     if run.summary is None:
