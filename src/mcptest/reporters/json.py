@@ -7,8 +7,6 @@ import json
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.matrix import (
     Matrix,
-    OfferDifference,
-    ResultDifference,
     SeenResult,
     SeenValue,
     Way,
@@ -43,7 +41,6 @@ if TYPE_CHECKING:
         Status,
         Summary,
     )
-    from mcptest.reporters.saved_part import SavedPart
 
 __all__ = [
     "OFFER_LISTS",
@@ -370,60 +367,6 @@ def _result_members(seen: SeenResult) -> Members:
 
 def _value_members(seen: SeenValue) -> Members:
     return side_members({"value": seen.value})
-
-
-def read_matrix(part: SavedPart) -> Matrix:
-    """The same, from a report."""
-    return Matrix(
-        ways=tuple(map(_way_run, part.parts("ways"))),
-        total=part.count("selected"),
-        compared=part.count("compared"),
-        differences=tuple(
-            ResultDifference(
-                suite=each.text("suite"),
-                file=each.text("file"),
-                line=each.count("line"),
-                test=each.text("test"),
-                seen=tuple(map(_seen_result, each.parts("results"))),
-            )
-            for each in part.parts("differences")
-        ),
-        offers=tuple(
-            OfferDifference(
-                what=each.text("what"),
-                member=each.text("member") if each.has("member") else "",
-                seen=tuple(map(_seen_value, each.parts("seen"))),
-            )
-            for each in part.parts("offers")
-        ),
-        more_offers=part.count("more_offers", 0),
-        unread=part.texts("unread"),
-    )
-
-
-def _way(part: SavedPart) -> Way:
-    return Way(transport=part.text("transport"), revision=part.text("revision"))
-
-
-def _way_run(part: SavedPart) -> WayRun:
-    summary = part.part("summary") if part.has("summary") else None
-    names = ("passed", "failed", "errors", "skipped", "flaky")
-    return WayRun(
-        way=_way(part),
-        refusal=part.text("reason", ""),
-        error=part.text("error", ""),
-        summary=Summary(**{name: summary.count(name, 0) for name in names}) if summary else None,
-    )
-
-
-def _seen_result(part: SavedPart) -> SeenResult:
-    status = part.word("status", STATUSES) if part.has("status") else None
-    return SeenResult(way=_way(part), status=status, reason=part.text("reason", ""))
-
-
-def _seen_value(part: SavedPart) -> SeenValue:
-    is_there = "value" not in part.texts("missing")
-    return SeenValue(way=_way(part), value=part.members.get("value") if is_there else ABSENT)
 
 
 REPORT_VERSION = 1

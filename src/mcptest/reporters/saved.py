@@ -1,4 +1,9 @@
-"""SAVED"""
+"""Read a JSON report back into the run it describes, so that any reporter can render it again.
+
+Text goes in, a `CollectedRun` comes out, or a `FormatError` that says what is wrong with the file.
+What a report left out to stay small (long values, logs) is lost. Unknown keys are ignored, since
+reports may grow; known keys must be valid.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +19,15 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
+from mcptest.core.matrix import (
+    Matrix,
+    OfferDifference,
+    ResultDifference,
+    SeenResult,
+    SeenValue,
+    Way,
+    WayRun,
+)
 from mcptest.core.measured_gates import COVERAGE_GATES, PERFORMANCE_GATES, MeasuredGates
 from mcptest.core.outcome import (
     ABSENT,
@@ -24,156 +38,158 @@ from mcptest.core.outcome import (
     Finding,
     LogLine,
     Mismatch,
+    Summary,
 )
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.typed_json import JsonObject, TypedJsonError
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, read_matrix, summary_members
+from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
-from mcptest.reporters.saved_part import SavedPart, SavedPartError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from mcptest.core.outcome import Summary
-    from mcptest.reporters.saved_part import SavedPart
+    from collections.abc import Sequence
 
 __all__ = ["read_saved_run"]
 
-# A value may be as deep as an answer may be, and stands some levels down in the report.
+# An answer may be 200 levels deep, and is some levels down in the report.
 MAX_DEPTH = 250
-
 # The most that --shard takes.
-_MAX_SHARDS = 999_999
+MAX_SHARDS = 999_999
+MAX_SHOWN_CHARS = 80
 
 _HELP = "a report is written by: mcptest run … --reporter json=FILE"
+_CODES = {"type": "F008", "missing": "F007", "choice": "F009"}
 
 
 def read_saved_run(text: str, file: str) -> CollectedRun:
-    """The run that the report in `text` tells of; `file` is whom to blame."""
+    """The run that the report in `text` describes; `file` is its name in diagnostics."""
+    line = column = 0
     try:
-        value = parse_json(text, MAX_DEPTH)
-        return _whole(_run(SavedPart(value)), file)
+        run = _read_run(JsonObject(parse_json(text, MAX_DEPTH)))
+        _add_missing_tests(run, file)
+        return run
     except NotJsonError as error:
+        code, message = "F002", f"this is not JSON: {error.reason}"
         before = text[: max(0, error.column - 1)]
         line = before.count("\n") + 1 if error.column else 0
         column = len(before) - (before.rfind("\n") + 1) + 1
-        message = f"this is not JSON: {error.reason}"
-        mistake = Diagnostic(
-            code="F002", file=file, message=message, line=line, column=column, help=_HELP
-        )
-    except SavedPartError as error:
-        mistake = Diagnostic(code=error.code, file=file, message=error.message, help=_HELP)
-    raise FormatError([mistake])
+    except TypedJsonError as error:
+        code, message = _CODES[error.problem], _describe(error)
+    except _ReportError as error:
+        code, message = error.code, error.message
+    raise FormatError(
+        [Diagnostic(code=code, file=file, message=message, line=line, column=column, help=_HELP)]
+    )
 
 
-def _run(report: SavedPart) -> CollectedRun:
+def _describe(error: TypedJsonError) -> str:
+    if error.problem == "missing":
+        return f'{error.path or "a report"} needs the key "{error.name}"'
+    if error.problem == "choice":
+        seen = visible(shorten(str(error.actual), MAX_SHOWN_CHARS))
+        return f'{error.path} is "{seen}"; there are: {error.expected}'
+    seen = shown(error.actual, MAX_SHOWN_CHARS)
+    return f"{error.path or 'the report'} must be {error.expected}, not {seen}"
+
+
+class _ReportError(ValueError):
+    """A report whose values have the right types and still make no sense."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+
+
+def _read_run(report: JsonObject) -> CollectedRun:
     _check_head(report)
     run = CollectedRun()
-    run.all_suites = [_read_suite(part) for part in report.parts("suites", is_needed=True)]
+    run.all_suites = list(report.objects("suites", _read_suite, required=True))
     summary = summary_of(result for _, results in run.all_suites for result in results)
-    _check_summary(report.part("summary"), summary)
-    error = report.part("error") if report.has("error") else None
-    mistakes = [_diagnostic(each) for each in error.parts("diagnostics")] if error else []
+    _check_summary(report.inner("summary"), summary)
+    error = report.inner("error") if report.has("error") else None
     run.started = RunStarted(
-        started_at=report.text("started_at"),
-        server=report.text("server", ""),
+        started_at=report.string("started_at"),
+        server=report.string("server", ""),
         suites=len(run.all_suites),
         total=report.count("selected", summary.total),
-        warnings=(*mistakes, *map(_diagnostic, report.parts("warnings"))),
-        shard=_shard(report.part("shard")) if report.has("shard") else None,
+        warnings=(
+            *(error.objects("diagnostics", _read_diagnostic) if error else ()),
+            *report.objects("warnings", _read_diagnostic),
+        ),
+        shard=_read_shard(report.inner("shard")) if report.has("shard") else None,
     )
+    coverage = report.inner("coverage") if report.has("coverage") else None
     run.last = RunFinished(
         summary=summary,
-        duration_s=report.milliseconds("duration_ms"),
-        findings=tuple(map(_finding, report.parts("findings"))),
-        fault=_fault(error) if error else None,
+        duration_s=report.seconds("duration_ms"),
+        findings=report.objects("findings", _read_finding),
+        fault=_read_fault(error) if error else None,
         interrupted=report.flag("interrupted", default=False),
-        interrupted_in=report.text("interrupted_in") if report.has("interrupted_in") else "",
+        interrupted_in=report.string("interrupted_in") if report.has("interrupted_in") else "",
         bailed=report.flag("bailed", default=False),
-        coverage=read_coverage(report),
-        missed_gates=report.texts("gates"),
-        conformance=_conformance(report),
-        broken_rules=report.texts("broken_rules"),
-        not_run=_not_run(report, run),
+        coverage=coverage.objects("servers", _read_coverage, required=True) if coverage else (),
+        missed_gates=report.strings("gates"),
+        conformance=CaptureScore(
+            sessions=merge_sessions(report.objects("invariants", _read_verdict)),
+            hazards=report.objects("composition", _read_hazard),
+        ),
+        broken_rules=report.strings("broken_rules"),
+        not_run=_read_not_run(report, run),
         may_leave_out=report.flag("not_run_allowed", default=False),
-        snapshots=_snapshots(report.part("snapshots")) if report.has("snapshots") else None,
-        unasked_gates=tuple(map(read_gates, report.parts("unasked_gates"))),
-        spoken=tuple(map(_spoken, report.parts("spoken"))),
+        snapshots=_read_snapshots(report.inner("snapshots")) if report.has("snapshots") else None,
+        unasked_gates=report.objects("unasked_gates", _read_gates),
+        spoken=report.objects("spoken", _read_spoken),
     )
     if report.has("matrix"):
-        matrix = read_matrix(report.part("matrix"))
-        run.last = run.last.but(matrix=matrix)
+        run.last = run.last.but(matrix=_read_matrix(report.inner("matrix")))
     return run
 
 
-def _shard(part: SavedPart) -> ReportedShard:
-    count = part.count("count")
-    indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
-    is_sound = 1 <= len(indexes) == len(set(indexes)) and count <= _MAX_SHARDS
-    if not is_sound or not all(1 <= index <= count for index in indexes):
-        seen = shown(indexes[0] if len(indexes) == 1 else list(indexes), 40)
-        raise SavedPartError("F009", f"there is no shard {seen} of {count:,}")
-    selection = part.text("selection") if part.has("selection") else ""
-    return ReportedShard(indexes=indexes, count=count, selection=selection)
+def _check_head(report: JsonObject) -> None:
+    if report.members.get("tool") != "mcptest":
+        raise _ReportError("F005", "this is not a JSON report of mcptest")
+    version = report.members.get("version")
+    if version != REPORT_VERSION or isinstance(version, bool):
+        message = f"a report of version {shown(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        raise _ReportError("F010", message)
+    if "suites" not in report.members and "files" in report.members:
+        message = "this is what mcptest validate --json writes, not the report of a run"
+        raise _ReportError("F005", message)
 
 
-def _snapshots(part: SavedPart) -> SnapshotReport:
-    names = [name for name, _ in SnapshotReport().fields() if part.has(name)]
-    return SnapshotReport(**{name: part.part(name).lists() for name in names})
+def _check_summary(part: JsonObject, summary: Summary) -> None:
+    for name, count in summary_members(summary).items():
+        written = part.count(name, 0 if name == "flaky" else None)
+        if written != count:
+            message = f"summary.{name} is {written:,}, but counted from suites it is {count:,}"
+            raise _ReportError("F009", message)
 
 
-def _not_run(report: SavedPart, run: CollectedRun) -> int:
+def _read_not_run(report: JsonObject, run: CollectedRun) -> int:
     """How many tests could not be run, as the report and its tests both say."""
-    counted_ = sum(result.not_run for _, results in run.all_suites for result in results)
-    written = report.count("not_run", counted_)
-    # Of a run that never began there are no tests to count.
-    if written != counted_ and run.all_suites:
-        message = f"not_run is {written:,}, but counted from suites it is {counted_:,}"
-        raise SavedPartError("F009", message)
+    count = sum(result.not_run for _, results in run.all_suites for result in results)
+    written = report.count("not_run", count)
+    # A run that never began has no tests to count.
+    if written != count and run.all_suites:
+        message = f"not_run is {written:,}, but counted from suites it is {count:,}"
+        raise _ReportError("F009", message)
     return written
 
 
-def _conformance(report: SavedPart) -> CaptureScore:
-    """What the rules said; reports of earlier versions say nothing of it."""
-    sessions = [
-        SessionScore(
-            server_label=part.text("server"),
-            verdicts=(
-                Verdict(
-                    id=part.text("id"),
-                    category="",
-                    status=part.word("status", VERDICTS),
-                    message=part.text("message", ""),
-                ),
-            ),
-        )
-        for part in report.parts("invariants")
-    ]
-    hazards = [
-        Hazard(
-            kind=part.text("kind"),
-            message=part.text("message", ""),
-            servers=part.texts("servers"),
-            what=(),
-        )
-        for part in report.parts("composition")
-    ]
-    return CaptureScore(sessions=merge_sessions(sessions), hazards=tuple(hazards))
+def _add_missing_tests(run: CollectedRun, file: str) -> None:
+    """Add an error in place of tests that the run selected and the report does not have.
 
-
-def _whole(run: CollectedRun, file: str) -> CollectedRun:
-    """The run, with an error in the place of tests that it selected and does not have.
-
-    A run that was stopped says so itself. Any other that lacks tests has lost them, failures
-    perhaps, and must not count as a success.
+    A run that was stopped says so. Any other that lacks tests has lost them, perhaps failures,
+    and must not count as a success.
     """
     finished, selected = run.finished, run.started.total
     has_all = selected <= finished.summary.total
     if has_all or finished.interrupted or finished.bailed or finished.fault:
-        return run
+        return
     there = f"{finished.summary.total:,} of {counted(selected, 'selected test')}"
     fault = Fault(
         kind="incomplete_report",
@@ -184,185 +200,240 @@ def _whole(run: CollectedRun, file: str) -> CollectedRun:
     suite = SuiteStarted(name=file, file=file, format=REPORT_FORMAT, server="", total=1)
     run.all_suites.append((suite, [lost]))
     summary = summary_of(result for _, results in run.all_suites for result in results)
-    # What is rendered from here on tells of the loss, and is whole in itself.
+    # A report that is rendered from this run includes the error, and is complete.
     run.started = run.started.but(suites=len(run.all_suites), total=summary.total)
     run.last = finished.but(summary=summary)
-    return run
 
 
-def _check_head(report: SavedPart) -> None:
-    if report.members.get("tool") != "mcptest":
-        raise SavedPartError("F005", "this is not a JSON report of mcptest")
-    version = report.members.get("version")
-    if version != REPORT_VERSION or isinstance(version, bool):
-        message = f"a report of version {shown(version, 40)}; this mcptest reads {REPORT_VERSION}"
-        raise SavedPartError("F010", message)
-    if "suites" not in report.members and "files" in report.members:
-        message = "this is what mcptest validate --json writes, not the report of a run"
-        raise SavedPartError("F005", message)
+def _read_shard(part: JsonObject) -> ReportedShard:
+    count = part.count("count")
+    indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
+    is_valid = 1 <= len(indexes) == len(set(indexes)) and count <= MAX_SHARDS
+    if not is_valid or not all(1 <= index <= count for index in indexes):
+        seen = shown(indexes[0] if len(indexes) == 1 else list(indexes), 40)
+        raise _ReportError("F009", f"there is no shard {seen} of {count:,}")
+    selection = part.string("selection") if part.has("selection") else ""
+    return ReportedShard(indexes=indexes, count=count, selection=selection)
 
 
-def _check_summary(part: SavedPart, summary: Summary) -> None:
-    """A summary that its own tests deny is no report of ours."""
-    for name, count in summary_members(summary).items():
-        written = part.count(name, 0 if name == "flaky" else None)
-        if written != count:
-            message = f"summary.{name} is {written:,}, but counted from suites it is {count:,}"
-            raise SavedPartError("F009", message)
+def _read_snapshots(part: JsonObject) -> SnapshotReport:
+    lists = {}
+    for name, _ in SnapshotReport().fields():
+        if part.has(name):
+            by_file = part.inner(name)
+            lists[name] = {file: by_file.strings(file) for file in by_file.members}
+    return SnapshotReport(**lists)
 
 
-def _read_suite(part: SavedPart) -> tuple[SuiteStarted, list[CaseResult]]:
-    results = [_result(each) for each in part.parts("tests", is_needed=True)]
+def _read_suite(part: JsonObject) -> tuple[SuiteStarted, list[CaseResult]]:
+    results = list(part.objects("tests", _read_result, required=True))
     suite = SuiteStarted(
-        name=part.text("name"),
-        file=part.text("file"),
-        format=part.text("format"),
-        server=part.text("server"),
+        name=part.string("name"),
+        file=part.string("file"),
+        format=part.string("format"),
+        server=part.string("server"),
         total=len(results),
     )
     return suite, results
 
 
-def _result(part: SavedPart) -> CaseResult:
+def _read_result(part: JsonObject) -> CaseResult:
     return CaseResult(
-        name=part.text("name"),
-        status=part.word("status", STATUSES),
+        name=part.string("name"),
+        status=part.choice("status", STATUSES),
         line=part.count("line"),
-        duration_s=part.milliseconds("duration_ms"),
-        mismatches=tuple(map(_mismatch, part.parts("mismatches"))),
-        fault=_fault(part.part("error")) if part.has("error") else None,
-        reason=part.text("reason", ""),
-        sent=part.text("sent", ""),
+        duration_s=part.seconds("duration_ms"),
+        mismatches=part.objects("mismatches", _read_mismatch),
+        fault=_read_fault(part.inner("error")) if part.has("error") else None,
+        reason=part.string("reason", ""),
+        sent=part.string("sent", ""),
         expected=part.members.get("expected", ABSENT),
         actual=part.members.get("actual", ABSENT),
-        notes=part.texts("notes"),
-        stderr=part.text("stderr", ""),
-        tags=part.texts("tags"),
+        notes=part.strings("notes"),
+        stderr=part.string("stderr", ""),
+        tags=part.strings("tags"),
         attempts=max(1, part.count("attempts", 1)),
-        log=tuple(map(_log_line, part.parts("log"))),
+        log=part.objects("log", _read_log_line),
         not_run=part.flag("not_run", default=False),
     )
 
 
-def _log_line(part: SavedPart) -> LogLine:
+def _read_log_line(part: JsonObject) -> LogLine:
     return LogLine(
-        at_s=part.milliseconds("at_ms"),
-        direction=part.word("direction", ("sent", "received", "stderr", "noise")),
-        text=part.text("text"),
+        at_s=part.seconds("at_ms"),
+        direction=part.choice("direction", ("sent", "received", "stderr", "noise")),
+        text=part.string("text"),
     )
 
 
-def _mismatch(part: SavedPart) -> Mismatch:
-    missing = part.texts("missing")
+def _read_mismatch(part: JsonObject) -> Mismatch:
+    missing = part.strings("missing")
     return Mismatch(
-        path=part.text("path"),
+        path=part.string("path"),
         expected=ABSENT if "expected" in missing else part.members.get("expected"),
         actual=ABSENT if "actual" in missing else part.members.get("actual"),
-        message=part.text("message"),
-        hint=part.text("hint", ""),
+        message=part.string("message"),
+        hint=part.string("hint", ""),
     )
 
 
-def _fault(part: SavedPart) -> Fault:
+def _read_fault(part: JsonObject) -> Fault:
     evidence = Evidence(
-        command=part.texts("command"),
-        url=part.text("url", ""),
-        cwd=part.text("cwd", ""),
-        exit_status=part.text("exit_status", ""),
-        stderr_tail=part.text("stderr_tail", ""),
-        stdout_tail=part.text("stdout_tail", ""),
+        command=part.strings("command"),
+        url=part.string("url", ""),
+        cwd=part.string("cwd", ""),
+        exit_status=part.string("exit_status", ""),
+        stderr_tail=part.string("stderr_tail", ""),
+        stdout_tail=part.string("stdout_tail", ""),
     )
     return Fault(
-        kind=part.text("kind"),
-        message=part.text("message"),
-        hint=part.text("hint", ""),
-        effect=part.word("effect", ("definite", "indefinite"), "definite"),
+        kind=part.string("kind"),
+        message=part.string("message"),
+        hint=part.string("hint", ""),
+        effect=part.choice("effect", ("definite", "indefinite"), "definite"),
         evidence=evidence,
     )
 
 
-def _spoken(part: SavedPart) -> Spoken:
-    return Spoken(
-        server=part.text("server"), revision=part.text("revision"), url=part.text("url", "")
-    )
+def _read_spoken(part: JsonObject) -> Spoken:
+    url = part.string("url", "")
+    return Spoken(server=part.string("server"), revision=part.string("revision"), url=url)
 
 
-def _finding(part: SavedPart) -> Finding:
+def _read_finding(part: JsonObject) -> Finding:
     return Finding(
-        kind=part.text("kind"),
-        server=part.text("server"),
-        message=part.text("message"),
-        quote=part.text("quote", ""),
+        kind=part.string("kind"),
+        server=part.string("server"),
+        message=part.string("message"),
+        quote=part.string("quote", ""),
         count=part.count("count", 1),
     )
 
 
-def _diagnostic(part: SavedPart) -> Diagnostic:
-    code = part.text("code")
+def _read_diagnostic(part: JsonObject) -> Diagnostic:
+    code = part.string("code")
     return Diagnostic(
         code=code,
-        file=part.text("file"),
+        file=part.string("file"),
         line=part.count("line", 0),
         column=part.count("column", 0),
-        message=part.text("message"),
-        help=part.text("help", ""),
+        message=part.string("message"),
+        help=part.string("help", ""),
         severity="warning" if code.startswith("W") else "error",
     )
 
 
-_SHOWN_CHARS = 80
-
-
-def read_coverage(report: SavedPart) -> tuple[ServerCoverage, ...]:
-    """The coverage of each server; none where nobody asked."""
-    if not report.has("coverage"):
-        return ()
-    servers = report.part("coverage").parts("servers", is_needed=True)
-    return tuple(map(_server_coverage, servers))
-
-
-def _server_coverage(part: SavedPart) -> ServerCoverage:
-    return ServerCoverage(
-        server=part.text("server"), offers=tuple(_offers(part)), home=part.text("suite", "")
+def _read_verdict(part: JsonObject) -> SessionScore:
+    verdict = Verdict(
+        id=part.string("id"),
+        category="",
+        status=part.choice("status", VERDICTS),
+        message=part.string("message", ""),
     )
+    return SessionScore(server_label=part.string("server"), verdicts=(verdict,))
 
 
-def _offers(server: SavedPart) -> Iterator[CoveredOffer]:
-    for kind, name in OFFER_LISTS.items():
-        for offer in server.parts(name):
-            properties = tuple(
-                CoveredProperty(name=part.text("name"), calls=part.count("calls"))
-                for part in offer.parts("properties")
-            )
-            yield CoveredOffer(
-                kind=kind,
-                name=offer.text("name"),
-                calls=offer.count("calls"),
-                properties=properties,
-            )
+def _read_hazard(part: JsonObject) -> Hazard:
+    message, servers = part.string("message", ""), part.strings("servers")
+    return Hazard(kind=part.string("kind"), message=message, servers=servers, what=())
 
 
-def read_gates(part: SavedPart) -> MeasuredGates:
-    """What a suite asks for, and what the run has measured of it."""
+def _read_coverage(part: JsonObject) -> ServerCoverage:
+    def read_property(inner: JsonObject) -> CoveredProperty:
+        return CoveredProperty(name=inner.string("name"), calls=inner.count("calls"))
+
+    offers = [
+        CoveredOffer(
+            kind=kind,
+            name=offer.string("name"),
+            calls=offer.count("calls"),
+            properties=offer.objects("properties", read_property),
+        )
+        for kind, name in OFFER_LISTS.items()
+        for offer in part.objects(name, lambda offer: offer)
+    ]
+    server, home = part.string("server"), part.string("suite", "")
+    return ServerCoverage(server=server, offers=tuple(offers), home=home)
+
+
+def _read_gates(part: JsonObject) -> MeasuredGates:
     return MeasuredGates(
-        home=part.text("suite"),
-        coverage=_wanted(part, "coverage", COVERAGE_GATES),
-        performance=_wanted(part, "performance", PERFORMANCE_GATES),
-        files=part.texts("files"),
-        ran=part.texts("ran"),
-        servers=tuple(map(_server_coverage, part.parts("servers"))),
-        silent=part.texts("silent"),
-        idle=part.texts("idle"),
+        home=part.string("suite"),
+        coverage=_read_limits(part, "coverage", COVERAGE_GATES),
+        performance=_read_limits(part, "performance", PERFORMANCE_GATES),
+        files=part.strings("files"),
+        ran=part.strings("ran"),
+        servers=part.objects("servers", _read_coverage),
+        silent=part.strings("silent"),
+        idle=part.strings("idle"),
         took_ms=part.numbers("took_ms"),
     )
 
 
-def _wanted(part: SavedPart, name: str, known: Sequence[str]) -> dict[str, float]:
-    """What is asked for; a gate that nobody here can ask must not get lost."""
-    inner = part.part(name)
-    for key in inner.members:
+def _read_limits(part: JsonObject, name: str, known: Sequence[str]) -> dict[str, float]:
+    """The limits of gates; an unknown gate is an error, since it could not be checked."""
+    limits = part.inner(name)
+    for key in limits.members:
         if key not in known:
-            seen = visible(shorten(key, _SHOWN_CHARS))
-            message = f'"{seen}" is no gate of {name}; there are: {", ".join(known)}'
-            raise SavedPartError("F009", message)
-    return {key: inner.number(key) for key in inner.members}
+            seen = visible(shorten(key, MAX_SHOWN_CHARS))
+            message = f'"{seen}" is not a gate of {name}; there are: {", ".join(known)}'
+            raise _ReportError("F009", message)
+    return {key: limits.number(key) for key in limits.members}
+
+
+# The transport matrix
+
+
+def _read_matrix(part: JsonObject) -> Matrix:
+    return Matrix(
+        ways=part.objects("ways", _read_way_run),
+        total=part.count("selected"),
+        compared=part.count("compared"),
+        differences=part.objects("differences", _read_difference),
+        offers=part.objects("offers", _read_offer),
+        more_offers=part.count("more_offers", 0),
+        unread=part.strings("unread"),
+    )
+
+
+def _read_way(part: JsonObject) -> Way:
+    return Way(transport=part.string("transport"), revision=part.string("revision"))
+
+
+def _read_way_run(part: JsonObject) -> WayRun:
+    summary = None
+    if part.has("summary"):
+        names, counts = ("passed", "failed", "errors", "skipped", "flaky"), part.inner("summary")
+        summary = Summary(**{name: counts.count(name, 0) for name in names})
+    return WayRun(
+        way=_read_way(part),
+        refusal=part.string("reason", ""),
+        error=part.string("error", ""),
+        summary=summary,
+    )
+
+
+def _read_difference(part: JsonObject) -> ResultDifference:
+    return ResultDifference(
+        suite=part.string("suite"),
+        file=part.string("file"),
+        line=part.count("line"),
+        test=part.string("test"),
+        seen=part.objects("results", _read_seen_result),
+    )
+
+
+def _read_seen_result(part: JsonObject) -> SeenResult:
+    status = part.choice("status", STATUSES) if part.has("status") else None
+    return SeenResult(way=_read_way(part), status=status, reason=part.string("reason", ""))
+
+
+def _read_offer(part: JsonObject) -> OfferDifference:
+    member = part.string("member") if part.has("member") else ""
+    seen = part.objects("seen", _read_seen_value)
+    return OfferDifference(what=part.string("what"), member=member, seen=seen)
+
+
+def _read_seen_value(part: JsonObject) -> SeenValue:
+    is_there = "value" not in part.strings("missing")
+    return SeenValue(way=_read_way(part), value=part.members.get("value") if is_there else ABSENT)

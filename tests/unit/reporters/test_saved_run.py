@@ -120,7 +120,7 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
         (changed(suites={}), "F008", "suites must be a list, not {}"),
         (changed(duration_ms="1"), "F008", 'duration_ms must be a number of milliseconds, not "1"'),
         (changed(interrupted=0), "F008", "interrupted must be true or false, not 0"),
-        (changed(gates=[1]), "F008", "gates[0] must be a text, not 1"),
+        (changed(gates=[1]), "F008", "gates[0] must be a string, not 1"),
         (
             changed_test(status="passd"),
             "F009",
@@ -131,7 +131,7 @@ def test_a_report_of_the_first_mcptest_has_less_and_is_read() -> None:
             "F008",
             "suites[0].tests[0].line must be a whole number from 0, not -1",
         ),
-        (changed_test(name=None), "F008", "suites[0].tests[0].name must be a text, not null"),
+        (changed_test(name=None), "F008", "suites[0].tests[0].name must be a string, not null"),
         (
             changed_test(log=[{"at_ms": 1}]),
             "F007",
