@@ -1,4 +1,8 @@
-"""RUN"""
+"""A whole run as one value, for reports that are written at the end; and several runs merged.
+
+`CollectedRun` keeps the events of a run, suite by suite, and `replay` returns them again.
+`merge_runs` makes one run of several, for example of the shards of a build matrix.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +32,12 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
 
-# The format of a suite that stands for the report of a run without tests, in a merged run.
+# The format of a suite that stands for a whole report: one without tests, or without some.
 REPORT_FORMAT = "report"
 
 
 class CollectedRun:
-    """A listener that keeps everything a run said."""
+    """A listener that keeps all events of a run."""
 
     wants_log: LogWish = ""
 
@@ -54,7 +58,7 @@ class CollectedRun:
 
     @property
     def finished(self) -> RunFinished:
-        """The last event; when there was none the run was cut short, and this says so."""
+        """The last event; if there was none the run is reported as interrupted."""
         if self.last is not None:
             return self.last
         results = [result for _, results in self.all_suites for result in results]
@@ -64,7 +68,7 @@ class CollectedRun:
 
     @property
     def suites(self) -> Sequence[tuple[SuiteStarted, list[CaseResult]]]:
-        """The suites; none when no test could run, for then the reason is all there is."""
+        """The suites; none if no test could run: then only the reason is reported."""
         return [] if self.finished.fault else self.all_suites
 
     def results(self) -> Iterator[tuple[SuiteStarted, CaseResult]]:
@@ -79,11 +83,11 @@ class CollectedRun:
         return [pair for pair in self.results() if pair[1].is_flaky]
 
     def not_run(self) -> list[tuple[SuiteStarted, CaseResult]]:
-        """What is declared, and cannot be run by this version."""
+        """Declared tests that this version cannot run."""
         return [pair for pair in self.results() if pair[1].not_run]
 
     def replay(self) -> Iterator[Event]:
-        """The events once more, in the order of a run."""
+        """The events again, in the order of a run."""
         yield self.started
         for suite, results in self.all_suites:
             yield suite
@@ -115,7 +119,7 @@ def failed_run(
     )
 
 
-# A shard for which no tests were left is no trouble, as long as others had some.
+# A shard that has no tests is not an error if others have some.
 _NOTHING_SELECTED = "nothing_selected"
 _SHARD_MISSING = "shard_missing"
 _MAX_FILES = 300
@@ -127,19 +131,20 @@ _SAME = "run every part with the same files, the same filters and the same versi
 def merge_runs(
     runs: Sequence[tuple[str, CollectedRun]], *, allow_missing: bool = False
 ) -> CollectedRun:
-    """One run of all; a `UsageError` when they are not the parts of one run.
+    """One run of all these, given with the names of their files; a `UsageError` if impossible.
 
-    Parts of a sharded run must be of the same selection, each once, and all of them unless
-    `allow_missing`. Two runs of the same file cannot be merged.
+    Parts of a sharded run must be of the same selection, each given once, and all of them unless
+    `allow_missing`. Two runs of the same test file cannot be merged. The runs ran side by side, so
+    the longest duration is that of the merged run.
     """
     shard = _incomplete_shard(runs, allow_missing=allow_missing)
     lack = [Finding(kind=_SHARD_MISSING, server="", message=_missing(shard))] if shard else []
-    _refuse_twice(runs)
+    _refuse_repeated_files(runs)
     merged = CollectedRun()
     suites = [pair for _, run in runs for pair in run.suites]
     fault = _common_fault(runs)
     if fault is None:
-        suites += [_as_suite(name, run) for name, run in runs if _has_trouble(run)]
+        suites += [_as_suite(name, run) for name, run in runs if _could_not_run(run)]
     merged.all_suites = sorted(suites, key=lambda pair: (pair[0].file, pair[0].name))
     summary = summary_of(result for _, results in merged.all_suites for result in results)
     ends = [run.finished for _, run in runs]
@@ -149,7 +154,7 @@ def merge_runs(
         server=", ".join(dict.fromkeys(servers)),
         suites=len(merged.all_suites),
         total=max(
-            summary.total, sum(run.started.total for _, run in runs if not _has_trouble(run))
+            summary.total, sum(run.started.total for _, run in runs if not _could_not_run(run))
         ),
         warnings=tuple(dict.fromkeys(each for _, run in runs for each in run.started.warnings)),
         shard=shard,
@@ -157,7 +162,7 @@ def merge_runs(
     merged.last = RunFinished(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
-        findings=(*merge_findings(each for end in ends for each in _lasting(end)), *lack),
+        findings=(*merge_findings(each for end in ends for each in _kept_findings(end)), *lack),
         spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.spoken)),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
@@ -173,22 +178,22 @@ def merge_runs(
         may_leave_out=all(end.may_leave_out for end in ends if end.not_run),
         snapshots=merge_snapshots(end.snapshots for end in ends),
     )
-    merged.last = _asked(merged.last, ends, {suite.file for suite, _ in suites})
+    merged.last = _with_gates(merged.last, ends, {suite.file for suite, _ in suites})
     return merged
 
 
-def _lasting(end: RunFinished) -> Sequence[Finding]:
-    """The findings of a run, except those that a merge with the rest of it makes untrue."""
-    untrue = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
-    return [finding for finding in end.findings if finding.kind not in untrue]
+def _kept_findings(end: RunFinished) -> Sequence[Finding]:
+    """The findings of a run, except those that a merge makes obsolete."""
+    obsolete = {_SHARD_MISSING, *([GATES_NOT_ASKED] if end.unasked_gates else [])}
+    return [finding for finding in end.findings if finding.kind not in obsolete]
 
 
 def _incomplete_shard(
     runs: Sequence[tuple[str, CollectedRun]], *, allow_missing: bool
 ) -> ReportedShard | None:
-    """The parts of a sharded run that these runs have; None when they have all, or are not parts.
+    """The parts of a sharded run that are here; None if all are, or the run is not sharded.
 
-    A `UsageError` when they cannot be parts of the same run, or when parts must not be missing.
+    A `UsageError` if they cannot be parts of one run, or if parts are missing and must not be.
     """
     first = next((pair for pair in runs if pair[1].started.shard), None)
     if first is None:
@@ -196,7 +201,7 @@ def _incomplete_shard(
     owners: dict[int, str] = {}
     digests: dict[str, str] = {}
     for name, run in runs:
-        part = _part_beside(first, name, run)
+        part = _part_of_run(first, name, run)
         for index in part.indexes:
             if index in owners:
                 both = f"{visible(owners[index])} and {visible(name)} are both"
@@ -218,10 +223,10 @@ def _incomplete_shard(
     return merged
 
 
-def _part_beside(first: tuple[str, CollectedRun], name: str, run: CollectedRun) -> ReportedShard:
-    """Which part a run is; a `UsageError` when it cannot be one beside the first."""
+def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) -> ReportedShard:
+    """Which part a run is; a `UsageError` if it does not belong to the same run as the first."""
     part, other, fault = run.started.shard, first[1].started.shard, run.finished.fault
-    assert other, "only a run with a shard is the first"
+    assert other, "the first run is one with a shard"
     if part is None:
         why = f"; its run failed: {visible(shorten(fault.message, _MAX_FILES))}" if fault else ""
         message = (
@@ -232,7 +237,7 @@ def _part_beside(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
     if part.count != other.count:
         message = f"{_described(first[0], other)}, but {_described(name, part)}"
         raise UsageError(message, "all parts must have the same N in --shard I/N")
-    if not part.selection and not _has_trouble(run):
+    if not part.selection and not _could_not_run(run):
         raise UsageError(f"{_described(name, part)}, but its run found no test files", _SAME)
     return part
 
@@ -249,30 +254,30 @@ def _listed(indexes: Sequence[int]) -> str:
 
 
 def _missing(shard: ReportedShard) -> str:
-    """Which parts are not there, in words."""
+    """A sentence that names the missing parts."""
     missing = sorted(set(range(1, shard.count + 1)).difference(shard.indexes))
     is_missing = "is missing" if len(missing) == 1 else "are missing"
     return f"{_listed(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
 
 
-def _asked(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
-    """The merged run with the gates of suites that were spread over several runs.
+def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
+    """The merged run with the gates of suites whose tests were spread over several runs.
 
-    What cannot be measured is missed. It goes along, for a merge with the rest of the shards.
-    With tests in files of others, it is said which suite is meant.
+    A gate that still cannot be measured counts as missed, and its data is kept for a merge with
+    the other shards. The suite of a gate is named if there are tests of other files.
     """
-    known = [gate for end in ends for gate in end.missed_gates if gate != _lacking(end)]
+    known = [gate for end in ends for gate in end.missed_gates if gate != _missing_gate_data(end)]
     measured = merge_measured(gates for end in ends for gates in end.unasked_gates)
     merged = merged.but(unasked_gates=tuple(gates for gates in measured if gates.missing))
     is_named = any(files.difference(gates.files) for gates in measured)
     whole = [gates for gates in measured if not gates.missing]
     known += missed_gates(whole, is_named=is_named)
-    known += [_lacking(merged)] if merged.unasked_gates else []
+    known += [_missing_gate_data(merged)] if merged.unasked_gates else []
     return merged.but(missed_gates=tuple(dict.fromkeys(known)))
 
 
-def _lacking(end: RunFinished) -> str:
-    """That there is too little to ask its gates; "" where there are none to ask."""
+def _missing_gate_data(end: RunFinished) -> str:
+    """Why the gates of a run cannot be measured; "" if there are none left."""
     parts = end.unasked_gates
     if not parts:
         return ""
@@ -283,7 +288,7 @@ def _lacking(end: RunFinished) -> str:
     ).message
 
 
-def _refuse_twice(runs: Sequence[tuple[str, CollectedRun]]) -> None:
+def _refuse_repeated_files(runs: Sequence[tuple[str, CollectedRun]]) -> None:
     owners: dict[str, str] = {}
     for name, run in runs:
         for file in dict.fromkeys(suite.file for suite, _ in run.suites):
@@ -294,13 +299,13 @@ def _refuse_twice(runs: Sequence[tuple[str, CollectedRun]]) -> None:
             owners[file] = name
 
 
-def _has_trouble(run: CollectedRun) -> bool:
+def _could_not_run(run: CollectedRun) -> bool:
     fault = run.finished.fault
     return fault is not None and fault.kind != _NOTHING_SELECTED
 
 
 def _common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
-    """Why no test ran at all; None as soon as one run had tests."""
+    """Why no test ran at all; None if any run had tests."""
     faults = [run.finished.fault for _, run in runs]
     found = [fault for fault in faults if fault is not None]
     if len(found) < len(faults):
@@ -309,7 +314,7 @@ def _common_fault(runs: Sequence[tuple[str, CollectedRun]]) -> Fault | None:
 
 
 def _as_suite(name: str, run: CollectedRun) -> tuple[SuiteStarted, list[CaseResult]]:
-    """A run in which no test could run, as a test that says so: it must not get lost."""
+    """A run in which no test could run, as a failed test, so that it is not lost."""
     result = CaseResult(
         name="the tests can be run", status="error", line=0, fault=run.finished.fault
     )

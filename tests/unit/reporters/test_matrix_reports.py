@@ -18,7 +18,7 @@ from mcptest.core.matrix import (
     names_a_way,
 )
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.reporters.json import JsonReporter, matrix_members
+from mcptest.reporters.json import JsonReporter, _matrix_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.matrix import matrix_lines
 from mcptest.reporters.saved import read_saved_run
@@ -149,7 +149,7 @@ def test_the_json_report_has_the_matrix_and_can_be_read_back() -> None:
     matrix = ran(ways=ways, differences=(differing("pays"),), offers=(offer, gone), more_offers=7)
     written = a_run(matrix).render()
     members = json.loads(written)["matrix"]
-    assert members == json.loads(json.dumps(matrix_members(matrix)))
+    assert members == json.loads(json.dumps(_matrix_members(matrix)))
     assert [(each["era"], each["spoken"]) for each in members["ways"]] == [
         ("handshake", True),
         ("stateless", False),
