@@ -1,8 +1,6 @@
-"""HTML in which text stays text.
+"""HTML elements from strings. A string that is not `Markup` is always escaped.
 
-Names and texts go in, markup comes out. Whatever is not `Markup` is escaped when it is put
-into an element, so that forgetting it shows as stray entities and never as a tag. Nothing
-here knows what a report is made of.
+A forgotten conversion therefore shows as stray entities on the page and never as a tag.
 """
 
 from __future__ import annotations
@@ -11,14 +9,13 @@ from mcptest.core.visible import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     Attribute = str | int | bool
 
-__all__ = ["Markup", "cut", "element", "escaped", "joined"]
+__all__ = ["Markup", "cut", "element", "escaped", "joined", "table"]
 
-# The last two are commands to a CI system when the page is printed to its log; as
-# entities they look the same on the page.
+# The last two would be commands to a CI system if the page were printed to its log.
 _ENTITIES = (
     ("&", "&amp;"),
     ("<", "&lt;"),
@@ -32,13 +29,13 @@ _WITHOUT_END = frozenset(["input"])
 
 
 class Markup(str):
-    """HTML that is finished. Any other text is escaped before it becomes part of a page."""
+    """Finished HTML. Any other string is escaped before it becomes part of a page."""
 
     __slots__ = ()
 
 
 def escaped(text: str) -> Markup:
-    """Text for an element or a quoted attribute; what cannot be seen is written as an escape."""
+    """Text for an element or a quoted attribute; invisible characters are shown as escapes."""
     text = visible(text)
     for char, entity in _ENTITIES:
         text = text.replace(char, entity)
@@ -46,14 +43,14 @@ def escaped(text: str) -> Markup:
 
 
 def cut(text: str, limit: int) -> Markup:
-    """Text from outside, no longer than the page has room for."""
+    """Text from outside, escaped and at most `limit` characters long."""
     return escaped(shorten(text, limit))
 
 
 def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
     """`<tag attributes>children</tag>`. An attribute that is False is left out.
 
-    A name that Python keeps for itself ends in `_`, and `aria_label` is `aria-label`.
+    A keyword of Python is written with a final `_`: `class_`. `aria_label` is `aria-label`.
     """
     written = "".join(_attribute(name, value) for name, value in attributes.items())
     if tag in _WITHOUT_END:
@@ -62,10 +59,17 @@ def element(tag: str, *children: str, **attributes: Attribute) -> Markup:
 
 
 def joined(parts: Iterable[str], between: str = "") -> Markup:
-    """Parts one after the other; those that are plain text are escaped."""
+    """Parts one after the other; plain strings are escaped."""
     return Markup(
         between.join(part if isinstance(part, Markup) else escaped(part) for part in parts)
     )
+
+
+def table(heads: Sequence[str], rows: Iterable[Markup], **attributes: Attribute) -> Markup:
+    """A table with column headers; an empty header is a column without one."""
+    cells = (element("th", head, scope="col") if head else element("td") for head in heads)
+    head = element("thead", element("tr", *cells))
+    return element("table", head, element("tbody", *rows), **attributes)
 
 
 def _attribute(name: str, value: Attribute) -> str:

@@ -1,4 +1,10 @@
-"""PAGE"""
+"""The report for a browser: one page that loads nothing else and runs one script of ours.
+
+Events go in; `render` returns the page. Each test is kept as markup, within limits: failed tests
+are shown in full up to MAX_CARDS_CHARS, the messages of passed tests up to MAX_LOGS_CHARS, and the
+page says how many are left out. Style and script are the files in `assets/`; the policy in the head
+allows exactly these two, by their hashes, and no requests.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +20,7 @@ from mcptest.core.outcome import STATUSES, Summary
 from mcptest.core.verdict import exit_code_of
 from mcptest.core.visible import shorten
 from mcptest.matching.shown import counted
-from mcptest.reporters.html.markup import Markup, cut, element, joined
+from mcptest.reporters.html.markup import Markup, cut, element, joined, table
 from mcptest.reporters.html.parts import (
     Timing,
     render_card,
@@ -34,24 +40,23 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.events import Event, RunFinished, RunStarted
-    from mcptest.core.outcome import CaseResult, Finding, LogWish, Status, Summary
-    from mcptest.reporters.html.markup import Markup
+    from mcptest.core.events import Event
+    from mcptest.core.outcome import CaseResult, Finding, LogWish, Status
 
 __all__ = ["HtmlReporter", "render_failure_page"]
 
 MAX_CARDS_CHARS = 6_000_000
 MAX_LOGS_CHARS = 1_500_000
-# Of a test that passed, the first messages say enough.
+# For a test that passed the first messages are enough.
 MAX_PASSED_LOG_LINES = 20
 MAX_NAME_CHARS = 300
-# Beyond these, what is long begins closed.
+# Pages with more than these begin with details closed.
 MAX_OPEN_CARDS = 50
 MAX_OPEN_TESTS = 300
 
 
 class HtmlReporter:
-    """A listener that keeps each test as the markup it will be."""
+    """A listener that keeps each test as markup."""
 
     wants_log: LogWish = "all"
 
@@ -64,8 +69,8 @@ class HtmlReporter:
         self._timings: list[Timing] = []
         self._number = 0
         self._flaky = 0
-        self._room_for_cards = _Room(MAX_CARDS_CHARS)
-        self._room_for_logs = _Room(MAX_LOGS_CHARS)
+        self._budget_for_cards = _Budget(MAX_CARDS_CHARS)
+        self._budget_for_logs = _Budget(MAX_LOGS_CHARS)
 
     def __call__(self, event: Event) -> None:
         if isinstance(event, CaseFinished):
@@ -90,38 +95,38 @@ class HtmlReporter:
         log = Markup("")
         if not has_card:
             log = render_log(result.log, max_lines=MAX_PASSED_LOG_LINES)
-            log = self._room_for_logs.admitted(log)
+            log = self._budget_for_logs.admit(log)
         suite.add(result, render_row(result, number, has_card=has_card, log=log))
 
     def _add_card(self, result: CaseResult, number: int, suite: _Suite) -> bool:
         is_open = len(self._cards) < MAX_OPEN_CARDS
         server = shown_server(self._started, suite.started)
         card = render_card(result, number, suite.name, suite.file, server=server, is_open=is_open)
-        card = self._room_for_cards.admitted(card)
+        card = self._budget_for_cards.admit(card)
         if card:
             self._cards.append(card)
         return bool(card)
 
     def render(self) -> str:
-        """The page of what has happened so far; without a last event it says interrupted."""
+        """The page of what has happened so far; without a last event it is interrupted."""
         finished = self._finished or self._cut_short()
-        # When no test could run there is nothing to report but the reason.
+        # If no test could run only the reason is reported.
         has_tests = finished.fault is None and self._number > 0
         sections = self._sections_of_tests() if has_tests else []
         sections += [
             ("coverage", render_coverage(finished.coverage)),
-            ("findings", render_findings(finished.findings, self._started.server)),
-            ("warnings", render_diagnostics("Warnings", self._started.warnings)),
+            ("findings", _render_findings(finished.findings, self._started.server)),
+            ("warnings", _render_diagnostics("Warnings", self._started.warnings)),
         ]
         sections = [(id_, markup) for id_, markup in sections if markup]
-        controls = render_filter(finished.summary) if has_tests else Markup("")
+        controls = _render_filter(finished.summary) if has_tests else Markup("")
         body = [
-            render_banner(self._started, finished),
-            *([render_contents([id_ for id_, _ in sections])] if sections else []),
+            _render_banner(self._started, finished),
+            *([_render_contents([id_ for id_, _ in sections])] if sections else []),
             element("main", controls, *(markup for _, markup in sections)),
         ]
-        title = page_title(self._started, finished)
-        return render_page(title, joined(body, "\n"), self._tool_version)
+        title = _title(self._started, finished)
+        return _render_document(title, joined(body, "\n"), self._tool_version)
 
     def _sections_of_tests(self) -> list[tuple[str, Markup]]:
         return [
@@ -142,7 +147,7 @@ class HtmlReporter:
         if not self._cards:
             return Markup("")
         parts = [element("h2", "Failures"), *self._cards]
-        left_out = self._room_for_cards.turned_away
+        left_out = self._budget_for_cards.left_out
         if left_out:
             text = f"… {counted(left_out, 'more test')} did not pass; the list below names them"
             parts.append(element("p", text, class_="aside"))
@@ -151,7 +156,7 @@ class HtmlReporter:
     def _tests(self) -> Markup:
         is_open = self._number <= MAX_OPEN_TESTS
         parts = [element("h2", "Tests"), *(suite.render(is_open) for suite in self._suites)]
-        left_out = self._room_for_logs.turned_away
+        left_out = self._budget_for_logs.left_out
         if left_out:
             text = f"The message logs of {counted(left_out, 'test')} are left out of this page."
             parts.insert(1, element("p", text, class_="aside"))
@@ -173,28 +178,28 @@ def render_failure_page(
         element("p", "started ", cut(started_at, MAX_NAME_CHARS), class_="aside"),
         class_="banner bad",
     )
-    body = [banner, element("main", render_diagnostics("Mistakes", diagnostics))]
-    return render_page(f"Nothing ran: {kind} (mcptest)", joined(body, "\n"), tool_version)
+    body = [banner, element("main", _render_diagnostics("Mistakes", diagnostics))]
+    return _render_document(f"Nothing ran: {kind} (mcptest)", joined(body, "\n"), tool_version)
 
 
-class _Room:
-    """How many more characters of one kind the page takes."""
+class _Budget:
+    """Limits how many characters of one kind the page contains."""
 
     def __init__(self, chars: int) -> None:
         self._left = chars
-        self.turned_away = 0
+        self.left_out = 0
 
-    def admitted(self, markup: Markup) -> Markup:
-        """The markup, or nothing when there is no room for it."""
+    def admit(self, markup: Markup) -> Markup:
+        """The markup, or nothing if it exceeds the limit."""
         if len(markup) > self._left:
-            self.turned_away += 1
+            self.left_out += 1
             return Markup("")
         self._left -= len(markup)
         return markup
 
 
 class _Suite:
-    """The tests of one suite, already as markup, and their counts."""
+    """The tests of one suite as markup, and their counts."""
 
     def __init__(self, started: SuiteStarted) -> None:
         self.started = started
@@ -241,13 +246,13 @@ _VERDICTS = {
 }
 
 
-def page_title(started: RunStarted, finished: RunFinished) -> str:
-    """What a browser tab shows: the verdict first."""
+def _title(started: RunStarted, finished: RunFinished) -> str:
+    """The title for the browser tab, the verdict first."""
     headline = _VERDICTS[exit_code_of(finished)][0]
     return f"{headline}: {counted(finished.summary.total, 'test')} of {started.server} (mcptest)"
 
 
-def render_banner(started: RunStarted, finished: RunFinished) -> Markup:
+def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
     """The verdict, the counts, and everything that explains the exit status."""
     status = exit_code_of(finished)
     headline, look, meaning = _VERDICTS[status]
@@ -271,7 +276,7 @@ def render_banner(started: RunStarted, finished: RunFinished) -> Markup:
 
 
 def _because(finished: RunFinished) -> str:
-    """Why a run failed in which no test did; nothing when there is no more to say."""
+    """Why a run failed although no test did; "" otherwise."""
     has_failed = finished.summary.failed or finished.summary.errors
     if has_failed or not finished.not_run or exit_code_of(finished) is not ExitCode.FAILED:
         return ""
@@ -296,7 +301,7 @@ def _count_list(summary: Summary) -> Markup:
 
 
 def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
-    """Why not everything ran that was to run."""
+    """Why not all selected tests ran."""
     ran, total = finished.summary.total, started.total
     parts = []
     if finished.interrupted:
@@ -310,14 +315,14 @@ def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
     return [element("p", part, class_="stopped") for part in parts]
 
 
-def render_contents(ids: Sequence[str]) -> Markup:
-    """Links to the sections that this page has; each is called what its id says."""
+def _render_contents(ids: Sequence[str]) -> Markup:
+    """Links to the sections of this page, named after their ids."""
     links = (element("a", id_.capitalize(), href=f"#{id_}") for id_ in ids)
     return element("nav", joined(links, "\n"), aria_label="Sections")
 
 
-def render_filter(summary: Summary) -> Markup:
-    """The search box and the buttons. Hidden until the script is there that they need."""
+def _render_filter(summary: Summary) -> Markup:
+    """The search box and the buttons, hidden until the script runs."""
     counts = {
         "all": summary.total,
         "failed": summary.failed,
@@ -347,18 +352,16 @@ def render_filter(summary: Summary) -> Markup:
     )
 
 
-def render_findings(findings: Sequence[Finding], server: str) -> Markup:
-    """What the servers did that breaks a rule without breaking a test."""
+def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
+    """The rules that servers broke without failing a test."""
     if not findings:
         return Markup("")
     words = ("kind", "what happened", "times")
-    heads = element("tr", *(element("th", word, scope="col") for word in words))
     rows = [_finding_row(finding, server) for finding in findings[:MAX_FINDINGS]]
     hidden = len(findings) - MAX_FINDINGS
     if hidden > 0:
         rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=len(words))))
-    table = element("table", element("thead", heads), element("tbody", *rows))
-    inside = element("div", table, class_="scroll")
+    inside = element("div", table(words, rows), class_="scroll")
     return element("section", element("h2", "Findings"), inside, id="findings")
 
 
@@ -376,8 +379,8 @@ def _finding_row(finding: Finding, server: str) -> Markup:
     )
 
 
-def render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup:
-    """Mistakes or slips in files, each with its place and its line."""
+def _render_diagnostics(title: str, diagnostics: Sequence[Diagnostic]) -> Markup:
+    """Diagnostics, each with its place and source line."""
     if not diagnostics:
         return Markup("")
     blocks = [
@@ -398,8 +401,8 @@ def _diagnostic_lines(diagnostic: Diagnostic) -> list[Markup]:
 MAX_TITLE_CHARS = 200
 
 
-def render_page(title: str, body: Markup, tool_version: str) -> str:
-    """The whole document. Nothing in `body` is looked at: it is put in place once."""
+def _render_document(title: str, body: Markup, tool_version: str) -> str:
+    """The whole document."""
     style, script = _asset("page.css"), _asset("page.js")
     return Template(_asset("page.html")).substitute(
         title=cut(title, MAX_TITLE_CHARS),

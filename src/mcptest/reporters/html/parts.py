@@ -1,4 +1,7 @@
-"""PARTS"""
+"""The parts of the page: tests as rows and cards, charts of durations, tables of coverage.
+
+Results go in, markup comes out, escaped and cut where a server could make it endless.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from heapq import nlargest
 from mcptest.core.outcome import ABSENT
 from mcptest.core.record import Record
 from mcptest.matching.shown import counted, shown
-from mcptest.reporters.html.markup import Markup, cut, element, joined
+from mcptest.reporters.html.markup import Markup, cut, element, joined, table
 from mcptest.reporters.style import render_duration
 from mcptest.reporters.summary import percent_text
 from mcptest.reporters.text import fault_details, fault_headline, headline, render_result
@@ -43,7 +46,7 @@ MAX_LOG_LINES = 200
 MAX_LOG_CHARS = 2_000
 MAX_OUTPUT_LINES = 200
 MAX_OUTPUT_CHARS = 1_000
-# Nothing wraps in a diff on the page, so carets may stand under any value shown whole.
+# Lines do not wrap on the page, so a caret line fits below any value that is shown whole.
 COLUMNS = 300
 
 _LINE_CLASSES = {"-": "wanted", "+": "came", "^": "pointer", "…": "aside"}
@@ -51,7 +54,7 @@ _DIRECTIONS = {"sent": "→ sent", "received": "← received", "stderr": "stderr
 
 
 def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) -> Markup:
-    """A test in the list. One that has a card leads there, any other opens in place."""
+    """A test in the list. One that has a card links to it, any other opens in place."""
     head = [_status(result), " ", _name(result, number if has_card else 0), *_marks(result)]
     head.append(_time(result))
     more = Markup("") if has_card else joined([*_row_reason(result), *_notes(result), log])
@@ -62,10 +65,7 @@ def render_row(result: CaseResult, number: int, *, has_card: bool, log: Markup) 
 def render_card(
     result: CaseResult, number: int, suite: str, file: str, *, server: str, is_open: bool = True
 ) -> Markup:
-    """Everything there is to say about a test that failed or broke.
-
-    `server` is "" where it goes without saying.
-    """
+    """Everything about a failed test; `server` is "" if it need not be named."""
     origin = [cut(suite, MAX_NAME_CHARS), " · ", render_place(file, result.line)]
     if server:
         origin += [" · ", element("span", "on ", cut(server, MAX_NAME_CHARS), class_="server")]
@@ -86,31 +86,30 @@ def render_card(
 
 
 def render_run_fault(fault: Fault) -> Markup:
-    """What kept every test from running."""
+    """Why no test could run."""
     return joined(_fault_parts(fault))
 
 
 def render_place(file: str, line: int = 0) -> Markup:
-    """Where a test is written, in the form that editors take."""
+    """`file:line`, which editors accept."""
     place = cut(file, MAX_NAME_CHARS)
     return element("span", Markup(f"{place}:{line}") if line else place, class_="place")
 
 
 def render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Markup:
-    """What was said during a test, and when; nothing when nobody listened."""
+    """The messages of a test with their times; nothing if they were not kept."""
     if not log:
         return Markup("")
     rows = [_log_row(line) for line in log[:max_lines]]
     if len(log) > max_lines:
         left_out = f"{counted(len(log) - max_lines, 'later line')} left out of this report"
         rows.append(element("tr", element("td", f"… {left_out}", colspan=3)))
-    heads = element("tr", *(element("th", word, scope="col") for word in ("at", "what", "text")))
-    table = element("table", element("thead", heads), element("tbody", *rows), class_="log")
-    return _folded(f"Message log ({counted(len(log), 'line')})", table)
+    log_table = table(("at", "what", "text"), rows, class_="log")
+    return _folded(f"Message log ({counted(len(log), 'line')})", log_table)
 
 
-def render_output(label: str, text: str) -> Markup:
-    """The last lines of what a server has written."""
+def _output(label: str, text: str) -> Markup:
+    """The last lines of a server's output."""
     lines = text.rstrip("\n").split("\n")
     hidden = len(lines) - MAX_OUTPUT_LINES
     if hidden > 0:
@@ -119,13 +118,13 @@ def render_output(label: str, text: str) -> Markup:
     return joined([element("h3", label), element("pre", *shown_lines, tabindex=0)])
 
 
-def render_lines(lines: Iterable[DiffLine]) -> Markup:
-    """Lines of the reports for people, in the colour of their kind."""
+def _lines(lines: Iterable[DiffLine]) -> Markup:
+    """Lines of the terminal report, in the colour of their kind."""
     spans = (
         element("span", cut(line.text, MAX_LINE_CHARS), class_=_LINE_CLASSES.get(line.sign, False))
         for line in lines
     )
-    # Reached with the keyboard, because a long line has to be scrolled.
+    # Focusable, so that long lines can be scrolled with the keyboard.
     return element("pre", *spans, tabindex=0)
 
 
@@ -173,7 +172,7 @@ def _reasons(result: CaseResult) -> list[Markup]:
 
 
 def _row_reason(result: CaseResult) -> list[Markup]:
-    """Why a test was skipped; or why it did not pass, where no card has room to tell."""
+    """Why a test was skipped; or why it failed, if the page has no room for its card."""
     is_bad = result.status in ("failed", "error")
     text = headline(result) if is_bad else result.reason
     return [element("p", cut(text, MAX_TEXT_CHARS))] if text else []
@@ -193,7 +192,7 @@ def _notes(result: CaseResult) -> list[Markup]:
 def _fault_parts(fault: Fault | None) -> list[Markup]:
     if fault is None:
         return []
-    # What the server wrote has more room here than in a terminal.
+    # Longer excerpts of the server's output fit here than in a terminal.
     evidence = fault.evidence
     bare = fault.but(evidence=evidence.but(stderr_tail="", stdout_tail=""))
     details = fault_details(bare, verbose=True)
@@ -203,32 +202,31 @@ def _fault_parts(fault: Fault | None) -> list[Markup]:
     )
     return [
         element("p", element("strong", fault_headline(fault), class_="is-error")),
-        *([render_lines(details)] if details else []),
-        *(render_output(f"Last {label}", text) for label, text in outputs if text.strip()),
+        *([_lines(details)] if details else []),
+        *(_output(f"Last {label}", text) for label, text in outputs if text.strip()),
     ]
 
 
 def _difference(result: CaseResult) -> list[Markup]:
-    """The same lines as in the terminal: each mismatch, then its place in the answer."""
+    """The lines of the terminal report: each mismatch, then its place in the answer."""
     if not result.mismatches:
         return []
     bare = result.but(reason="", fault=None, stderr="", notes=())
     lines = render_result(bare, columns=COLUMNS, verbose=False)
-    return [render_lines(lines[1:] if lines and not lines[0].text else lines)]
+    return [_lines(lines[1:] if lines and not lines[0].text else lines)]
 
 
 def _mismatch_table(mismatches: Sequence[Mismatch]) -> list[Markup]:
     if not mismatches:
         return []
     words = ("path", "expected", "actual", "why", "hint")
-    heads = element("tr", *(element("th", word, scope="col") for word in words))
     rows = [_mismatch_row(mismatch) for mismatch in mismatches[:MAX_MISMATCHES]]
     hidden = len(mismatches) - MAX_MISMATCHES
     if hidden > 0:
         rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=len(words))))
-    table = element("table", element("thead", heads), element("tbody", *rows), class_="values")
     noun = "mismatch" if len(mismatches) == 1 else "mismatches"
-    return [_folded(f"Table of {len(mismatches):,} {noun}", table)]
+    title = f"Table of {len(mismatches):,} {noun}"
+    return [_folded(title, table(words, rows, class_="values"))]
 
 
 def _mismatch_row(mismatch: Mismatch) -> Markup:
@@ -258,12 +256,12 @@ def _log_row(line: LogLine) -> Markup:
 
 
 def _conversation(result: CaseResult) -> list[Markup]:
-    """What was sent and answered, for a test that has no log to show it."""
+    """Request and answer of a test without a log."""
     if result.log:
         return []
     parts = []
     if result.sent:
-        parts.append(_folded("Request", render_output("Sent", result.sent)))
+        parts.append(_folded("Request", _output("Sent", result.sent)))
     if result.actual is not ABSENT:
         answer = element("pre", element("span", shown(result.actual, MAX_ANSWER_CHARS)), tabindex=0)
         parts.append(_folded("Answer", answer))
@@ -274,7 +272,7 @@ def _stderr(result: CaseResult) -> list[Markup]:
     has_told = result.fault is not None and result.fault.evidence.stderr_tail
     if has_told or not result.stderr.strip():
         return []
-    return [render_output("Standard error during this test", result.stderr)]
+    return [_output("Standard error during this test", result.stderr)]
 
 
 def _folded(title: str, inner: Markup) -> Markup:
@@ -310,16 +308,16 @@ class Timing(Record):
 
 
 def render_durations(timings: Sequence[Timing]) -> Markup:
-    """Both charts; nothing when no test ran."""
+    """The slowest tests, and how durations are distributed; nothing if no test ran."""
     if not timings:
         return Markup("")
     charts = element("div", _slowest(timings), _histogram(timings), class_="charts")
     return element("section", element("h2", "Durations"), charts, id="durations")
 
 
-def bar(share: float, class_: str = "") -> Markup:
-    """A bar that fills this part (0 to 1) of the room it is given."""
-    # A sliver stays visible: it is little, not nothing.
+def _bar(share: float, class_: str = "") -> Markup:
+    """A bar that fills this part (0 to 1) of its box. The value is written beside it."""
+    # A small value must not look like none.
     width = f"{max(0.5, 100 * share):.1f}" if share else "0"
     rectangle = element("rect", width=width, height=8)
     box = {"viewBox": "0 0 100 8", "preserveAspectRatio": "none"}
@@ -353,18 +351,16 @@ def _histogram(timings: Sequence[Timing]) -> Markup:
 
 
 def _chart(title: str, heads: tuple[str, str], rows: list[Markup]) -> Markup:
-    first, last = (element("th", word, scope="col") for word in heads)
-    # The column of bars has no name: it says nothing the next one does not.
-    columns = element("tr", first, element("td"), last)
-    table = element("table", element("thead", columns), element("tbody", *rows))
-    return element("div", element("h3", title), table)
+    # The bars repeat the next column, so their column has no header.
+    label, value = heads
+    return element("div", element("h3", title), table((label, "", value), rows))
 
 
 def _bar_row(label: str, share: float, value: str) -> Markup:
     return element(
         "tr",
         element("th", label, scope="row"),
-        element("td", bar(share), class_="chart"),
+        element("td", _bar(share), class_="chart"),
         element("td", value, class_="number"),
     )
 
@@ -382,7 +378,7 @@ _KINDS = {
 
 
 def render_coverage(coverage: Sequence[ServerCoverage]) -> Markup:
-    """A table for each server; nothing when no server could say what it offers."""
+    """A table for each server; nothing if coverage was not measured."""
     if not coverage:
         return Markup("")
     servers = [_server_part(server) for server in coverage]
@@ -401,15 +397,8 @@ def _server_part(server: ServerCoverage) -> Markup:
     if hidden > 0:
         rows.append(element("tr", element("td", f"… and {hidden:,} more", colspan=4)))
     words = ("kind", "name", "calls", "input properties")
-    heads = element("tr", *(element("th", word, scope="col") for word in words))
-    table = element("table", element("thead", heads), element("tbody", *rows))
-    return joined(
-        [title, element("p", share), bar(hit / whole, "share"), _in_scroll(table)],
-    )
-
-
-def _in_scroll(table: Markup) -> Markup:
-    return element("div", table, class_="scroll")
+    scrolled = element("div", table(words, rows), class_="scroll")
+    return joined([title, element("p", share), _bar(hit / whole, "share"), scrolled])
 
 
 def _offer_row(offer: CoveredOffer) -> Markup:
