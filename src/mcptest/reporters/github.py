@@ -1,8 +1,7 @@
 """The report for a GitHub Actions log: suites as groups, failures as annotations.
 
-Events go in, workflow commands and the words of the terminal report come out. Whatever stands
-between commands is defused, and what stands in them is escaped the way GitHub reads it, so the
-only commands in the text are ours.
+Events go in, workflow commands and the terminal report come out. Text between commands is defused,
+and text in them is escaped the way GitHub reads it, so the only commands are ours.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ MAX_TITLE_CHARS = 200
 
 
 class GithubReporter(CollectedRun):
-    """A listener that writes the log as it goes and keeps the annotations for the end."""
+    """A listener that collects the log, and writes the annotations at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -121,9 +120,9 @@ def _place(file: str, line: int) -> dict[str, str]:
 
 
 def _command(name: str, properties: dict[str, str], text: str) -> str:
-    """`::name key=value,key=value::text`, with whatever would end a part escaped.
+    """`::name key=value,key=value::text`, with characters that would end a part escaped.
 
-    What cannot be seen is made visible first: an annotation is shown in a browser.
+    Invisible characters are shown as escapes: annotations are displayed in a browser.
     """
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
     lead = f"{name} {written}" if written else name

@@ -1,8 +1,7 @@
-"""The report CI systems read: JUnit XML, with the words of the terminal report inside.
+"""The report for CI systems: JUnit XML, with the text of the terminal report inside.
 
-Events go in, one XML 1.0 document comes out. It is written by hand, because all it
-needs is escaping, and the XML library would cost every start. Characters that XML
-forbids are written as visible escapes first.
+Events go in, one XML 1.0 document comes out. It needs no XML library, only escaping. Characters
+that XML forbids are written as visible escapes.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ if TYPE_CHECKING:
 
 __all__ = ["JunitReporter"]
 
-# Nothing wraps in a file, so carets may stand under any value that is shown whole.
+# Lines do not wrap in a file, so a caret line fits below any value that is shown whole.
 COLUMNS = 300
 MAX_FINDINGS = 100
 MAX_FINDING_CHARS = 400
 
 
 class JunitReporter:
-    """A listener that keeps each case as the element it will be."""
+    """A listener that keeps each case as an XML element."""
 
     wants_log: LogWish = ""
 
@@ -61,13 +60,13 @@ class JunitReporter:
         }
         if self._started.started_at:
             attributes["timestamp"] = self._started.started_at
-        # They are about the run, for which JUnit has no place of its own: the first suite has them.
+        # JUnit has no place for findings about the run, so they are properties of the first suite.
         body = [suite.render(() if index else self._found()) for index, suite in enumerate(suites)]
         lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
         return "\n".join([*lines, *body, "</testsuites>", ""])
 
     def _found(self) -> list[tuple[str, str]]:
-        """What the server did beside the tests, or was not asked of it, by kind."""
+        """The findings of the run as properties."""
         findings = self._finished.findings if self._finished else ()
         return [
             (f"finding.{each.kind}", shorten(f"{each.server}: {each.message}", MAX_FINDING_CHARS))
@@ -75,7 +74,7 @@ class JunitReporter:
         ]
 
     def _run_suites(self) -> list[_Suite]:
-        """What befell the whole run, as a case: a report without cases looks like success."""
+        """Problems of the whole run, as cases: a report without cases looks like success."""
         finished = self._finished
         if finished is not None and finished.fault is not None:
             suite = _Suite("mcptest", "")
@@ -87,22 +86,19 @@ class JunitReporter:
             fault = Fault(kind="interrupted", message=f"{ran} of {self._started.total} tests ran")
             results.append(_errored("the run came to its end", fault))
         for gate in finished.missed_gates if finished else ():
-            missed = CaseResult(name="the gate is reached", status="failed", line=0, reason=gate)
-            results.append(missed)
+            results.append(_failed("the gate is reached", gate))
         if finished and finished.broken_rules:
             listed = f"rules broken: {', '.join(finished.broken_rules)}"
-            results.append(
-                CaseResult(name="no rule is broken", status="failed", line=0, reason=listed)
-            )
+            results.append(_failed("no rule is broken", listed))
         if finished and finished.not_run and not finished.may_leave_out:
-            results.append(_left_out(not_run_line(finished)))
+            results.append(_failed("every declared test can be run", not_run_line(finished)))
         suite = _Suite("mcptest", "")
         for result in results:
             suite.add(result)
         return [suite] if results else []
 
     def _mistakes(self) -> list[DiffLine]:
-        """The mistakes in files that kept the run from beginning, each with its place."""
+        """The diagnostics that kept the run from beginning."""
         lines: list[DiffLine] = []
         for diagnostic in self._started.warnings:
             texts = ("", *render_diagnostic(diagnostic).split("\n"))
@@ -111,12 +107,12 @@ class JunitReporter:
 
 
 class _Suite:
-    """The cases of one suite, already as XML, and their counts."""
+    """The cases of one suite as XML, and their counts."""
 
     def __init__(self, name: str, file: str, server: str = "") -> None:
         self._name = f"{name} on {server}" if server else name
         self._file = file
-        # The form readers group by; a file can have tests of several servers.
+        # Readers group by class; a file can have tests of several servers.
         self._class = ".".join(part for part in (_dotted(file), server) if part) or "mcptest"
         self._cases: list[str] = []
         self._duration_s = 0.0
@@ -131,7 +127,7 @@ class _Suite:
         return [self.tests, by_status["failed"], by_status["error"], by_status["skipped"]]
 
     def add(self, result: CaseResult, more: Sequence[DiffLine] = ()) -> None:
-        """Count a case; `more` is what else there is to say about a fault."""
+        """Add a case; `more` are further lines about its fault."""
         self._by_status[result.status] += 1
         self._duration_s += result.duration_s
         self._cases.append(_case_element(result, self._file, self._class, more))
@@ -152,8 +148,7 @@ def _errored(name: str, fault: Fault) -> CaseResult:
     return CaseResult(name=name, status="error", line=0, fault=fault)
 
 
-def _left_out(reason: str) -> CaseResult:
-    name = "every declared test can be run"
+def _failed(name: str, reason: str) -> CaseResult:
     return CaseResult(name=name, status="failed", line=0, reason=reason)
 
 
@@ -170,7 +165,7 @@ def _case_element(result: CaseResult, file: str, class_: str, more: Sequence[Dif
 
 
 def _marks(result: CaseResult) -> list[tuple[str, str]]:
-    """What JUnit has no element for: tags, how often a test was tried, that it cannot be run."""
+    """What JUnit has no element for: tags, attempts, and whether the test can be run."""
     pairs = [("tag", tag) for tag in result.tags]
     if result.attempts > 1:
         pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
@@ -203,7 +198,7 @@ def _verdict(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
 
 
 def _dotted(file: str) -> str:
-    """`suites/files.test.yml` as `suites.files.test`, the form readers group by."""
+    """`suites/files.test.yml` as `suites.files.test`."""
     path = file.replace("\\", "/")
     stem, dot, extension = path.rpartition(".")
     if dot and "/" not in extension:
@@ -221,7 +216,7 @@ def _seconds(seconds: float) -> str:
 
 
 def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
-    # Parsers turn a line break in an attribute into a space, so it is made visible instead.
+    # Parsers turn a line break in an attribute into a space, so it is shown as an escape.
     shown = ((key, defused_markers(visible(value))) for key, value in attributes.items())
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
     return f"<{name}{written}{'/' if is_empty else ''}>"
@@ -232,7 +227,7 @@ def _text(lines: list[DiffLine]) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text for an element or an attribute; whatever XML 1.0 forbids is not visible either."""
+    """Text for an element or an attribute; `visible` escapes all that XML 1.0 forbids."""
     text = visible(text, keep_newlines=True)
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(char, entity)

@@ -1,7 +1,7 @@
 """The report for a job summary or a comment: Markdown that is the same wherever it is shown.
 
-Events go in, text comes out. Whatever comes from a file or a server stands in code spans and
-fences, where it can be neither markup nor HTML, mentions nobody and links to nothing.
+Events go in, text comes out. Strings from a file or a server are in code spans and fences, where
+they are neither markup nor HTML, mention no one and link to nothing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ MAX_TEXT_CHARS = 400
 
 
 class MarkdownReporter(CollectedRun):
-    """A listener that makes a page of a run: verdict, tables, failures."""
+    """A listener that renders verdict, tables and failures."""
 
     def render(self) -> str:
         """The page of what has happened so far."""
@@ -79,7 +79,7 @@ class MarkdownReporter(CollectedRun):
         return next((verdict for holds, verdict in verdicts if holds), passed)
 
     def _run_blocks(self) -> Iterator[str]:
-        """What befell the whole run."""
+        """Problems of the whole run."""
         finished = self.finished
         mistakes = [each for each in self.started.warnings if each.severity == "error"]
         if finished.fault is not None:
@@ -209,24 +209,24 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: 
 
 
 def code_span(text: str) -> str:
-    """`text` between as many backticks as it takes; on one line, and never empty."""
+    """`text` between enough backticks, on one line, and never empty."""
     text = visible(shorten(text, MAX_TEXT_CHARS)).strip() or "(nothing)"
     ticks = "`" * (_longest_run(text) + 1)
-    # A backtick at either end would join the ones around it.
+    # A backtick at either end would join the delimiter.
     room = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{ticks}{room}{text}{room}{ticks}"
 
 
 def code_cell(text: str) -> str:
-    """A code span for a table, where a bar ends the cell even inside of code.
+    """A code span for a table, where a bar ends the cell even inside code.
 
-    A backslash in front of a bar would be eaten with it, and is shown doubled.
+    A backslash before a bar would be removed with it, so it is doubled.
     """
     return code_span(text.replace("\\|", "\\\\|")).replace("|", "\\|")
 
 
 def fenced(lines: Sequence[str]) -> str:
-    """Lines in a fence that is longer than any in them."""
+    """Lines in a fence that is longer than any inside."""
     body = "\n".join(lines).strip("\n")
     fence = "`" * max(3, _longest_run(body) + 1)
     return f"{fence}text\n{body}\n{fence}"

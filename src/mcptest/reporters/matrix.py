@@ -1,7 +1,6 @@
-"""The end of the terminal report of a run in several ways: the ways, and in what they differ.
+"""The transport matrix in the terminal report: the ways to a server, and how results differ.
 
-It is made for 80 columns: what does not fit is cut here, and stands in full further up, or in
-the JSON report.
+For 80 columns: what does not fit is cut here, and is complete further up or in the JSON report.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from mcptest.core.outcome import ABSENT
 from mcptest.core.visible import shorten, visible
 from mcptest.matching.shown import counted, shown
 from mcptest.reporters.style import width_of, wrap_line
+from mcptest.reporters.summary import status_counts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
         Way,
         WayRun,
     )
-    from mcptest.core.outcome import Summary
     from mcptest.reporters.style import Paint
 
 __all__ = ["matrix_lines"]
@@ -40,7 +39,7 @@ _MAX_REFUSAL = 400
 
 
 def matrix_lines(matrix: Matrix, paint: Paint) -> list[str]:
-    """The ways, what the server says of itself in some of them only, and the table of tests."""
+    """The ways, what the server offers in only some of them, and the table of tests."""
     lines = [paint.bold("transport matrix")]
     for run in matrix.ways:
         lines += _way_lines(run, paint)
@@ -59,18 +58,7 @@ def _way_lines(run: WayRun, paint: Paint) -> list[str]:
         return [f"{head}{verdict}", *map(paint.dim, map(_fitting, words))]
     if run.summary is None:
         return [f"{head}{paint.yellow('not run')}"]
-    return [head + _counts(run.summary, paint)]
-
-
-def _counts(summary: Summary, paint: Paint) -> str:
-    counts = (
-        (paint.green, summary.passed, "passed"),
-        (paint.red, summary.failed, "failed"),
-        (paint.red, summary.errors, "error" if summary.errors == 1 else "errors"),
-        (paint.yellow, summary.skipped, "skipped"),
-    )
-    parts = [colour(f"{count:,} {word}") for colour, count, word in counts if count]
-    return ", ".join(parts) or "no tests ran"
+    return [head + (status_counts(run.summary, paint) or "no tests ran")]
 
 
 # What the server says of itself
@@ -166,7 +154,7 @@ def _cells(words: Iterable[str]) -> str:
 
 
 def _fitting(line: str) -> str:
-    """The line, cut where it would be longer than a terminal is wide."""
+    """The line, cut to the width of the terminal."""
     if width_of(line) <= COLUMNS:
         return line
     cut = line = shorten(line, COLUMNS)

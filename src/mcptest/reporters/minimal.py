@@ -5,7 +5,6 @@ from __future__ import annotations
 from mcptest.core.kinds import FATAL
 from mcptest.core.visible import defused, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
-from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import (
     ending_line,
     not_run_line,
@@ -23,16 +22,15 @@ if TYPE_CHECKING:
 __all__ = ["MinimalReporter"]
 
 MAX_MESSAGE_CHARS = 400
-_NO_PAINT = Paint(on=False)
 
 
 class MinimalReporter(CollectedRun):
-    """A listener that has a line for whatever went wrong."""
+    """A listener that has a line for each problem."""
 
     def render(self) -> str:
-        return defused("\n".join([*self._troubles(), self._last_line()]) + "\n")
+        return defused("\n".join([*self._problems(), self._last_line()]) + "\n")
 
-    def _troubles(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         for mistake in self.started.warnings:
             if mistake.severity == "error":
                 yield diagnostic_line(mistake)
@@ -46,7 +44,7 @@ class MinimalReporter(CollectedRun):
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
             name = case_title(self.started, suite, result)
             yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
-        yield from self._found()
+        yield from self._findings()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)
             yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"
@@ -55,20 +53,20 @@ class MinimalReporter(CollectedRun):
         if self.finished.fault is not None:
             yield f"ERROR {visible(shorten(self.finished.fault.message, MAX_MESSAGE_CHARS))}"
 
-    def _found(self) -> Iterator[str]:
-        """Of what was found beside the tests, what nobody may miss."""
+    def _findings(self) -> Iterator[str]:
+        """The findings that must not be missed: those that fail the run or cast doubt on it."""
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
             elif finding.kind == "shard_missing":
                 yield f"NOTE {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
             elif finding.kind == "tls_unverified":
-                # Whether it was the server that answered, nobody knows.
+                # Another program may have answered in place of the server.
                 yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
 
     def _last_line(self) -> str:
         finished = self.finished
-        parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
+        parts = [totals(finished.summary, finished.duration_s)]
         if percent_shown(finished.coverage) is not None:
             parts.append(f"coverage {percent_text(finished.coverage)}")
         parts += snapshot_counts(finished.snapshots) if finished.snapshots else []

@@ -1,4 +1,4 @@
-"""RULES"""
+"""The verdicts of the rules about captured sessions: as text, JSON, JUnit XML and SARIF."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from mcptest.core.visible import defused, defused_markers, printable_json, short
 from mcptest.matching.shown import counted
 from mcptest.reporters.json import hazard_members
 from mcptest.reporters.junit import JunitReporter
-from mcptest.reporters.sarif import SCHEMA, location, result_of
+from mcptest.reporters.sarif import location, render_sarif, result_of
 from mcptest.reporters.style import encode_narrow, status_marks
 
 TYPE_CHECKING = False
@@ -146,10 +146,8 @@ def verdict_members(verdict: Verdict) -> Members:
     }
 
 
-# JUnit: a suite for each session, a case for each rule.
-
-
 def render_conformance_junit(score: CaptureScore, file: str) -> str:
+    """A suite for each session, a case for each rule."""
     reporter = JunitReporter()
     total = sum(len(session.verdicts) for session in score.sessions)
     reporter(RunStarted(started_at="", server="", suites=len(score.sessions), total=total))
@@ -187,40 +185,27 @@ def _hazard_cases(score: CaptureScore) -> Iterator[CaseResult]:
         yield CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
 
 
-# SARIF: a result for each breach.
-
-
 def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) -> str:
-    results = [*_breaches(score, file), *_clashes(score, file)]
-    ids = list(dict.fromkeys(str(result["ruleId"]) for result in results))
-    driver: Members = {
-        "name": "mcptest",
-        "version": tool_version,
-        "rules": [{"id": id, "shortDescription": {"text": f"Rule {id}"}} for id in ids],
-    }
-    run: Members = {
-        "tool": {"driver": driver},
-        "invocations": [{"executionSuccessful": True}],
-        "columnKind": "unicodeCodePoints",
-        "results": results,
-    }
-    document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return defused_markers(json.dumps(document, indent=1)) + "\n"
-
-
-def _breaches(score: CaptureScore, file: str) -> Iterator[Members]:
-    for session in score.sessions:
-        for verdict in session.verdicts:
-            if verdict.status in ("fail", "warning"):
-                level = "error" if verdict.status == "fail" else "warning"
-                text = f"{session.server_label}: {verdict.message}{_at(verdict)}"
-                yield result_of(verdict.id, level, text, location(file, 1))
+    """A result for each broken rule and each clash."""
+    place = location(file, 1)
+    results = [
+        result_of(
+            verdict.id,
+            "error" if verdict.status == "fail" else "warning",
+            f"{session.server_label}: {verdict.message}{_at(verdict)}",
+            place,
+        )
+        for session in score.sessions
+        for verdict in session.verdicts
+        if verdict.status in ("fail", "warning")
+    ]
+    results += [
+        result_of(f"composition/{hazard.kind}", "error", hazard.message, place)
+        for hazard in score.hazards
+    ]
+    rules = {id: f"Rule {id}" for id in (str(result["ruleId"]) for result in results)}
+    return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)
 
 
 def _at(verdict: Verdict) -> str:
     return "" if verdict.exchange is None else f" (exchange {verdict.exchange})"
-
-
-def _clashes(score: CaptureScore, file: str) -> Iterator[Members]:
-    for hazard in score.hazards:
-        yield result_of(f"composition/{hazard.kind}", "error", hazard.message, location(file, 1))

@@ -1,7 +1,7 @@
-"""The report code scanning reads: SARIF 2.1.0, one result for each thing that is wrong.
+"""The report for code scanning: SARIF 2.1.0, one result for each problem.
 
-Events go in, one JSON document comes out. Failures and faults stand at the line of their test,
-mistakes in files at their own place, findings at the first file that ran against the server.
+Events go in, one JSON document comes out. Failures and faults are located at the line of their
+test, diagnostics at their own place, findings at the first file that ran against the server.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
     Members = dict[str, object]
 
-__all__ = ["SCHEMA", "SarifReporter", "location", "result_of"]
+__all__ = ["SarifReporter", "location", "render_sarif", "result_of"]
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_MISMATCHES = 10
 MAX_TEXT_CHARS = 1_000
 
-# What each rule is about; codes and kinds bring their own words.
+# Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
 _RULES = {
     _FAILED: "A test found something else than it expects.",
@@ -44,7 +44,7 @@ _RULES = {
 
 
 class SarifReporter(CollectedRun):
-    """A listener that makes a result of each thing that went wrong."""
+    """A listener that makes a result of each problem."""
 
     def __init__(self, tool_version: str) -> None:
         super().__init__()
@@ -56,27 +56,12 @@ class SarifReporter(CollectedRun):
         ids = list(dict.fromkeys(str(result["ruleId"]) for result in results))
         for result in results:
             result["ruleIndex"] = ids.index(str(result["ruleId"]))
-        driver: Members = {
-            "name": "mcptest",
-            "version": self._tool_version,
-            "rules": [_rule(rule) for rule in ids],
-        }
-        run: Members = {
-            "tool": {"driver": driver},
-            "invocations": [self._invocation()],
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }
-        document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return defused_markers(json.dumps(document, indent=1)) + "\n"
-
-    def _invocation(self) -> Members:
-        finished = self.finished
-        is_whole = finished.fault is None and not finished.interrupted
+        is_whole = self.finished.fault is None and not self.finished.interrupted
         invocation: Members = {"executionSuccessful": is_whole}
         if self.started.started_at:
             invocation["startTimeUtc"] = self.started.started_at
-        return invocation
+        rules = {rule: _description(rule) for rule in ids}
+        return render_sarif(results, rules, invocation, self._tool_version)
 
     def _results(self) -> Iterator[Members]:
         for diagnostic in self.started.warnings:
@@ -113,17 +98,33 @@ class SarifReporter(CollectedRun):
         return result_of(f"finding/{finding.kind}", "note", text, place)
 
     def _anywhere(self) -> Members | None:
-        """A place for what has none of its own: readers drop results without one."""
+        """A location for results that have none: readers drop results without one."""
         return location(self.all_suites[0][0].file, 1) if self.all_suites else None
 
 
-def _rule(rule: str) -> Members:
-    family, _, kind = rule.partition("/")
+def render_sarif(
+    results: list[Members], rules: dict[str, str], invocation: Members, tool_version: str
+) -> str:
+    """The document; `rules` are the descriptions of the rules by id."""
+    described = [{"id": id, "shortDescription": {"text": text}} for id, text in rules.items()]
+    driver = {"name": "mcptest", "version": tool_version, "rules": described}
+    run: Members = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return defused_markers(json.dumps(document, indent=1)) + "\n"
+
+
+def _description(rule: str) -> str:
     text = _RULES.get(rule) or CODES.get(rule)
-    if text is None:
-        broken = "broke a rule" if family == "finding" else "or the run failed"
-        text = f"The server {broken}: {kind.replace('_', ' ')}."
-    return {"id": rule, "shortDescription": {"text": text}}
+    if text:
+        return text
+    family, _, kind = rule.partition("/")
+    broken = "broke a rule" if family == "finding" else "or the run failed"
+    return f"The server {broken}: {kind.replace('_', ' ')}."
 
 
 def _of_diagnostic(diagnostic: Diagnostic) -> Members:
@@ -139,7 +140,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
         sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
-    # The name and not the line: a test that moves is still the same.
+    # The name, not the line: a test that moves is still the same.
     parts = (visible(suite.file), stable_server(suite), case_name(result))
     fingerprint = "#".join(part for part in parts if part)
     result_members["partialFingerprints"] = {"test/v1": fingerprint}
@@ -147,7 +148,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
 
 
 def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
-    """One result, safe to be shown."""
+    """One result, safe to display."""
     members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
     if place:
         members["locations"] = [place]
@@ -155,7 +156,7 @@ def result_of(rule: str, level: str, text: str, place: Members | None) -> Member
 
 
 def _text(text: str) -> str:
-    """A message, in which a bracket followed by a parenthesis would be a link."""
+    """A message without `](`, which would be a link."""
     text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
     return text.replace("](", "] (") or "(nothing is known)"
 

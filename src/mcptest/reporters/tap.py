@@ -1,8 +1,8 @@
-"""The report TAP harnesses read: version 14, with a YAML block for whatever did not simply pass.
+"""The report for TAP harnesses: version 14, with a YAML block for each test that did not just pass.
 
-Events go in, text comes out. A name that holds `# SKIP` must not become a directive, neither for
-a reader of version 14, where a backslash is enough, nor for an older one, where it is not. The
-YAML is written as JSON texts, which any YAML reader takes.
+A name that contains `# SKIP` must not become a directive: neither for a reader of version 14, where
+a backslash is enough, nor for an older one, where it is not. The values in the YAML are JSON, which
+every YAML reader accepts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_VALUE_CHARS = 2_000
 MAX_TAIL_CHARS = 2_000
 
 _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
-# As a reader of version 14 knows it, and as nobody can mistake it.
+# Escaped for readers of version 14, and for all readers.
 _HASH = "\\#"
 _NO_HASH = "\\\\u0023"
 
@@ -61,7 +61,7 @@ class TapReporter(CollectedRun):
             yield is_ok, title, _block(_diagnostics(suite, result, server))
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
-        """What befell the whole run, as points: a document without points looks like success."""
+        """Problems of the whole run, as points: a document without points looks like success."""
         finished = self.finished
         if finished.fault is not None:
             mistakes = [diagnostic_line(each) for each in self.started.warnings]
@@ -84,7 +84,7 @@ class TapReporter(CollectedRun):
             yield False, "the run came to its end", _block(members)
 
     def _broken(self) -> dict[str, object]:
-        """The rules that fail the run, and what is known of how they were broken."""
+        """The rules that fail the run, and their findings."""
         rules = self.finished.broken_rules
         listed = visible(shorten(", ".join(rules), MAX_TAIL_CHARS))
         members: dict[str, object] = {"message": f"rules broken: {listed}", "severity": "fail"}
@@ -166,7 +166,7 @@ def _fault_members(fault: Fault) -> dict[str, object]:
 
 
 def _mismatch(mismatch: Mismatch) -> dict[str, object]:
-    """A mismatch with scalars as themselves and whatever is larger as the text of its JSON."""
+    """A mismatch with scalars as they are and other values as JSON text."""
     members: dict[str, object] = {"path": visible(mismatch.path)}
     for name, side in (("expected", mismatch.expected), ("actual", mismatch.actual)):
         if side is not ABSENT:
