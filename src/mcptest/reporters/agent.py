@@ -160,7 +160,7 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
     if fault.hint:
         yield f"{indent}hint: {_short(fault.hint)}"
     if fault.effect == "indefinite":
-        yield f"{indent}effect: unknown; the call may have done its work all the same"
+        yield f"{indent}effect: unknown; the call may have taken effect"
     if fault.evidence.exit_status:
         yield f"{indent}ended: {_short(fault.evidence.exit_status)}"
     if fault.evidence.url:

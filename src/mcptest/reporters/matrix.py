@@ -67,7 +67,7 @@ def _way_lines(run: WayRun, paint: Paint) -> list[str]:
 def _offer_lines(matrix: Matrix, paint: Paint) -> Iterator[str]:
     count = len(matrix.offers) + matrix.more_offers
     noun = "thing that" if count == 1 else "things that"
-    yield paint.yellow(f"{count:,} {noun} the server does not say of itself in all ways alike:")
+    yield paint.yellow(f"{count:,} {noun} the server describes differently in some ways:")
     for each in matrix.offers[:_MAX_ROWS]:
         what = f"{visible(each.what)}, {visible(each.member)}" if each.member else ""
         yield _fitting(f"{_INDENT}{what or visible(each.what)}")
@@ -111,7 +111,7 @@ def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     rows, ways = matrix.differences, matrix.taken
     compared = counted(matrix.compared, "test")
     verb = "has" if len(rows) == 1 else "have"
-    yield paint.red(f"{len(rows):,} of {compared} {verb} another result in another way:")
+    yield paint.red(f"{len(rows):,} of {compared} {verb} different results in different ways:")
     room = COLUMNS - _CELL * len(ways)
     for words in ([way.transport for way in ways], [way.revision for way in ways]):
         yield paint.bold(" " * room + _cells(words))

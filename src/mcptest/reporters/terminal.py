@@ -240,7 +240,7 @@ class TerminalReporter:
             lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
         if finished.interrupted and finished.interrupted_in:
             name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
-            lines.append(f'  in the middle of "{name}", whose call may have had its effect')
+            lines.append(f'  in the middle of "{name}"; its call may have taken effect')
         return lines
 
     def _finding_lines(self, finding: Finding) -> list[str]:

@@ -107,7 +107,7 @@ def fault_headline(fault: Fault) -> str:
 def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
     """What helps to find the cause: hint, effect, and what the server left behind."""
     evidence = fault.evidence
-    effect = "unknown: the call may have done its work all the same"
+    effect = "unknown: the call may have taken effect"
     rows = [
         ("hint", fault.hint),
         ("effect", effect if fault.effect == "indefinite" else ""),

@@ -268,7 +268,7 @@ def test_findings_warnings_gates_and_stops_are_told() -> None:
     assert "stopped after the first failure: 3 of 4 tests not run" in text
     text = text_of(STARTED, SUITE, case(), DONE.but(interrupted=True, interrupted_in="adds"))
     assert "interrupted: 1 of 4 tests ran" in text
-    assert 'in the middle of "adds", whose call may have had its effect' in text
+    assert 'in the middle of "adds"; its call may have taken effect' in text
 
 
 def test_a_report_without_a_last_event_says_interrupted_and_counts_what_it_has() -> None:

@@ -75,7 +75,7 @@ def test_a_way_that_nobody_came_to_is_not_run() -> None:
 def test_a_row_has_a_column_for_each_way_and_the_reason_below() -> None:
     lines = text(ran(differences=(differing("pays"),))).split("\n")
     assert lines[-6:] == [
-        "1 of 2 tests has another result in another way:",
+        "1 of 2 tests has different results in different ways:",
         " " * 32 + "stdio       stdio       http        http",
         " " * 32 + "2025-11-25  2026-07-28  2025-11-25  2026-07-28",
         "  shop",

@@ -308,7 +308,7 @@ def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
         parts.append(f"interrupted: {ran:,} of {counted(total, 'test')} ran")
         if finished.interrupted_in:
             name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
-            parts.append(f'in the middle of "{name}", whose call may have had its effect')
+            parts.append(f'in the middle of "{name}"; its call may have taken effect')
     elif finished.bailed:
         left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
         parts.append(f"stopped after the first failure: {left}")
