@@ -59,7 +59,7 @@ _REPORTER_CPU_LIMIT_S = 10.0
 _REPORTER_WALL_LIMIT_S = 60.0
 _LOG_WISHES: tuple[LogWish, ...] = ("", "failures", "all")
 
-# Whatever somebody else's code raises. One that leaves must not take the run with it.
+# Code of other packages may raise anything; SystemExit must not end the run either.
 _ANYTHING = BaseException
 
 
@@ -96,7 +96,7 @@ def _points(group: str) -> Iterator[EntryPoint]:
 
 
 def owner_of(point: EntryPoint) -> str:
-    """Who brings an entry point, in words."""
+    """The package of an entry point, in words."""
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
     return f"the package {visible(package)} ({visible(point.value)})"
 
@@ -130,7 +130,7 @@ def _mistake_in(matcher: object) -> str:
     """What is wrong with what a package registers, "" when nothing is."""
     if not isinstance(matcher, Matcher):
         return f"{_cut(repr(matcher))}, which is no Matcher"
-    # Nobody has checked what stands in it.
+    # Its fields are not checked yet.
     name: Any = matcher.name
     parameters: Any = matcher.parameters
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):

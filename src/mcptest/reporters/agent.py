@@ -92,11 +92,11 @@ class AgentReporter(CollectedRun):
         yield from coverage_lines(finished.coverage)
 
     def _failure_lines(self, failures: Sequence[tuple[SuiteStarted, CaseResult]]) -> Iterator[str]:
-        folding, same = SeenFailures(), dict[str, list[str]]()
+        seen, same = SeenFailures(), dict[str, list[str]]()
         first_ones: list[tuple[str, SuiteStarted, CaseResult]] = []
         for suite, result in failures:
             number = str(len(first_ones) + 1)
-            first = folding.first_like(result, number)
+            first = seen.first_like(result, number)
             if first is None:
                 first_ones.append((number, suite, result))
             else:

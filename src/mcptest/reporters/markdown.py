@@ -123,14 +123,14 @@ class MarkdownReporter(CollectedRun):
         if not failures:
             return
         yield "### Failures"
-        folding, room = SeenFailures(), MAX_FAILURE_CHARS
-        for told, (suite, result) in enumerate(failures):
+        seen, room = SeenFailures(), MAX_FAILURE_CHARS
+        for at, (suite, result) in enumerate(failures):
             title = case_title(self.started, suite, result)
-            same_as = folding.first_like(result, title)
+            same_as = seen.first_like(result, title)
             block = _failure(title, case_place(suite, result), result, same_as)
             room -= len(block)
-            if told == MAX_FAILURES or room < 0:
-                yield f"… and {counted(len(failures) - told, 'more failure')}."
+            if at == MAX_FAILURES or room < 0:
+                yield f"… and {counted(len(failures) - at, 'more failure')}."
                 return
             yield block
 

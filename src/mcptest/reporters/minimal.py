@@ -34,11 +34,11 @@ class MinimalReporter(CollectedRun):
         for mistake in self.started.warnings:
             if mistake.severity == "error":
                 yield diagnostic_line(mistake)
-        folding = SeenFailures()
+        seen = SeenFailures()
         for suite, result in self.failures():
             word = "FAIL" if result.status == "failed" else "ERROR"
             name, place = case_title(self.started, suite, result), case_place(suite, result)
-            same_as = folding.first_like(result, f"same as {place}")
+            same_as = seen.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
         for suite, result in self.not_run():
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))

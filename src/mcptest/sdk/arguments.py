@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _MAX_S = 7 * 24 * 3600.0
-# What is nested deeper is no message of the channel.
+# Deeper values are refused by the channel.
 _MAX_DEPTH = 190
 
 

@@ -366,15 +366,15 @@ def _render_findings(findings: Sequence[Finding], server: str) -> Markup:
 
 
 def _finding_row(finding: Finding, server: str) -> Markup:
-    told = [element("div", cut(finding.message, MAX_TEXT_CHARS))]
+    cells = [element("div", cut(finding.message, MAX_TEXT_CHARS))]
     if finding.server not in ("", server):
-        told.append(element("div", "server: ", cut(finding.server, MAX_NAME_CHARS)))
+        cells.append(element("div", "server: ", cut(finding.server, MAX_NAME_CHARS)))
     if finding.quote:
-        told.append(element("div", element("code", cut(finding.quote, MAX_TEXT_CHARS))))
+        cells.append(element("div", element("code", cut(finding.quote, MAX_TEXT_CHARS))))
     return element(
         "tr",
         element("td", cut(finding.kind, MAX_NAME_CHARS)),
-        element("td", *told),
+        element("td", *cells),
         element("td", f"{finding.count:,}", class_="number"),
     )
 
