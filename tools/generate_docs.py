@@ -12,8 +12,7 @@ from mcptest.core.strict_json import dump_json
 from mcptest.invariants.facts import LETTERS
 from mcptest.invariants.registry import RULES
 from mcptest.invariants.rule import Rule
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.registry import Directive, Matcher
+from mcptest.matching.registry import Directive, Matcher, builtin_registry
 from mcptest.reporters.registry import REPORTERS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,8 +15,8 @@ from mcptest._collect import collect, node_names, told_mistakes
 from mcptest._coprocess import CoprocessError
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.redaction import redactor
-from mcptest.core.visible import defused, visible
+from mcptest.core.secrets import redactor
+from mcptest.core.text import defuse, visible
 from mcptest.pytest_between import drivers_of, is_alone
 from mcptest.pytest_plugin import NOTE, McptestWarning
 from mcptest.sdk.drivable import NotDrivableError
@@ -46,7 +46,7 @@ class _ToldError(Exception):
     """What is said of a test; nothing in it is a command to a CI system that shows it."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(defused(text))
+        super().__init__(defuse(text))
 
 
 class MismatchError(_ToldError):
@@ -88,15 +88,15 @@ class McptestFile(pytest.File):
         try:
             found = collect(path)
         except FormatError as error:
-            raise self.CollectError(defused(told_mistakes(error.diagnostics, path))) from None
+            raise self.CollectError(defuse(told_mistakes(error.diagnostics, path))) from None
         except UsageError as error:
             # The command has options for it, and pytest has not.
             help = error.help.removeprefix("give --config FILE or --server-command, ")
-            raise self.CollectError(defused(f"{error.message}\n{help}".rstrip("\n"))) from None
+            raise self.CollectError(defuse(f"{error.message}\n{help}".rstrip("\n"))) from None
         except McptestError as error:
-            raise self.CollectError(defused(str(error))) from None
+            raise self.CollectError(defuse(str(error))) from None
         for doubtful in found.warnings:
-            self.warn(McptestWarning(defused(render_diagnostic(doubtful))))
+            self.warn(McptestWarning(defuse(render_diagnostic(doubtful))))
         return found
 
     def teardown(self) -> None:
@@ -147,7 +147,7 @@ class McptestItem(pytest.Item):
                 _register(item.config, mark)
                 item.add_marker(mark)
         if collected.skip:
-            item.add_marker(pytest.mark.skip(reason=defused(visible(collected.skip))))
+            item.add_marker(pytest.mark.skip(reason=defuse(visible(collected.skip))))
         return item
 
     def runtest(self) -> None:
@@ -162,7 +162,7 @@ class McptestItem(pytest.Item):
             said = redactor(one.spec.secrets)(f"{type(error).__name__}: {error}")
             raise BrokenError(said) from None
         except NotDrivableError as error:
-            pytest.skip(defused(f"{error}; run: mcptest run {one.suite.file}"))
+            pytest.skip(defuse(f"{error}; run: mcptest run {one.suite.file}"))
         except Exception as error:
             from mcptest.sdk.own_fault import own_fault  # noqa: PLC0415  # never, if we can help it
 
@@ -190,7 +190,7 @@ class McptestItem(pytest.Item):
     def _note(self, result: CaseResult) -> None:
         """Keep what there is to say of a test that passed all the same."""
         for note in result.notes if result.status == "passed" else ():
-            self.user_properties.append((NOTE, defused(note)))
+            self.user_properties.append((NOTE, defuse(note)))
         if result.is_flaky:
             self.user_properties.append((NOTE, f"flaky: attempt {result.attempts} passed"))
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from chromium import PATIENCE_S
+from mcptest.core.text import visible
 from runs import diagnostic_of, fault_of, page_of, run_of_texts
 
 from mcptest.core.events import RunFinished, RunStarted
 from mcptest.core.outcome import Summary
-from mcptest.core.visible import visible
 from mcptest.reporters.html.page import render_failure_page
 
 if TYPE_CHECKING:

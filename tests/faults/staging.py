@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.verdict import exit_code_of
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.reporters.json import JsonReporter
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan

@@ -16,7 +16,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.invariants.reading import score_file
 from mcptest.reporters.rules import (
     render_conformance,

@@ -14,7 +14,7 @@ from mcptest.core.errors import (
     UsageError,
 )
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

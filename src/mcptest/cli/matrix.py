@@ -10,8 +10,8 @@ from mcptest.cli.output import complain, is_terminal
 from mcptest.cli.wanted import wanted
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
-from mcptest.core.redaction import redactor
-from mcptest.core.visible import visible
+from mcptest.core.secrets import redactor
+from mcptest.core.text import visible
 from mcptest.formats.conductor_config import default_startup_s
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import totals

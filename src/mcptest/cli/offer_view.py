@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.offers import name_of
 from mcptest.explore.schema import properties_of, required_of, resolved, type_words
 

@@ -10,9 +10,9 @@ import sys
 import time
 
 from mcptest.core.errors import UsageError
-from mcptest.core.redaction import redactor
+from mcptest.core.secrets import redactor
 from mcptest.core.system_limits import hint_at_limit
-from mcptest.core.visible import defused, visible
+from mcptest.core.text import defuse, visible
 from mcptest.wire.null_device import open_null
 
 TYPE_CHECKING = False
@@ -52,7 +52,7 @@ class StandardOutput:
         """Write text for people, in which no line is a command to a CI system."""
         # Said for every test, so without a context manager.
         try:
-            return sys.stdout.write(defused(text))
+            return sys.stdout.write(defuse(text))
         except OSError as error:
             raise _usage_of(error) from None
 
@@ -115,7 +115,7 @@ def complain(text: str) -> None:
     """
     with contextlib.suppress(OSError):
         # Secrets are looked for first: they must be found as they are.
-        sys.stderr.write(text if isinstance(sys.stderr, _Blanked) else defused(text))
+        sys.stderr.write(text if isinstance(sys.stderr, _Blanked) else defuse(text))
         sys.stderr.flush()
 
 
@@ -149,7 +149,7 @@ class _Blanked:
         self._redact = redactor(secrets)
 
     def write(self, text: str) -> int:
-        return self._stream.write(defused(self._redact(text)))
+        return self._stream.write(defuse(self._redact(text)))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -15,11 +15,12 @@ from mcptest.cli.wanted import timeout_s
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import ABSENT, Evidence, Fault
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.outcome import Evidence, Fault
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.plugins import protocol
 from mcptest.plugins.desk import one_owner_each
 from mcptest.plugins.errors import HostError

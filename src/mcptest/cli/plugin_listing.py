@@ -9,8 +9,8 @@ from mcptest.cli.output import complain, wants_colour
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import Record
-from mcptest.core.visible import visible
-from mcptest.matching.builtins import builtin_registry
+from mcptest.core.text import visible
+from mcptest.matching.registry import builtin_registry
 from mcptest.plugins.desk import one_owner_each
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
 from mcptest.reporters.registry import REPORTERS

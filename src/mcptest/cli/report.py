@@ -14,8 +14,8 @@ from mcptest.cli.reports import Reports, split_target
 from mcptest.cli.wanted import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
+from mcptest.core.text import visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import visible
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
 from mcptest.runner.discovery import read_now

@@ -9,7 +9,7 @@ import shlex
 
 from mcptest.cli.output import is_special, open_special, write_special
 from mcptest.core.errors import UsageError
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.discovery import CONFIG_NAMES, SUITE_ENDINGS
 from mcptest.runner.file_targets import open_beside, put_in_place, resolve_target
 

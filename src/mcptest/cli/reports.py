@@ -17,9 +17,9 @@ from mcptest.cli.output import (
 )
 from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.redaction import redact_all, redactor
+from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.reporters.registry import REPORTERS
 
 TYPE_CHECKING = False

@@ -12,7 +12,7 @@ from mcptest.cli.wanted import file_format
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.loading import Wanted, load_suites
 
 TYPE_CHECKING = False

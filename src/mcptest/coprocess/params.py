@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.coprocess.refusals import INVALID_PARAMS, RefusedError, quoted
 from mcptest.core.suggest import closest
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def _describe(method: str, error: TypedJsonError) -> str:
     param = f'the param "{error.path}" of {method}'
     if error.problem == "choice":
         return f"{param} is one of {error.expected}, not {quoted(str(error.actual))}"
-    seen = a_type(error.actual)
+    seen = type_name(error.actual)
     if error.expected == "an integer" and isinstance(error.actual, float):
         seen = "a number written with a fraction"
     what = param if error.path else f"the params of {method}"

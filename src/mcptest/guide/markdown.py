@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import defused
+from mcptest.core.text import defuse
 from mcptest.guide.anchors import markdown_anchors
 from mcptest.guide.json_lines import line_text
 from mcptest.guide.markdown_text import (
@@ -48,7 +48,7 @@ class _MarkdownGuide:
         blocks += [words_inline(words) for words in self._guide.left_out]
         if self._guide.scenes:
             blocks += self._dialogues()
-        return defused("\n\n".join(blocks) + "\n")
+        return defuse("\n\n".join(blocks) + "\n")
 
     # The beginning
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import plural, shorten
 from mcptest.guide.contents import Code
 from mcptest.guide.json_lines import INDENT
 from mcptest.guide.wording import flowed
-from mcptest.matching.shown import counted
 from mcptest.reporters.html.markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
@@ -54,7 +53,7 @@ def render_json(lines: Sequence[Line]) -> Markup:
     block = element("pre", joined(map(_json_line, lines)))
     if len(lines) <= MAX_OPEN_LINES:
         return block
-    return element("details", element("summary", counted(len(lines), "line")), block)
+    return element("details", element("summary", plural(len(lines), "line")), block)
 
 
 def _json_line(line: Line) -> Markup:

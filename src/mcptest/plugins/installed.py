@@ -19,7 +19,7 @@ from importlib.metadata import distributions
 
 from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
 from mcptest.core.outcome import Fault
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
 from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.wall_limit import OverdueError, WallLimit

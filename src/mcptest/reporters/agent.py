@@ -10,10 +10,9 @@ import re
 import shlex
 
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
+from mcptest.core.text import defuse, plural, shorten, show_json, visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import defused, shorten, visible
-from mcptest.matching.shown import counted, shown
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line, totals
 from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line
@@ -52,7 +51,7 @@ class AgentReporter(CollectedRun):
         if failures:
             lines.append(f"note: {_WARNING}")
         lines += self._failure_lines(failures)
-        return defused("\n".join(lines) + "\n")
+        return defuse("\n".join(lines) + "\n")
 
     def _verdict(self) -> str:
         finished, summary = self.finished, self.finished.summary
@@ -85,7 +84,7 @@ class AgentReporter(CollectedRun):
             place = case_place(suite, result)
             yield f"not run: {self._title(suite, result)} ({place}): {_short(result.reason)}"
         for suite, result in self.flaky():
-            attempts = counted(result.attempts, "attempt")
+            attempts = plural(result.attempts, "attempt")
             yield f"flaky: {self._title(suite, result)} ({case_place(suite, result)}): {attempts}"
         for finding in finished.findings:
             yield f"server: {visible(finding.kind)}: {_short(finding.message)}"
@@ -106,7 +105,7 @@ class AgentReporter(CollectedRun):
             yield from self._failure(number, suite, result, same.get(number, []))
         if len(first_ones) > MAX_FAILURES:
             yield ""
-            yield f"… and {counted(len(first_ones) - MAX_FAILURES, 'more failure')}"
+            yield f"… and {plural(len(first_ones) - MAX_FAILURES, 'more failure')}"
 
     def _failure(
         self, number: str, suite: SuiteStarted, result: CaseResult, same: Sequence[str]
@@ -169,15 +168,15 @@ def _fault_lines(fault: Fault, indent: str) -> Iterator[str]:
         yield f"{indent}command: {visible(shlex.join(fault.evidence.command))}"
     for line in fault.evidence.stderr_tail.strip().split("\n")[-MAX_TAIL_LINES:]:
         if line:
-            yield f"{indent}stderr: {shown(line, MAX_VALUE_CHARS)}"
+            yield f"{indent}stderr: {show_json(line, MAX_VALUE_CHARS)}"
 
 
 def _mismatch_lines(mismatch: Mismatch) -> Iterator[str]:
     where = _short(mismatch.path) or "(the whole answer)"
     yield f"   what: {where}: {_short(mismatch.message) or 'differs'}"
-    yield f"   expected: {shown(mismatch.expected, MAX_VALUE_CHARS)}"
+    yield f"   expected: {show_json(mismatch.expected, MAX_VALUE_CHARS)}"
     actual = mismatch.actual
-    yield f"   actual: {'(missing)' if actual is ABSENT else shown(actual, MAX_VALUE_CHARS)}"
+    yield f"   actual: {'(missing)' if actual is ABSENT else show_json(actual, MAX_VALUE_CHARS)}"
     if mismatch.hint:
         yield f"   hint: {_short(mismatch.hint)}"
 

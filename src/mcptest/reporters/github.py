@@ -9,8 +9,7 @@ from __future__ import annotations
 import io
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
-from mcptest.core.visible import defused_markers, shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse_markers, plural, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import not_run_line
 from mcptest.reporters.terminal import TerminalReporter
@@ -49,7 +48,7 @@ class GithubReporter(CollectedRun):
             name = shorten(event.name or event.file, MAX_TITLE_CHARS)
             server = shown_server(self.started, event)
             name += f" on {server}" if server else ""
-            self._log.write(_command("group", {}, f"{name} ({counted(event.total, 'test')})"))
+            self._log.write(_command("group", {}, f"{name} ({plural(event.total, 'test')})"))
             self._is_in_group = True
         if isinstance(event, RunFinished):
             self._end_group()
@@ -98,7 +97,7 @@ class GithubReporter(CollectedRun):
             text = f"{finished.fault.message}\n{finished.fault.hint}".strip()
             yield _command("error", {"title": f"mcptest: {finished.fault.kind}"}, text)
         if finished.interrupted:
-            text = f"{finished.summary.total:,} of {counted(self.started.total, 'test')} ran"
+            text = f"{finished.summary.total:,} of {plural(self.started.total, 'test')} ran"
             yield _command("error", {"title": "mcptest: interrupted"}, text)
 
 
@@ -130,10 +129,10 @@ def _command(name: str, properties: dict[str, str], text: str) -> str:
 
 
 def _data(text: str) -> str:
-    text = defused_markers(visible(text, keep_newlines=True))
+    text = defuse_markers(visible(text, keep_newlines=True))
     return text.replace("%", "%25").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    text = defused_markers(visible(text))
+    text = defuse_markers(visible(text))
     return text.replace("%", "%25").replace(":", "%3A").replace(",", "%2C")

@@ -14,10 +14,10 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT, STATUSES, Summary
+from mcptest.core.outcome import STATUSES, Summary
+from mcptest.core.record import ABSENT
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.visible import defused_markers, printable_json, shorten
-from mcptest.matching.shown import shown
+from mcptest.core.text import defuse_markers, printable_json, shorten, show_json
 from mcptest.reporters.summary import percent_shown
 
 TYPE_CHECKING = False
@@ -219,7 +219,7 @@ def _render_lines(members: Mapping[str, str]) -> str:
 def dump_line(value: object) -> str:
     """One line of JSON that neither a terminal nor a CI system takes for a command."""
     text = json.dumps(value, allow_nan=False, ensure_ascii=False)
-    return defused_markers(printable_json(text))
+    return defuse_markers(printable_json(text))
 
 
 def milliseconds(seconds: float) -> float:
@@ -463,7 +463,7 @@ def _reported(value: object) -> object:
         return None
     if isinstance(value, bool | int | None):
         return value
-    return shown(value, MAX_VALUE_CHARS) if _is_long(value) else _plain(value)
+    return show_json(value, MAX_VALUE_CHARS) if _is_long(value) else _plain(value)
 
 
 def _is_long(value: object) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
-from mcptest.core.visible import defused, defused_markers, shorten, visible
+from mcptest.core.text import defuse, defuse_markers, shorten, visible
 from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.summary import not_run_line
 from mcptest.reporters.text import fault_headline, place_line, render_result, stable_server
@@ -138,7 +138,7 @@ def _verdict(result: CaseResult, file: str, more: Sequence[str]) -> str:
     lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=True)]
     lines += more
     place = [place_line(file, result.line).text] if file else []
-    text = _escaped(defused("\n".join([*place, *lines])))
+    text = _escaped(defuse("\n".join([*place, *lines])))
     name = "error" if result.status == "error" else "failure"
     if name == "error" and result.fault is not None:
         attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}
@@ -170,7 +170,7 @@ def _seconds(seconds: float) -> str:
 
 def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
     # Parsers turn a line break in an attribute into a space, so it is shown as an escape.
-    shown = ((key, defused_markers(visible(value))) for key, value in attributes.items())
+    shown = ((key, defuse_markers(visible(value))) for key, value in attributes.items())
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
     return f"<{name}{written}{'/' if is_empty else ''}>"
 

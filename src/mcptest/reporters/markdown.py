@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import defused, shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse, plural, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.style import render_duration
 from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
@@ -56,21 +55,21 @@ class MarkdownReporter(CollectedRun):
         offering = [server for server in self.finished.coverage if server.offers]
         if offering:
             blocks += ["### Coverage", _coverage_table(offering)]
-        return defused("\n\n".join(blocks) + "\n")
+        return defuse("\n\n".join(blocks) + "\n")
 
     def _verdict(self) -> str:
         finished, summary = self.finished, self.finished.summary
         bad = summary.failed + summary.errors
         flaky = f", {summary.flaky:,} of them flaky" if summary.flaky else ""
         skipped = f", {summary.skipped:,} skipped" if summary.skipped else ""
-        passed = f"{counted(summary.passed, 'test')} passed{flaky}{skipped}"
+        passed = f"{plural(summary.passed, 'test')} passed{flaky}{skipped}"
         verdicts = (
             (finished.fault, "no test could run"),
-            (bad, f"{bad:,} of {counted(summary.total, 'test')} did not pass"),
+            (bad, f"{bad:,} of {plural(summary.total, 'test')} did not pass"),
             (finished.interrupted, f"interrupted, {passed}"),
             (
                 finished.not_run and not finished.may_leave_out,
-                f"{passed}, but {counted(finished.not_run, 'declared test')} cannot be run",
+                f"{passed}, but {plural(finished.not_run, 'declared test')} cannot be run",
             ),
             (finished.broken_rules, f"{passed}, but a rule was broken"),
             (finished.missed_gates, f"{passed}, but a gate was missed"),
@@ -105,7 +104,7 @@ class MarkdownReporter(CollectedRun):
         hidden = len(self.suites) - MAX_ROWS
         if hidden > 0:
             rest = [result for _, results in self.suites[MAX_ROWS:] for result in results]
-            rows.append((f"… {counted(hidden, 'more suite')}", *_counts(rest)))
+            rows.append((f"… {plural(hidden, 'more suite')}", *_counts(rest)))
         everything = [result for _, results in self.suites for result in results]
         if len(self.suites) > 1:
             took = render_duration(self.finished.duration_s)
@@ -130,7 +129,7 @@ class MarkdownReporter(CollectedRun):
             block = _failure(title, case_place(suite, result), result, same_as)
             room -= len(block)
             if at == MAX_FAILURES or room < 0:
-                yield f"… and {counted(len(failures) - at, 'more failure')}."
+                yield f"… and {plural(len(failures) - at, 'more failure')}."
                 return
             yield block
 

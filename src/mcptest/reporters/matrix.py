@@ -5,9 +5,8 @@ For 80 columns: what does not fit is cut here, and is complete further up or in 
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted, shown
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, shorten, show_json, visible
 from mcptest.reporters.style import width_of, wrap_line
 from mcptest.reporters.summary import status_counts
 
@@ -87,7 +86,7 @@ def _presence(difference: OfferDifference) -> Iterator[str]:
 
 def _values(seen: Iterable[SeenValue]) -> Iterator[str]:
     for each in seen:
-        value = "(nothing)" if each.value is ABSENT else shown(each.value, COLUMNS)
+        value = "(nothing)" if each.value is ABSENT else show_json(each.value, COLUMNS)
         yield _fitting(f"{_DEEP}{visible(each.way.label):<19}{value}")
 
 
@@ -101,15 +100,15 @@ def _result_lines(matrix: Matrix, paint: Paint) -> list[str]:
     if ways < 2:
         return ["there is one way only, so there is nothing to compare"] if ways else []
     if compared == matrix.total:
-        tests = f"all {counted(compared, 'test')} have" if compared != 1 else "the 1 test has"
+        tests = f"all {plural(compared, 'test')} have" if compared != 1 else "the 1 test has"
         return [paint.green(f"{tests} the same result over {ways} ways")]
-    left = f"{compared:,} of {counted(matrix.total, 'test')} ran in more than one way"
+    left = f"{compared:,} of {plural(matrix.total, 'test')} ran in more than one way"
     return [f"{left}, with the same result"]
 
 
 def _table(matrix: Matrix, paint: Paint) -> Iterator[str]:
     rows, ways = matrix.differences, matrix.taken
-    compared = counted(matrix.compared, "test")
+    compared = plural(matrix.compared, "test")
     verb = "has" if len(rows) == 1 else "have"
     yield paint.red(f"{len(rows):,} of {compared} {verb} different results in different ways:")
     room = COLUMNS - _CELL * len(ways)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
-from mcptest.core.visible import defused, shorten, visible
+from mcptest.core.text import defuse, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import (
     ending_line,
@@ -28,7 +28,7 @@ class MinimalReporter(CollectedRun):
     """A listener that has a line for each problem."""
 
     def render(self) -> str:
-        return defused("\n".join([*self._problems(), self._last_line()]) + "\n")
+        return defuse("\n".join([*self._problems(), self._last_line()]) + "\n")
 
     def _problems(self) -> Iterator[str]:
         for mistake in self.started.warnings:

@@ -6,8 +6,7 @@ import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.core.visible import defused, defused_markers, printable_json, shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse, defuse_markers, plural, printable_json, shorten, visible
 from mcptest.reporters.json import hazard_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.sarif import location, render_sarif, result_of
@@ -67,7 +66,7 @@ def _rows(session: SessionScore, paint: Paint, encoding: str, is_verbose: bool) 
         else:
             quiet += verdict.status == "pass"
     if quiet:
-        yield paint.dim(f"    and {counted(quiet, 'further rule')} kept; -v shows all")
+        yield paint.dim(f"    and {plural(quiet, 'further rule')} kept; -v shows all")
 
 
 def _told(verdict: Verdict, paint: Paint) -> str:
@@ -102,23 +101,23 @@ def _hazard_rows(hazards: Sequence[Hazard], paint: Paint, encoding: str) -> Iter
 def _summary(score: CaptureScore, paint: Paint) -> str:
     broken = sum(session.count("fail") for session in score.sessions)
     warnings = sum(session.count("warning") for session in score.sessions)
-    parts = [counted(broken, "rule") + " broken"] if broken else ["no rule broken"]
+    parts = [plural(broken, "rule") + " broken"] if broken else ["no rule broken"]
     if warnings:
-        parts.append(counted(warnings, "warning"))
+        parts.append(plural(warnings, "warning"))
     if score.hazards:
         count = len(score.hazards)
         parts.append(f"{count:,} clash{'es' if count > 1 else ''}")
-    text = f"{counted(len(score.sessions), 'session')}: {', '.join(parts)}"
+    text = f"{plural(len(score.sessions), 'session')}: {', '.join(parts)}"
     return paint.green(text) if score.passed else paint.red(text)
 
 
 def _clean(text: str) -> str:
-    return defused(visible(shorten(text, _MAX_MESSAGE)))
+    return defuse(visible(shorten(text, _MAX_MESSAGE)))
 
 
 def render_conformance_json(score: CaptureScore) -> str:
     text = json.dumps(conformance_members(score), indent=1, ensure_ascii=False)
-    return defused_markers(printable_json(text)) + "\n"
+    return defuse_markers(printable_json(text)) + "\n"
 
 
 def conformance_members(score: CaptureScore) -> Members:

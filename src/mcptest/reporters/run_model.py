@@ -20,7 +20,7 @@ from mcptest.core.events import (
 from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
 from mcptest.core.outcome import STATUSES, CaseResult, Fault, Finding, Summary, merge_findings
 from mcptest.core.snapshots import merge_snapshots
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ import json
 from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
-from mcptest.core.visible import defused_markers, shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import defuse_markers, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import ending_line
 from mcptest.reporters.text import case_name, case_title, headline, stable_server
@@ -115,7 +114,7 @@ def render_sarif(
         "results": results,
     }
     document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
-    return defused_markers(json.dumps(document, indent=1)) + "\n"
+    return defuse_markers(json.dumps(document, indent=1)) + "\n"
 
 
 def _description(rule: str) -> str:
@@ -137,7 +136,7 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
     rule = _FAILED if result.fault is None else f"fault/{result.fault.kind}"
     lines = [f"{title}: {headline(result)}"]
     for mismatch in result.mismatches[:MAX_MISMATCHES]:
-        sides = f"expected {shown(mismatch.expected)}, actual {shown(mismatch.actual)}"
+        sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
     # The name, not the line: a test that moves is still the same.

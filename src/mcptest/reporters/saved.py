@@ -30,7 +30,6 @@ from mcptest.core.matrix import (
 )
 from mcptest.core.measured_gates import COVERAGE_GATES, PERFORMANCE_GATES, MeasuredGates
 from mcptest.core.outcome import (
-    ABSENT,
     STATUSES,
     CaseResult,
     Evidence,
@@ -40,11 +39,11 @@ from mcptest.core.outcome import (
     Mismatch,
     Summary,
 )
+from mcptest.core.record import ABSENT
 from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.text import plural, shorten, show_json, visible
 from mcptest.core.typed_json import JsonObject, TypedJsonError
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted, shown
 from mcptest.reporters.json import OFFER_LISTS, REPORT_VERSION, summary_members
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun, summary_of
 
@@ -91,7 +90,7 @@ def _describe(error: TypedJsonError) -> str:
     if error.problem == "choice":
         seen = visible(shorten(str(error.actual), MAX_SHOWN_CHARS))
         return f'{error.path} is "{seen}"; there are: {error.expected}'
-    seen = shown(error.actual, MAX_SHOWN_CHARS)
+    seen = show_json(error.actual, MAX_SHOWN_CHARS)
     return f"{error.path or 'the report'} must be {error.expected}, not {seen}"
 
 
@@ -154,7 +153,9 @@ def _check_head(report: JsonObject) -> None:
         raise _ReportError("F005", "this is not a JSON report of mcptest")
     version = report.members.get("version")
     if version != REPORT_VERSION or isinstance(version, bool):
-        message = f"a report of version {shown(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        message = (
+            f"a report of version {show_json(version, 40)}; this mcptest reads {REPORT_VERSION}"
+        )
         raise _ReportError("F010", message)
     if "suites" not in report.members and "files" in report.members:
         message = "this is what mcptest validate --json writes, not the report of a run"
@@ -190,7 +191,7 @@ def _add_missing_tests(run: CollectedRun, file: str) -> None:
     has_all = selected <= finished.summary.total
     if has_all or finished.interrupted or finished.bailed or finished.fault:
         return
-    there = f"{finished.summary.total:,} of {counted(selected, 'selected test')}"
+    there = f"{finished.summary.total:,} of {plural(selected, 'selected test')}"
     fault = Fault(
         kind="incomplete_report",
         message=f"this report has the results of {there}, and does not say why",
@@ -210,7 +211,7 @@ def _read_shard(part: JsonObject) -> ReportedShard:
     indexes = part.counts("indexes") if part.has("indexes") else (part.count("index"),)
     is_valid = 1 <= len(indexes) == len(set(indexes)) and count <= MAX_SHARDS
     if not is_valid or not all(1 <= index <= count for index in indexes):
-        seen = shown(indexes[0] if len(indexes) == 1 else list(indexes), 40)
+        seen = show_json(indexes[0] if len(indexes) == 1 else list(indexes), 40)
         raise _ReportError("F009", f"there is no shard {seen} of {count:,}")
     selection = part.string("selection") if part.has("selection") else ""
     return ReportedShard(indexes=indexes, count=count, selection=selection)

@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Protocol
 
-    from mcptest.matching.shown import DiffLine
+    from mcptest.matching.diff import DiffLine
 
     class TextSink(Protocol):
         """The part of a text stream that is used; `sys.stdout` has it."""

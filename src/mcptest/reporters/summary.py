@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, shorten, visible
 from mcptest.reporters.style import NO_COLOUR, render_duration
 
 TYPE_CHECKING = False
@@ -49,7 +48,7 @@ def totals(summary: Summary, duration_s: float, paint: Paint = NO_COLOUR) -> str
         return f"no tests ran{took}"
     flaky = f" ({summary.flaky:,} flaky)" if summary.flaky else ""
     counts = status_counts(summary, paint, paint.yellow(flaky))
-    return f"{paint.bold(counted(summary.total, 'test'))}: {counts}{took}"
+    return f"{paint.bold(plural(summary.total, 'test'))}: {counts}{took}"
 
 
 def status_counts(summary: Summary, paint: Paint, after_passed: str = "") -> str:
@@ -66,9 +65,9 @@ def ending_line(started: RunStarted, finished: RunFinished) -> str:
     """Why a run stopped early; "" for one that did not."""
     ran, total = finished.summary.total, started.total
     if finished.interrupted:
-        return f"interrupted: {ran:,} of {counted(total, 'test')} ran"
+        return f"interrupted: {ran:,} of {plural(total, 'test')} ran"
     if finished.bailed:
-        left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
+        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
         return f"stopped after the first failure: {left}"
     return ""
 
@@ -77,7 +76,7 @@ def not_run_line(finished: RunFinished) -> str:
     """How many declared tests this version cannot run; "" if it can run all."""
     if not finished.not_run:
         return ""
-    declared = counted(finished.not_run, "declared test")
+    declared = plural(finished.not_run, "declared test")
     accepted = "which --allow-not-run accepts"
     if not finished.may_leave_out:
         accepted = "which fails the run; --allow-not-run accepts it"
@@ -88,7 +87,7 @@ def snapshot_counts(report: SnapshotReport) -> list[str]:
     """How many snapshots were written, updated and removed."""
     words = ("written", "updated", "removed")
     counts = [(sum(map(len, getattr(report, word).values())), word) for word in words]
-    return [f"{counted(count, 'snapshot')} {word}" for count, word in counts if count]
+    return [f"{plural(count, 'snapshot')} {word}" for count, word in counts if count]
 
 
 def percent_shown(coverage: Iterable[ServerCoverage]) -> float | None:

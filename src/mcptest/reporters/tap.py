@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.outcome import ABSENT, CaseResult
-from mcptest.core.visible import defused, shorten, visible
-from mcptest.matching.shown import shown
+from mcptest.core.outcome import CaseResult
+from mcptest.core.record import ABSENT
+from mcptest.core.text import defuse, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
 from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
@@ -47,7 +47,7 @@ class TapReporter(CollectedRun):
             lines += [f"{'ok' if is_ok else 'not ok'} {number} - {title}", *block]
         lines += [f"# {line}" for line in self._comments()]
         lines += self._bail_out()
-        return defused("\n".join(lines) + "\n")
+        return defuse("\n".join(lines) + "\n")
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
@@ -182,7 +182,7 @@ def _scalar(value: object) -> object:
         return visible(shorten(value, MAX_VALUE_CHARS), keep_newlines=True)
     if value is None or isinstance(value, bool | int):
         return value
-    return shown(value, MAX_VALUE_CHARS)
+    return show_json(value, MAX_VALUE_CHARS)
 
 
 def _block(members: dict[str, object]) -> list[str]:

@@ -17,8 +17,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.visible import defused, shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import defuse, plural, shorten, visible
 from mcptest.reporters.style import (
     Paint,
     encode_narrow,
@@ -165,7 +164,7 @@ class TerminalReporter:
             reason = f": {visible(result.reason)}" if result.reason else ""
             return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
-        tries = f", {counted(result.attempts, 'attempt')}" if result.attempts > 1 else ""
+        tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
         remark = self._paint.dim(f"({took}{tries}){same_as}")
         return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
@@ -258,11 +257,11 @@ class TerminalReporter:
         yellow = self._paint.yellow
         lines = snapshot_counts(report)
         for file, keys in report.stale.items():
-            text = f"{counted(len(keys), 'stale snapshot')} of {visible(file)}: {_cut_list(keys)}"
+            text = f"{plural(len(keys), 'stale snapshot')} of {visible(file)}: {_cut_list(keys)}"
             lines.append(yellow(f"{text} (--update-snapshots removes what no test asks for)"))
         for file, keys in report.held.items():
             text = (
-                f"{counted(len(keys), 'snapshot')} of {visible(file)} held back: {_cut_list(keys)}"
+                f"{plural(len(keys), 'snapshot')} of {visible(file)} held back: {_cut_list(keys)}"
             )
             lines.append(yellow(f"{text} (only what a test passes with is accepted)"))
         for file, keys in report.unstable.items():
@@ -284,7 +283,7 @@ class TerminalReporter:
         if not lines:
             return
         self._after_gap = not lines[-1]
-        text = encode_narrow(defused("\n".join(lines)) + "\n", self._encoding)
+        text = encode_narrow(defuse("\n".join(lines)) + "\n", self._encoding)
         if self._progress is None:
             self._stream.write(text)
             return

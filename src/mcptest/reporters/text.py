@@ -7,10 +7,9 @@ indentation. Not loaded by a run that passes.
 from __future__ import annotations
 
 from mcptest.core.matrix import names_a_way
-from mcptest.core.outcome import ABSENT
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, shorten, show_json, visible
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
-from mcptest.matching.shown import counted, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,7 +78,7 @@ def render_result(
             lines += [_BLANK, DiffLine(sign="…", text=f"… and {hidden:,} more {noun}{advice}")]
         lines += _context_lines(result)
     if verbose:
-        answer = "" if result.actual is ABSENT else shown(result.actual, MAX_VERBOSE_CHARS)
+        answer = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
         sent = visible(shorten(result.sent, MAX_VERBOSE_CHARS))
         rows = _label_lines([("sent", sent), ("answer", answer)])
         lines += [_BLANK, *rows] if rows else []
@@ -146,7 +145,7 @@ def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
     lines = text.rstrip("\n").split("\n") if text.strip() else []
     hidden = len(lines) - MAX_TAIL_LINES
     if hidden > 0:
-        lines = [f"… {counted(hidden, 'earlier line')}", *lines[hidden:]]
+        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
     for line in lines:
         yield DiffLine(sign=" ", text=f"  {label:<8}  | {visible(shorten(line, MAX_TAIL_CHARS))}")
         label = ""
@@ -237,5 +236,5 @@ class SeenFailures:
 
 def _mismatch_key(mismatch: Mismatch) -> tuple[str, ...]:
     # As JSON: in Python 1, 1.0 and True are equal.
-    sides = (shown(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
+    sides = (show_json(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
     return (mismatch.path, mismatch.message, *sides)

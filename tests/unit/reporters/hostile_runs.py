@@ -10,16 +10,8 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import (
-    ABSENT,
-    STATUSES,
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-)
+from mcptest.core.outcome import STATUSES, CaseResult, Evidence, Fault, Finding, LogLine, Mismatch
+from mcptest.core.record import ABSENT
 from mcptest.reporters.run_model import CollectedRun, summary_of
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ import yaml
 from hostile_runs import HostileRun, hostile_runs, joined, told
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
+from mcptest.core.text import visible
 from sarif_pydantic import Sarif  # type: ignore[import-untyped]  # it has no py.typed
 from tap.parser import Parser  # type: ignore[import-untyped]  # it has no py.typed
 
-from mcptest.core.visible import visible
 from mcptest.reporters.agent import AgentReporter
 from mcptest.reporters.github import GithubReporter
 from mcptest.reporters.json import JsonReporter

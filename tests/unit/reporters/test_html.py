@@ -11,22 +11,14 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from mcptest.core.text import visible
 
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import (
-    ABSENT,
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-    Summary,
-)
-from mcptest.core.visible import visible
+from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, LogLine, Mismatch, Summary
+from mcptest.core.record import ABSENT
 from mcptest.reporters.html.markup import Markup, cut, element, escaped, joined
 from mcptest.reporters.html.page import HtmlReporter, render_failure_page
 

@@ -8,9 +8,9 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcptest.core.text import defuse, defuse_markers
 from sample_run import SKIPPED, run_of
 
-from mcptest.core.visible import defused, defused_markers
 from mcptest.reporters.style import Paint, render_duration, wrap_line, wrap_text
 from mcptest.reporters.terminal import TerminalReporter
 
@@ -76,21 +76,21 @@ def test_a_duration_has_the_unit_a_person_would_choose(seconds: float, text: str
 )
 def test_a_command_to_a_ci_system_is_defused(text: str, safe: str) -> None:
     """GitHub's runner skips indentation before `::` and finds `##[` anywhere in a line."""
-    assert defused(text) == safe
+    assert defuse(text) == safe
 
 
 @pytest.mark.parametrize("text", ["", "a::b", "std::vector", "## Heading", "# [x]", "a\nb::c"])
 def test_harmless_text_is_left_alone(text: str) -> None:
-    assert defused(text) == text
+    assert defuse(text) == text
 
 
 def test_markers_alone_leave_colons_alone() -> None:
-    assert defused_markers("::a ##[b]") == "::a #\\u0023[b]"
+    assert defuse_markers("::a ##[b]") == "::a #\\u0023[b]"
 
 
 @given(st.text(":#[ \t\n\rvso"))
 def test_nothing_that_is_defused_can_be_obeyed(text: str) -> None:
-    safe = defused(text)
+    safe = defuse(text)
     assert "##[" not in safe
     assert "##vso[" not in safe
     assert not any(line.lstrip().startswith("::") for line in re.split("[\r\n]", safe))

@@ -5,7 +5,7 @@ A forgotten conversion therefore shows as stray entities on the page and never a
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

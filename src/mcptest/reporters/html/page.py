@@ -17,9 +17,8 @@ from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.outcome import STATUSES, Summary
+from mcptest.core.text import plural, shorten
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import shorten
-from mcptest.matching.shown import counted
 from mcptest.reporters.html.markup import Markup, cut, element, joined, table
 from mcptest.reporters.html.parts import (
     Timing,
@@ -149,7 +148,7 @@ class HtmlReporter:
         parts = [element("h2", "Failures"), *self._cards]
         left_out = self._budget_for_cards.left_out
         if left_out:
-            text = f"… {counted(left_out, 'more test')} did not pass; the list below names them"
+            text = f"… {plural(left_out, 'more test')} did not pass; the list below names them"
             parts.append(element("p", text, class_="aside"))
         return element("section", joined(parts, "\n"), id="failures")
 
@@ -158,7 +157,7 @@ class HtmlReporter:
         parts = [element("h2", "Tests"), *(suite.render(is_open) for suite in self._suites)]
         left_out = self._budget_for_logs.left_out
         if left_out:
-            text = f"The message logs of {counted(left_out, 'test')} are left out of this page."
+            text = f"The message logs of {plural(left_out, 'test')} are left out of this page."
             parts.insert(1, element("p", text, class_="aside"))
         return element("section", joined(parts, "\n"), id="tests")
 
@@ -249,7 +248,7 @@ _VERDICTS = {
 def _title(started: RunStarted, finished: RunFinished) -> str:
     """The title for the browser tab, the verdict first."""
     headline = _VERDICTS[exit_code_of(finished)][0]
-    return f"{headline}: {counted(finished.summary.total, 'test')} of {started.server} (mcptest)"
+    return f"{headline}: {plural(finished.summary.total, 'test')} of {started.server} (mcptest)"
 
 
 def _render_banner(started: RunStarted, finished: RunFinished) -> Markup:
@@ -291,7 +290,7 @@ def _count_list(summary: Summary) -> Markup:
         ("skipped", summary.skipped, "skipped"),
         ("flaky", summary.flaky, "flaky"),
     ]
-    items = [element("li", counted(summary.total, "test"))]
+    items = [element("li", plural(summary.total, "test"))]
     items += [
         element("li", f"{count:,} {word}", class_=f"is-{name}")
         for name, count, word in counts
@@ -305,12 +304,12 @@ def _stops(started: RunStarted, finished: RunFinished) -> list[Markup]:
     ran, total = finished.summary.total, started.total
     parts = []
     if finished.interrupted:
-        parts.append(f"interrupted: {ran:,} of {counted(total, 'test')} ran")
+        parts.append(f"interrupted: {ran:,} of {plural(total, 'test')} ran")
         if finished.interrupted_in:
             name = shorten(finished.interrupted_in, MAX_NAME_CHARS)
             parts.append(f'in the middle of "{name}"; its call may have taken effect')
     elif finished.bailed:
-        left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
+        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
         parts.append(f"stopped after the first failure: {left}")
     return [element("p", part, class_="stopped") for part in parts]
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from heapq import nlargest
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
-from mcptest.matching.shown import counted, shown
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.text import plural, show_json
 from mcptest.reporters.html.markup import Markup, cut, element, joined, table
 from mcptest.reporters.style import render_duration
 from mcptest.reporters.summary import percent_text
@@ -102,10 +101,10 @@ def render_log(log: Sequence[LogLine], *, max_lines: int = MAX_LOG_LINES) -> Mar
         return Markup("")
     rows = [_log_row(line) for line in log[:max_lines]]
     if len(log) > max_lines:
-        left_out = f"{counted(len(log) - max_lines, 'later line')} left out of this report"
+        left_out = f"{plural(len(log) - max_lines, 'later line')} left out of this report"
         rows.append(element("tr", element("td", f"… {left_out}", colspan=3)))
     log_table = table(("at", "what", "text"), rows, class_="log")
-    return _folded(f"Message log ({counted(len(log), 'line')})", log_table)
+    return _folded(f"Message log ({plural(len(log), 'line')})", log_table)
 
 
 def _output(label: str, text: str) -> Markup:
@@ -113,7 +112,7 @@ def _output(label: str, text: str) -> Markup:
     lines = text.rstrip("\n").split("\n")
     hidden = len(lines) - MAX_OUTPUT_LINES
     if hidden > 0:
-        lines = [f"… {counted(hidden, 'earlier line')}", *lines[hidden:]]
+        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
     shown_lines = (element("span", cut(line, MAX_OUTPUT_CHARS)) for line in lines)
     return joined([element("h3", label), element("pre", *shown_lines, tabindex=0)])
 
@@ -153,7 +152,7 @@ def _marks(result: CaseResult) -> list[Markup]:
         marks.append(joined([" ", element("span", cut(tag, MAX_NAME_CHARS), class_="tag")]))
     hidden = len(result.tags) - MAX_TAGS
     if hidden > 0:
-        marks.append(element("span", f" … and {counted(hidden, 'more tag')}", class_="aside"))
+        marks.append(element("span", f" … and {plural(hidden, 'more tag')}", class_="aside"))
     return marks
 
 
@@ -185,7 +184,7 @@ def _notes(result: CaseResult) -> list[Markup]:
     ]
     hidden = len(result.notes) - MAX_NOTES
     if hidden > 0:
-        notes.append(element("p", f"… and {counted(hidden, 'more note')}", class_="aside"))
+        notes.append(element("p", f"… and {plural(hidden, 'more note')}", class_="aside"))
     return notes
 
 
@@ -242,7 +241,7 @@ def _mismatch_row(mismatch: Mismatch) -> Markup:
 
 
 def _value(value: object) -> str:
-    return "(nothing)" if value is ABSENT else shown(value, MAX_VALUE_CHARS)
+    return "(nothing)" if value is ABSENT else show_json(value, MAX_VALUE_CHARS)
 
 
 def _log_row(line: LogLine) -> Markup:
@@ -263,7 +262,9 @@ def _conversation(result: CaseResult) -> list[Markup]:
     if result.sent:
         parts.append(_folded("Request", _output("Sent", result.sent)))
     if result.actual is not ABSENT:
-        answer = element("pre", element("span", shown(result.actual, MAX_ANSWER_CHARS)), tabindex=0)
+        answer = element(
+            "pre", element("span", show_json(result.actual, MAX_ANSWER_CHARS)), tabindex=0
+        )
         parts.append(_folded("Answer", answer))
     return parts
 
@@ -413,9 +414,9 @@ def _offer_row(offer: CoveredOffer) -> Markup:
 
 
 def _offer_properties(properties: Sequence[CoveredProperty]) -> Markup:
-    shown = properties[:MAX_PROPERTIES]
-    given = [each for each in shown if each.calls]
-    missing = [each for each in shown if not each.calls]
+    show_json = properties[:MAX_PROPERTIES]
+    given = [each for each in show_json if each.calls]
+    missing = [each for each in show_json if not each.calls]
     parts = []
     if given:
         names = joined((_counted_property(each) for each in given), ", ")
