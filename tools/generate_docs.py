@@ -15,6 +15,7 @@ from mcptest.invariants.registry import RULES
 from mcptest.invariants.rule import Rule
 from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
+from mcptest.reporters.registry import REPORTERS
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit. -->\n"
@@ -151,10 +152,21 @@ def _letters(rule: Rule, level: str) -> str:
     return "".join(letter for letter in "ABCDE" if rule.levels.get(letter) == level)
 
 
+def report_page() -> str:
+    """The page about reports as it is, with a fresh table of reporters between its two marks."""
+    page = (ROOT / "docs/reports.md").read_text(encoding="utf-8")
+    begin, end = "<!-- reporters: made from the code -->\n", "<!-- end of reporters -->\n"
+    before, rest = page.split(begin)
+    rows = [f"| [{name}](#{name}) | {entry.purpose} |" for name, entry in REPORTERS.items()]
+    table = "\n".join(["| reporter | for |", "|---|---|", *rows])
+    return f"{before}{begin}\n{table}\n\n{end}{rest.partition(end)[2]}"
+
+
 PAGES = {
     f"{MATCHER_MODULES}/__init__.py": matcher_names,
     "docs/commands.md": command_page,
     "docs/matchers.md": matcher_page,
+    "docs/reports.md": report_page,
     "docs/rules.md": rule_page,
 }
 

@@ -195,7 +195,7 @@ class McptestItem(pytest.Item):
             self.user_properties.append((NOTE, f"flaky: attempt {result.attempts} passed"))
 
     def _told(self, result: CaseResult) -> str:
-        from mcptest.reporters.failure_text import render_result  # noqa: PLC0415  # failures only
+        from mcptest.reporters.text import render_result  # noqa: PLC0415  # failures only
 
         is_worker = hasattr(self.config, "workerinput")
         if result.fault and result.fault.kind == "missing_capture":

@@ -16,7 +16,7 @@ from mcptest.core.outcome import (
     Mismatch,
     Summary,
 )
-from mcptest.reporters.html_report import HtmlReporter
+from mcptest.reporters.html.page import HtmlReporter
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

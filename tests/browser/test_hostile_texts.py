@@ -13,7 +13,7 @@ from runs import diagnostic_of, fault_of, page_of, run_of_texts
 from mcptest.core.events import RunFinished, RunStarted
 from mcptest.core.outcome import Summary
 from mcptest.core.text import visible
-from mcptest.reporters.html_report import render_failure
+from mcptest.reporters.html.page import render_failure_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -194,7 +194,7 @@ def test_a_run_that_never_began_over_hostile_files_does_nothing(
 ) -> None:
     texts = [aimed(text, home) for text in (*ACTIVE, *QUIET)]
     diagnostics = [diagnostic_of(text) for text in texts]
-    page = render_failure(texts[0], " ".join(texts), diagnostics, texts[1], texts[2])
+    page = render_failure_page(texts[0], " ".join(texts), diagnostics, texts[1], texts[2])
     shown(tab, tmp_path / "failure.html", page)
     assert_harmless(tab, home)
 

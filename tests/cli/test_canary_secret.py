@@ -20,7 +20,7 @@ from console import ENVIRONMENT, PATIENCE_S, mcptest, run, write_suite
 from leaky_server import LOUD, QUIET, shapes_of
 from record_client import ask, recording
 
-from mcptest.cli.report_names import REPORTERS
+from mcptest.reporters.registry import REPORTERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

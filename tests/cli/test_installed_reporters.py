@@ -11,10 +11,10 @@ import pytest
 from console import CONDUCTOR, Ended, case, mcptest, run, write_config, write_suite
 from installed_package import install_package
 
-from mcptest.cli import installed_reporters
-from mcptest.cli.installed_reporters import InstalledReporter
 from mcptest.core.errors import UsageError
 from mcptest.core.events import CaseStarted
+from mcptest.plugins import installed
+from mcptest.plugins.installed import InstalledReporter
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ ALL_EVENTS = (
 FAILING = {
     "raises when told": (
         COUNTS.replace("self.names.append", "1 / 0; self.names.append"),
-        "could not be told of RunStarted: it raised ZeroDivisionError: division by zero",
+        "failed on RunStarted: it raised ZeroDivisionError: division by zero",
     ),
     "raises when rendering": (
         COUNTS.replace("return", "return 1 / 0 or"),
@@ -63,7 +63,7 @@ FAILING = {
 UNUSABLE = {
     "import fails": ("1 / 0", "cannot be loaded: it raised ZeroDivisionError: division by zero"),
     "is not there": ("", "cannot be loaded: it raised AttributeError: "),
-    "is no class": ("def Mine(): pass", "cannot be used: it is no class"),
+    "is no class": ("def Mine(): pass", "cannot be used: it is not a class"),
     "cannot be called": (
         "class Mine:\n    def render(self): return ''",
         "cannot be used: it has no method __call__",
@@ -233,7 +233,7 @@ def test_one_that_computes_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) ->
             while True:
                 pass
 
-    monkeypatch.setattr(installed_reporters, "_LIMIT_S", 0.05)
+    monkeypatch.setattr(installed, "_REPORTER_CPU_LIMIT_S", 0.05)
     reporter = InstalledReporter("the reporter 'x'", Endless())
     reporter(CaseStarted(name="a", line=1))
     with pytest.raises(UsageError, match=r"could not render: it took more than 0.05 s"):
@@ -250,11 +250,11 @@ def test_one_that_sleeps_is_ended_and_has_one_time_for_everything(
         def render(self) -> str:
             return "never"
 
-    monkeypatch.setattr(installed_reporters, "_WALL_LIMIT_S", 0.05)
+    monkeypatch.setattr(installed, "_REPORTER_WALL_LIMIT_S", 0.05)
     reporter = InstalledReporter("the reporter 'x'", Sleepy())
     for _ in range(3):
         reporter(CaseStarted(name="a", line=1))
-    with pytest.raises(UsageError, match=r"told of CaseStarted: it took more than 0.05 s in all"):
+    with pytest.raises(UsageError, match=r"failed on CaseStarted: it took more than 0.05 s in all"):
         reporter.render()
 
 

@@ -47,7 +47,7 @@ def test_differences_are_a_table_within_80_columns_and_exit_code_1(folder: Path)
     ended = matrix(folder, flags="other-text fewer-tools")
     assert ended.code == 1
     table = ended.out.partition("transport matrix\n")[2].split("\n")
-    assert "2 of 2 tests have another result in another way:" in table
+    assert "2 of 2 tests have different results in different ways:" in table
     assert [line.split() for line in table if line.startswith(("    greets ", "    counts "))] == [
         ["greets", "passed", "passed", "failed", "failed"],
         ["counts", "passed", "failed", "passed", "failed"],
@@ -210,7 +210,7 @@ def test_a_saved_run_shows_its_table_again(folder: Path) -> None:
     (folder / "run.json").write_text(ended.out, encoding="utf-8")
     again = mcptest(folder, "report", "run.json", "--format", "terminal")
     assert again.code == 1
-    assert "1 of 2 tests has another result in another way:" in again.out
+    assert "1 of 2 tests has different results in different ways:" in again.out
 
 
 def test_a_token_is_sent_over_http_and_told_nowhere(folder: Path) -> None:

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from console import ENVIRONMENT, PATIENCE_S, case, mcptest, server, write_config, write_suite
 
-from mcptest.cli.report_names import REPORTERS
+from mcptest.reporters.registry import REPORTERS
 
 ROOT = Path(__file__).parent.parent.parent
 # All but the one that goes to standard output only.

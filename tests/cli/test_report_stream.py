@@ -10,7 +10,7 @@ import pytest
 
 from mcptest.cli import output
 from mcptest.cli.output import write_file
-from mcptest.cli.report_stream import ReportStream
+from mcptest.cli.report_files import ReportStream
 from mcptest.core.errors import UsageError
 
 if TYPE_CHECKING:

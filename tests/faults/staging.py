@@ -19,7 +19,7 @@ from mcptest.core.plan import Limits, ServerSpec
 from mcptest.core.verdict import exit_code_of
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan
 from mcptest.runner.server import Launcher

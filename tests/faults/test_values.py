@@ -16,7 +16,7 @@ from mcptest.core.framing import Frame, LineDecoder, Noise, encode_line
 from mcptest.core.outcome import CaseResult, Finding, Mismatch, Summary
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.junit import JunitReporter
 
 NOT_JSON = {

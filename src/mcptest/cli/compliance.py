@@ -18,14 +18,13 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
 from mcptest.core.text import visible
 from mcptest.invariants.reading import score_file
-from mcptest.reporters.conformance_files import (
+from mcptest.reporters.rules import (
+    render_conformance,
     render_conformance_json,
     render_conformance_junit,
     render_conformance_sarif,
 )
-from mcptest.reporters.conformance_text import render_conformance
-from mcptest.reporters.marks import narrow_encoding
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.style import Paint, narrow_encoding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, visible
 from mcptest.explore.offers import error_sentence
-from mcptest.reporters.failure_text import fault_details, fault_headline, stderr_lines
-from mcptest.reporters.json_report import render_failure
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.json import render_failure
+from mcptest.reporters.style import Paint
+from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
 from mcptest.runner.server import Launcher
 from mcptest.runner.visit import Visit
 from mcptest.wire.guardian import Guardian

@@ -79,7 +79,7 @@ def _write_json(
     shard: ReportedShard | None = None,
 ) -> None:
     # Loaded only for a report that is going to be written.
-    from mcptest.reporters.json_report import render_failure  # noqa: PLC0415
+    from mcptest.reporters.json import render_failure  # noqa: PLC0415
 
     report = render_failure(kind, message, diagnostics, __version__, started_at, shard)
     StandardOutput().write_utf8(report)

@@ -13,8 +13,8 @@ from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
 from mcptest.formats.conductor_config import default_startup_s
-from mcptest.reporters.closing_text import totals
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.style import Paint
+from mcptest.reporters.summary import totals
 from mcptest.runner.loading import Unneeded, load_plan
 from mcptest.runner.matrix import MatrixOptions, Transport, run_matrix
 

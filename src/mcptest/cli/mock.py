@@ -9,7 +9,7 @@ import time
 
 from mcptest.cli.options import Command, Option
 from mcptest.cli.output import check_writable, complain, write_file
-from mcptest.cli.report_clashes import refuse_clashes
+from mcptest.cli.report_files import refuse_clashes
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode

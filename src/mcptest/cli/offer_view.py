@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from mcptest.explore.offers import Listing, Message
-    from mcptest.reporters.paint import Paint
+    from mcptest.reporters.style import Paint
 
     # Name, type, description; whether it is required.
     Parameter = tuple[str, str, str, bool]

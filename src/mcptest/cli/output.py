@@ -124,9 +124,9 @@ def explain(text: str) -> None:
     columns = _error_columns()
     if columns and any(len(line) > columns for line in text.split("\n")):
         # Only those who look at a terminal pay for it.
-        from mcptest.reporters.wrapping import wrapped_text  # noqa: PLC0415
+        from mcptest.reporters.style import wrap_text  # noqa: PLC0415
 
-        text = wrapped_text(text, columns)
+        text = wrap_text(text, columns)
     complain(text)
 
 

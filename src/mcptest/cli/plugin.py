@@ -25,7 +25,7 @@ from mcptest.plugins import protocol
 from mcptest.plugins.desk import one_owner_each
 from mcptest.plugins.errors import HostError
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, PluginHost
-from mcptest.reporters.wording import render_duration
+from mcptest.reporters.style import render_duration
 from mcptest.runner.loading import Unneeded, Wanted
 from mcptest.runner.servers import Servers
 from mcptest.wire.guardian import Guardian

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 
 from mcptest.cli.exploring import write_json, write_lines
-from mcptest.cli.installed_reporters import find_installed
 from mcptest.cli.output import complain, wants_colour
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
@@ -13,8 +12,9 @@ from mcptest.core.record import Record
 from mcptest.core.text import visible
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins.desk import one_owner_each
-from mcptest.plugins.installed import installed_matchers, owner_of
-from mcptest.reporters.paint import Paint
+from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
+from mcptest.reporters.registry import REPORTERS
+from mcptest.reporters.style import Paint
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _matchers() -> tuple[tuple[str, str], ...]:
 
 
 def _reporters() -> tuple[tuple[str, str], ...]:
-    return tuple((name, owner_of(point)) for name, point in find_installed().items())
+    return tuple((name, owner_of(point)) for name, point in installed_reporters(REPORTERS).items())
 
 
 def _as_json(found: _Extensions) -> dict[str, Any]:

@@ -10,15 +10,14 @@ import time
 
 from mcptest.cli.failure import status_of_kind
 from mcptest.cli.options import Command, Option
-from mcptest.cli.report_names import split_target
-from mcptest.cli.reports import Reports
+from mcptest.cli.reports import Reports, split_target
 from mcptest.cli.wanted import min_coverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, McptestError, NothingSelectedError, UsageError
 from mcptest.core.text import visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.reporters.merging import merge_runs
-from mcptest.reporters.saved_run import read_saved_run
+from mcptest.reporters.run_model import merge_runs
+from mcptest.reporters.saved import read_saved_run
 from mcptest.runner.discovery import read_now
 from mcptest.runner.run import RunOptions, gated
 
@@ -28,20 +27,20 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.core.events import RunFinished
-    from mcptest.reporters.collected import Collected
+    from mcptest.reporters.run_model import CollectedRun
 
 __all__ = ["COMMAND", "report"]
 
 _MERGE = "merge"
 _STDIN = "-"
 
-# A report is held in memory whole; a file that is larger than this is hardly one.
+# A report is read into memory whole.
 _MAX_REPORT_BYTES = 256 * 1024 * 1024
 _TOO_LARGE = f"it is larger than {_MAX_REPORT_BYTES:,} bytes, too large for a report"
 
 
 def report(arguments: Arguments) -> int:
-    """Read the report, or reports, and render what they hold; the exit status of the run."""
+    """Read and render the report or reports; returns the exit status of the run."""
     is_merge = arguments.paths[:1] == (_MERGE,)
     files = _found(arguments.paths[1:] if is_merge else arguments.paths)
     if not files:
@@ -67,7 +66,7 @@ def report(arguments: Arguments) -> int:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         reports.write_failure(error, now, json_on_stdout=True)
         raise
-    # What was secret has been blanked when the report was written.
+    # Secrets were blanked when the report was written.
     reports.open(())
     for event in run.replay():
         reports.tell(event)
@@ -76,7 +75,7 @@ def report(arguments: Arguments) -> int:
 
 
 def _found(paths: Sequence[str]) -> list[str]:
-    """The files that are meant, each glob as what it matches."""
+    """The files that are named, globs expanded."""
     files: list[str] = []
     for path in paths:
         if path == _STDIN or os.path.exists(path) or not glob.has_magic(path):
@@ -106,8 +105,8 @@ def _reports(arguments: Arguments, files: Sequence[str]) -> Reports:
     return Reports.of(arguments.but(paths=(), given={**kept, "--reporter": words}), all_logs=True)
 
 
-def _read(files: Sequence[str]) -> list[tuple[str, Collected]]:
-    runs: list[tuple[str, Collected]] = []
+def _read(files: Sequence[str]) -> list[tuple[str, CollectedRun]]:
+    runs: list[tuple[str, CollectedRun]] = []
     mistakes: list[Diagnostic] = []
     for file in files:
         try:
@@ -138,8 +137,8 @@ def _read_stdin() -> bytes:
 
 
 def _read_regular(file: str) -> bytes:
-    """What a file holds. A pipe or device may never end, and nobody may ever write to it."""
-    # Opened before it is looked at, and without waiting: it may be a pipe by then.
+    """The bytes of a regular file; reading a pipe or a device might never end."""
+    # Opened without blocking before its type is checked: it may have become a pipe.
     with open(os.open(file, os.O_RDONLY | os.O_NONBLOCK), "rb") as source:
         if not stat.S_ISREG(os.fstat(source.fileno()).st_mode):
             raise UsageError(
@@ -153,7 +152,7 @@ def _read_regular(file: str) -> bytes:
 
 
 def _status(finished: RunFinished) -> int:
-    """The exit status of the run, so that whoever renders or merges it is stopped by it too."""
+    """The exit status of the run: a job that renders or merges it must fail, too."""
     fault = finished.fault
     known = status_of_kind(fault.kind) if fault is not None else None
     return exit_code_of(finished) if known is None else known
@@ -172,7 +171,7 @@ COMMAND = Command(
             names=("--format",),
             value="NAME[=FILE]",
             repeatable=True,
-            help="a reporter, as for mcptest run --reporter; default: terminal",
+            help="a reporter, as for mcptest run --reporter (default: terminal)",
         ),
         Option(names=("-o", "--output"), value="FILE", help="write the run as a JSON report"),
         Option(

@@ -1,4 +1,4 @@
-"""Which reporters a command line asks for, and where each of them writes."""
+"""The reports of one run: which reporters a command line asks for, and where each writes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from mcptest.cli.output import (
     is_terminal,
     silence_stdout,
     wants_colour,
+    write_file,
 )
-from mcptest.cli.report_names import REPORTERS, VERSIONED, load_reporter, split_target
-from mcptest.cli.report_target import STDOUT, write_line, write_report
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import FormatError, RefusedError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.suggest import closest
+from mcptest.core.text import visible
+from mcptest.reporters.registry import REPORTERS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, Protocol
 
     from mcptest.cli.options import Arguments
-    from mcptest.cli.report_stream import ReportStream
+    from mcptest.cli.report_files import ReportStream
     from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
     from mcptest.core.outcome import LogWish
@@ -39,10 +41,13 @@ if TYPE_CHECKING:
         def render(self) -> str: ...
 
 
-__all__ = ["Reports"]
+__all__ = ["Reports", "split_target"]
 
-# The words of a command line that say which server is tested, and how.
-_REPEATED = (
+# Stands for standard output where a file name is expected.
+STDOUT = ""
+
+# The options that say which server is tested, and how.
+_SERVER_OPTIONS = (
     "--config",
     "--server-command",
     "--plugin",
@@ -52,6 +57,26 @@ _REPEATED = (
     "--spec-version",
     "--timeout",
 )
+
+
+def split_target(word: str, option: str) -> tuple[str, str]:
+    """The name and the file in `NAME[=FILE]`; a `UsageError` for an unknown reporter."""
+    name, equals, file = word.partition("=")
+    if name not in REPORTERS:
+        # Reading the metadata of installed packages takes longer than a small run.
+        from mcptest.plugins.installed import installed_reporters  # noqa: PLC0415
+
+        known = (*REPORTERS, *installed_reporters(REPORTERS))
+        if name not in known:
+            meant = closest(name, known)
+            question = f"; did you mean {visible(meant)}?" if meant else ""
+            message = f"there is no reporter {visible(name)!r}{question}"
+            raise UsageError(message, f"there are: {visible(', '.join(known))}")
+    if equals and not file:
+        raise UsageError(f"{option} {name}= needs a file after the equals sign")
+    if name == "terminal" and file:
+        raise UsageError("the terminal report goes to standard output, not to a file")
+    return name, file
 
 
 class Reports:
@@ -75,9 +100,9 @@ class Reports:
         self._verbose = verbose
         self._all_logs = all_logs
         self._options = tuple(options)
-        # Reporters of other packages are made at once: what cannot be made is known in time.
-        self._made = {
-            (name, file): load_reporter(name)()
+        # Reporters of other packages are made now, so that errors are reported before the run.
+        self._installed = {
+            (name, file): _load_reporter(name)()
             for name, files in targets.items()
             for file in files
             if name not in REPORTERS
@@ -92,7 +117,7 @@ class Reports:
 
     @classmethod
     def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
-        """The reports a command line asks for; a `UsageError` when they cannot be written."""
+        """The reports that a command line asks for; a `UsageError` if one cannot be written."""
         asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
         if arguments.has("--json"):
             asked.append(("json", STDOUT))
@@ -103,8 +128,7 @@ class Reports:
             asked.append(("terminal", STDOUT))
         named = [*(file for _, file in asked if file != STDOUT), *arguments.all("--capture")]
         if named:
-            # Most runs write no file.
-            from mcptest.cli.report_clashes import refuse_clashes  # noqa: PLC0415
+            from mcptest.cli.report_files import refuse_clashes  # noqa: PLC0415  # rare
 
             refuse_clashes(named, arguments)
         on_stdout = [name for name, file in asked if file == STDOUT]
@@ -124,20 +148,20 @@ class Reports:
             no_colour=arguments.has("--no-color"),
             verbose=verbose,
             all_logs=all_logs or verbose,
-            options=_repeated_options(arguments),
+            options=_server_options(arguments),
             has_capture=arguments.has("--capture"),
         )
 
     @property
     def wants_log(self) -> LogWish:
-        """Of which tests the messages must be kept for these reports."""
-        wishes = {load_reporter(name).wants_log for name in self._targets}
+        """The tests whose messages must be kept for these reports."""
+        wishes = {_load_reporter(name).wants_log for name in self._targets}
         if "all" in wishes or (self._all_logs and "failures" in wishes):
             return "all"
         return "failures" if "failures" in wishes else ""
 
     def open(self, secrets: Sequence[str]) -> None:
-        """Make the reporters; only those that are wanted are imported."""
+        """Make the reporters; only those that are used are imported."""
         self._redact = redactor(secrets)
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
@@ -149,16 +173,13 @@ class Reports:
                         self._on_stdout(listener) if file == STDOUT else listener
                     )
                 else:
-                    rendering = self._rendering(name, file)
+                    rendering = self._installed.get((name, file)) or self._make(name)
                     self._listeners.append(rendering)
                     self._rendered.append((rendering, name, file))
 
     def _terminal(self) -> TerminalReporter:
-        # Only the reporters that are wanted are paid for.
-        from mcptest.reporters.terminal import TerminalReporter  # noqa: PLC0415
-
         is_live = is_terminal()
-        reporter = TerminalReporter(
+        reporter: TerminalReporter = _load_reporter("terminal")(
             StandardOutput(),
             colour=wants_colour(self._no_colour),
             live=is_live,
@@ -169,35 +190,33 @@ class Reports:
         return reporter
 
     def _ndjson(self, file: str) -> Callable[[Event], None]:
-        from mcptest.reporters.ndjson import NdjsonReporter  # noqa: PLC0415  # as above
+        listener: Callable[[Event], None]
+        if file == STDOUT:
+            listener = self._make("ndjson", write=_write_line)
+            return listener
+        from mcptest.cli.report_files import ReportStream  # noqa: PLC0415  # rare
 
-        write = write_line
-        if file != STDOUT:
-            from mcptest.cli.report_stream import ReportStream  # noqa: PLC0415  # as above
+        stream = ReportStream(file)
+        self._streams.append(stream)
+        listener = self._make("ndjson", write=stream.write)
+        return listener
 
-            stream = ReportStream(file)
-            self._streams.append(stream)
-            write = stream.write
-        return NdjsonReporter(write, __version__, all_logs=self._all_logs)
-
-    def _rendering(self, name: str, file: str) -> Rendering:
-        rendering: Rendering
+    def _make(self, name: str, **more: object) -> Any:
+        """A reporter, with what its entry says that it is made with."""
         if name not in REPORTERS:
-            rendering = self._made[name, file]
-            return rendering
-        reporter = load_reporter(name)
-        if name == "json":
-            rendering = reporter(__version__, all_logs=self._all_logs)
-        elif name == "agent":
-            rendering = reporter(self.redacted(self._options))
-        else:
-            rendering = reporter(__version__) if name in VERSIONED else reporter()
-        return rendering
+            return _load_reporter(name)()
+        settings = {
+            "tool_version": __version__,
+            "all_logs": self._all_logs,
+            "options": self.redacted(self._options),
+        }
+        entry = REPORTERS[name]
+        return entry.load()(**{key: settings[key] for key in entry.made_with}, **more)
 
     def _on_stdout(self, act: Callable[P, object]) -> Callable[P, None]:
-        """What writes to standard output; once that fails, the other reports go on without it.
+        """`act`, which writes to standard output; when that fails the other reports go on.
 
-        Without other reports no one would learn of the run any more: then what is raised ends it.
+        Without other reports the error ends the run: no one would see its result.
         """
 
         def guarded(*values: P.args, **named: P.kwargs) -> None:
@@ -225,33 +244,62 @@ class Reports:
             listener(event)
 
     def redacted(self, value: Any) -> Any:
-        """An event, or whatever else is to be written, without the secrets of this run."""
+        """An event, or any other value to be written, without the secrets of this run."""
         return redact_all(value, self._redact) if self._redact else value
 
     def write_failure(
         self, error: McptestError, started_at: str, *, json_on_stdout: bool = False
     ) -> None:
-        """Say in every report, too, that the run never began.
+        """Write to every report that the run never began.
 
-        What lies in a file from an earlier run would be taken for the result of this one. For
-        a person standard error has the words; JSON on standard output is written by whoever
-        ends the command, unless asked for. Reports that cannot be written are noted in the error.
+        A file of an earlier run would be taken for the result of this one. On standard output the
+        terminal report is left out, since standard error has the message, and so is JSON, which
+        the caller writes, unless `json_on_stdout`. Reports that cannot be written are attached to
+        the error.
         """
-        from mcptest.cli.report_failure import failure_text  # noqa: PLC0415  # as above
-
         asked = [(name, file) for name, files in self._targets.items() for file in files]
         for name, file in sorted(dict.fromkeys(asked), key=lambda target: target[1] == STDOUT):
-            is_told = name == "terminal" or (name == "json" and not json_on_stdout)
-            if file == STDOUT and is_told:
-                continue
-            self._write(name, file, failure_text(name, error, started_at))
+            is_left_out = name == "terminal" or (name == "json" and not json_on_stdout)
+            if file != STDOUT or not is_left_out:
+                self._write(name, file, self._failure_text(name, error, started_at))
         error.unwritten = tuple(self._unwritten)
 
-    def close(self, files: dict[str, str]) -> None:
-        """Write what is written at the end: the reports, and these texts to these files.
+    def _failure_text(self, name: str, error: McptestError, started_at: str) -> str:
+        """The report of a run that never began."""
+        # Needed only here: a run that begins loads none of these.
+        from mcptest.cli.failure import failure_kind  # noqa: PLC0415
+        from mcptest.core.outcome import Fault  # noqa: PLC0415
 
-        A report that cannot be rendered or written does not keep the others from being written;
-        `exit_status` tells of it. Standard output comes last: what fails there may end the run.
+        kind, _ = failure_kind(error)
+        diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
+        if name == "json":
+            from mcptest.reporters.json import render_failure  # noqa: PLC0415
+
+            shard = error.shard
+            return render_failure(kind, str(error), diagnostics, __version__, started_at, shard)
+        if name == "html":
+            from mcptest.reporters.html.page import render_failure_page  # noqa: PLC0415
+
+            return render_failure_page(kind, str(error), diagnostics, __version__, started_at)
+        from mcptest.reporters.run_model import failed_run  # noqa: PLC0415
+
+        hint = error.help if isinstance(error, (UsageError, RefusedError)) else ""
+        fault = Fault(kind=kind, message=str(error), hint=hint)
+        lines: list[str] = []
+        try:
+            listener = self._make(name, **({"write": lines.append} if name == "ndjson" else {}))
+            for event in failed_run(fault, diagnostics, started_at):
+                listener(event)
+            return "".join(lines) if name == "ndjson" else str(listener.render())
+        except UsageError as second:
+            # The reporter of an installed package failed, too.
+            return f"{fault.message}\n{second}\n"
+
+    def close(self, files: dict[str, str]) -> None:
+        """Write the reports that are rendered at the end, and these texts to these files.
+
+        A report that cannot be rendered or written does not stop the others; `exit_status`
+        reports it. Standard output comes last: an error there may end the run.
         """
         texts = self._texts()
         for stream in self._streams:
@@ -264,12 +312,25 @@ class Reports:
                 self._write(name, file, text)
         for name, file, text in texts:
             if file == STDOUT:
-                self._on_stdout(write_report)(name, file, text)
+                self._on_stdout(_write_report)(name, file, text)
         self._on_stdout(StandardOutput().flush)()
+
+    def _texts(self) -> list[tuple[str, str, str]]:
+        """The name, file and text of each report that is rendered at the end."""
+        texts: list[tuple[str, str, str]] = []
+        for rendering, name, file in self._rendered:
+            try:
+                texts.append((name, file, rendering.render()))
+            except UsageError as error:
+                self._unwritten.append(error)
+                if file != STDOUT:
+                    # The file of an earlier run must not be taken for the result of this one.
+                    texts.append((name, file, f"{error}\n"))
+        return texts
 
     def _write(self, name: str, file: str, text: str) -> None:
         try:
-            write_report(name, file, text)
+            _write_report(name, file, text)
             if file == STDOUT:
                 StandardOutput().flush()
         except UsageError as error:
@@ -278,37 +339,57 @@ class Reports:
             self._lose_stdout(error)
 
     def exit_status(self, status: int) -> int:
-        """The status of a command that comes to its end: that of its run, if all is written.
+        """The exit status of the command: that of its run if all reports are written.
 
         Reports that could not be written are named on standard error.
         """
         if not self._unwritten:
             return status
-        from mcptest.cli.failure import in_words  # noqa: PLC0415  # as above
+        from mcptest.cli.failure import in_words  # noqa: PLC0415  # rare
 
         explain("".join(map(in_words, self._unwritten)))
         return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT
 
-    def _texts(self) -> list[tuple[str, str, str]]:
-        """All reports that are rendered at the end."""
-        texts: list[tuple[str, str, str]] = []
-        for rendering, name, file in self._rendered:
-            try:
-                texts.append((name, file, rendering.render()))
-            except UsageError as error:
-                self._unwritten.append(error)
-                if file != STDOUT:
-                    # What lies there from an earlier run must not be taken for this one's.
-                    texts.append((name, file, f"{error}\n"))
-        return texts
+
+def _load_reporter(name: str) -> Any:
+    """The class of a reporter of ours, or of an installed package."""
+    if name in REPORTERS:
+        return REPORTERS[name].load()
+    from mcptest.plugins.installed import load_reporter  # noqa: PLC0415  # rare
+
+    return load_reporter(name)
 
 
-def _repeated_options(arguments: Arguments) -> list[str]:
-    given = [name for name in _REPEATED if arguments.has(name)]
+def _write_report(name: str, file: str, text: str) -> None:
+    if file == STDOUT:
+        output, entry = StandardOutput(), REPORTERS.get(name)
+        (output.write if entry and entry.is_for_people else output.write_utf8)(text)
+    elif name == "markdown" and _is_job_summary(file):
+        from mcptest.cli.report_files import append_file  # noqa: PLC0415  # rare
+
+        append_file(file, text)
+    else:
+        write_file(file, text)
+
+
+def _is_job_summary(file: str) -> bool:
+    """Whether this is the file that all programs of a step of a GitHub workflow append to."""
+    summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
+    return bool(summary) and os.path.realpath(file) == os.path.realpath(summary)
+
+
+def _write_line(text: str) -> None:
+    output = StandardOutput()
+    output.write_utf8(text)
+    output.flush()
+
+
+def _server_options(arguments: Arguments) -> list[str]:
+    given = [name for name in _SERVER_OPTIONS if arguments.has(name)]
     words = [word for name in given for value in arguments.all(name) for word in (name, value)]
     words += ["--transport-matrix"] if arguments.has("--transport-matrix") else []
     if arguments.command:
-        import shlex  # noqa: PLC0415  # only for those who give a command
+        import shlex  # noqa: PLC0415  # rare
 
         words += ["--server-command", shlex.join(arguments.command)]
     return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mcptest.cli.http_options import HTTP_OPTIONS, SPEC_VERSION
 from mcptest.cli.options import Option
 from mcptest.cli.plugin_options import PLUGIN
-from mcptest.cli.report_names import REPORTERS
+from mcptest.reporters.registry import REPORTERS
 
 __all__ = ["FOLLOWS", "OPTIONS"]
 
@@ -104,7 +104,7 @@ _REPORTS = (
         names=("--reporter",),
         value="NAME[=FILE]",
         repeatable=True,
-        help=f"{', '.join(REPORTERS)}; to standard output or, but for terminal, to FILE; "
+        help=f"{', '.join(REPORTERS)}; to standard output or, except terminal, to FILE; "
         "may be repeated",
     ),
     Option(

@@ -53,7 +53,7 @@ def validate(arguments: Arguments) -> int:
 
 def _write_json(files: int, tests: int, warnings: list[Diagnostic]) -> None:
     # Only those who want JSON pay for it.
-    from mcptest.reporters.json_report import render_validation  # noqa: PLC0415
+    from mcptest.reporters.json import render_validation  # noqa: PLC0415
 
     StandardOutput().write_utf8(render_validation(files, tests, warnings, __version__))
 

@@ -1,114 +1,82 @@
-"""The methods of the channel, and what the params of each may be. Pure."""
+"""The methods of the channel and the params of each. Pure."""
 
 from __future__ import annotations
 
 from mcptest.coprocess.refusals import INVALID_PARAMS, RefusedError, quoted
-from mcptest.core.record import Record
 from mcptest.core.suggest import closest
+from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["CACHE_MODES", "CASSETTE_MODES", "METHODS", "Param", "check_params"]
+__all__ = ["CACHE_MODES", "CASSETTE_MODES", "METHODS", "check_params"]
 
 CACHE_MODES = ("off", "read_write", "read_only", "refresh")
 CASSETTE_MODES = ("off", "record", "replay")
 
 
-class Param(Record):
-    """One param: its type in Python, and the only values there are when not all will do."""
+_OPTIONAL_STRING = Key(type=str, required=False)
+_OPTIONAL_OBJECT = Key(type=dict, required=False)
 
-    type: type
-    required: bool = True
-    choices: tuple[str, ...] = ()
-
-
-_TEXT, _OPTIONAL_TEXT = Param(type=str), Param(type=str, required=False)
-_OPTIONAL_OBJECT = Param(type=dict, required=False)
-
-METHODS: dict[str, dict[str, Param]] = {
+METHODS: dict[str, dict[str, Key]] = {
     "coprocess/handshake": {
-        "protocol_version": Param(type=int),
-        "sdk": _OPTIONAL_TEXT,
-        "sdk_version": _OPTIONAL_TEXT,
+        "protocol_version": Key(type=int),
+        "sdk": _OPTIONAL_STRING,
+        "sdk_version": _OPTIONAL_STRING,
     },
     "mcp.initialize": {},
-    "mcp.call": {"tool": _TEXT, "arguments": _OPTIONAL_OBJECT},
+    "mcp.call": {"tool": STRING, "arguments": _OPTIONAL_OBJECT},
     "mcp.listTools": {},
     "mcp.listResources": {},
-    "mcp.readResource": {"uri": _TEXT},
+    "mcp.readResource": {"uri": STRING},
     "mcp.callPrompt": {
-        "name": _OPTIONAL_TEXT,
-        "prompt": _OPTIONAL_TEXT,
+        "name": _OPTIONAL_STRING,
+        "prompt": _OPTIONAL_STRING,
         "arguments": _OPTIONAL_OBJECT,
     },
-    "mcp.reporter.setUpload": {"enabled": Param(type=bool), "target": _OPTIONAL_TEXT},
+    "mcp.reporter.setUpload": {"enabled": Key(type=bool), "target": _OPTIONAL_STRING},
     "mcp.reporter.flush": {},
-    "mcp.cache.set_mode": {"mode": Param(type=str, choices=CACHE_MODES)},
+    "mcp.cache.set_mode": {"mode": Key(type=str, choices=CACHE_MODES)},
     "mcp.cassette.set_mode": {
-        "mode": Param(type=str, choices=CASSETTE_MODES),
-        "path": _OPTIONAL_TEXT,
+        "mode": Key(type=str, choices=CASSETTE_MODES),
+        "path": _OPTIONAL_STRING,
     },
     "mcp.shutdown": {},
 }
 
-_WORDS: dict[type, str] = {
-    int: "an integer",
-    str: "a string",
-    dict: "an object",
-    bool: "true or false",
-}
-
 
 def check_params(method: str, params: object) -> dict[str, Any]:
-    """The params of a method that there is; `RefusedError` names the one that is wrong."""
-    if not isinstance(params, dict):
-        raise _refused(f"the params of {method} must be an object, not {type_name(params)}")
-    wanted = METHODS[method]
-    for name in params:
-        if name not in wanted:
-            raise _refused(_unknown(method, name, wanted))
-    for name, param in wanted.items():
-        if name in params:
-            _check(method, name, param, params[name])
-        elif param.required:
-            raise _refused(f'{method} needs the param "{name}", {_WORDS[param.type]}')
-    _check_together(method, params)
-    return params
+    """The params of a known method; a `RefusedError` names the one that is wrong."""
+    try:
+        checked = check_object(params, METHODS[method])
+    except TypedJsonError as error:
+        raise _refused(_describe(method, error)) from None
+    _check_together(method, checked)
+    return checked
 
 
-def _unknown(method: str, name: str, wanted: dict[str, Param]) -> str:
-    meant = closest(name, wanted)
-    if meant:
-        advice = f'did you mean "{meant}"?'
-    elif wanted:
-        advice = "it takes " + ", ".join(f'"{known}"' for known in wanted)
-    else:
-        advice = "it takes none"
-    return f"{method} has no param {quoted(name)}; {advice}"
-
-
-def _check(method: str, name: str, param: Param, value: object) -> None:
-    # In JSON true is no number: of the type itself, and not of one that is derived from it.
-    if type(value) is not param.type:
-        words = f"must be {_WORDS[param.type]}, not {_seen(param, value)}"
-        raise _refused(f'the param "{name}" of {method} {words}')
-    if param.choices and value not in param.choices:
-        choices = ", ".join(param.choices)
-        raise _refused(
-            f'the param "{name}" of {method} is one of {choices}, not {quoted(str(value))}'
-        )
-
-
-def _seen(param: Param, value: object) -> str:
-    is_fraction = param.type is int and type(value) is float
-    return "a number written with a fraction" if is_fraction else type_name(value)
+def _describe(method: str, error: TypedJsonError) -> str:
+    if error.problem == "unknown":
+        meant = closest(error.name, METHODS[method])
+        takes = ", ".join(f'"{known}"' for known in METHODS[method]) or "none"
+        advice = f'did you mean "{meant}"?' if meant else f"it takes {takes}"
+        return f"{method} has no param {quoted(error.name)}; {advice}"
+    if error.problem == "missing":
+        return f'{method} needs the param "{error.name}", {error.expected}'
+    param = f'the param "{error.path}" of {method}'
+    if error.problem == "choice":
+        return f"{param} is one of {error.expected}, not {quoted(str(error.actual))}"
+    seen = type_name(error.actual)
+    if error.expected == "an integer" and isinstance(error.actual, float):
+        seen = "a number written with a fraction"
+    what = param if error.path else f"the params of {method}"
+    return f"{what} must be {error.expected}, not {seen}"
 
 
 def _check_together(method: str, params: dict[str, Any]) -> None:
-    """What one param says about another."""
+    """Check params that depend on each other."""
     if method == "mcp.callPrompt" and len({"name", "prompt"} & set(params)) != 1:
         raise _refused('mcp.callPrompt needs the param "name" (or "prompt"), and one of them')
     if method == "mcp.reporter.setUpload" and params["enabled"] and not params.get("target"):

@@ -17,7 +17,7 @@ from mcptest.guide.page_offers import render_offer
 from mcptest.guide.page_scenes import render_scene
 from mcptest.guide.page_text import code, prose, words
 from mcptest.guide.wording import CONTENTS, DIALOGUES, overview, sections
-from mcptest.reporters.html_markup import Markup, element, escaped, joined
+from mcptest.reporters.html.markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.guide.page_text import code, prose, words
-from mcptest.reporters.html_markup import Markup, element, joined
+from mcptest.reporters.html.markup import Markup, element, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from mcptest.core.text import plural, shorten
 from mcptest.guide.contents import Code
 from mcptest.guide.json_lines import INDENT
 from mcptest.guide.wording import flowed
-from mcptest.reporters.html_markup import Markup, element, escaped, joined
+from mcptest.reporters.html.markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -1,31 +1,47 @@
-"""Matchers and reporters of Python packages that are installed beside us, by entry points.
+"""Matchers and reporters of installed Python packages, found by their entry points.
 
-A package names a function under `mcptest.matchers` in its metadata; it is called with
-`register` and gives it `Matcher`s. Under `mcptest.reporters` it names a class of a reporter.
-Looking for entry points is slow, so nobody does it before a name is met that is none of ours.
+A package names a function under `mcptest.matchers` in its metadata; it is called with `register`
+and passes it `Matcher`s. Under `mcptest.reporters` it names the class of a reporter. Reading entry
+points is slow, so it is done only for names that mcptest itself does not have.
+
+This code runs in our process. Whatever it raises or prints, the tests run and the other reports
+are written: it is limited in time, and its standard output goes to standard error.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+import time
 from contextlib import redirect_stdout
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import distributions
 
 from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
 from mcptest.core.outcome import Fault
 from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
+from mcptest.wire.cpu_limit import CpuLimit
 from mcptest.wire.wall_limit import OverdueError, WallLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Collection, Iterator
     from importlib.metadata import EntryPoint
     from typing import Any
 
-__all__ = ["MATCHERS", "REPORTERS", "installed_matchers", "installed_reporters", "owner_of"]
+    from mcptest.core.events import Event
+    from mcptest.core.outcome import LogWish
+
+__all__ = [
+    "MATCHERS",
+    "REPORTERS",
+    "InstalledReporter",
+    "installed_matchers",
+    "installed_reporters",
+    "load_reporter",
+    "owner_of",
+]
 
 MATCHERS, REPORTERS = "mcptest.matchers", "mcptest.reporters"
 
@@ -37,8 +53,13 @@ _MAX_QUOTED = 200
 # them, or putting it into words.
 _LOAD_LIMIT_S = 30.0
 _WORD_LIMIT_S = 5.0
+# Computing time of a reporter for one event, or for rendering.
+_REPORTER_CPU_LIMIT_S = 10.0
+# Wall time of a reporter: for loading it, and for everything it does during a run.
+_REPORTER_WALL_LIMIT_S = 60.0
+_LOG_WISHES: tuple[LogWish, ...] = ("", "failures", "all")
 
-# Whatever somebody else's code raises. One that leaves must not take the run with it.
+# Code of other packages may raise anything; SystemExit must not end the run either.
 _ANYTHING = BaseException
 
 
@@ -74,20 +95,8 @@ def _points(group: str) -> Iterator[EntryPoint]:
             yield from points.select(group=group)
 
 
-def installed_reporters() -> dict[str, EntryPoint]:
-    """The reporters that installed packages bring, by name; one owner each."""
-    found: dict[str, EntryPoint] = {}
-    for point in _points(REPORTERS):
-        other = found.setdefault(point.name, point)
-        if other is not point:
-            owners = f"{owner_of(other)} and {owner_of(point)}"
-            message = f"the reporter {visible(point.name)!r} has two owners: {owners}"
-            raise UsageError(message, "uninstall one of them")
-    return found
-
-
 def owner_of(point: EntryPoint) -> str:
-    """Who brings an entry point, in words."""
+    """The package of an entry point, in words."""
     package = f"{point.dist.name} {point.dist.version}" if point.dist else "an unknown package"
     return f"the package {visible(package)} ({visible(point.value)})"
 
@@ -121,7 +130,7 @@ def _mistake_in(matcher: object) -> str:
     """What is wrong with what a package registers, "" when nothing is."""
     if not isinstance(matcher, Matcher):
         return f"{_cut(repr(matcher))}, which is no Matcher"
-    # Nobody has checked what stands in it.
+    # Its fields are not checked yet.
     name: Any = matcher.name
     parameters: Any = matcher.parameters
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):
@@ -184,3 +193,113 @@ def _told(error: BaseException) -> str:
 
 def _cut(text: str) -> str:
     return visible(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")
+
+
+# Reporters
+
+
+def installed_reporters(builtin: Collection[str]) -> dict[str, EntryPoint]:
+    """The reporters of installed packages, by name; a `UsageError` if one has a builtin name."""
+    found = _reporter_points()
+    for name in builtin:
+        if name in found:
+            owners = f"mcptest itself and {owner_of(found[name])}"
+            message = f"the reporter {name!r} has two owners: {owners}"
+            raise UsageError(message, "uninstall that package")
+    return found
+
+
+@cache
+def _reporter_points() -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in _points(REPORTERS):
+        other = found.setdefault(point.name, point)
+        if other is not point:
+            owners = f"{owner_of(other)} and {owner_of(point)}"
+            message = f"the reporter {visible(point.name)!r} has two owners: {owners}"
+            raise UsageError(message, "uninstall one of them")
+    return found
+
+
+def load_reporter(name: str) -> _ReporterClass:
+    """The class of an installed reporter; a `UsageError` if it cannot be used."""
+    return _ReporterClass(_reporter_points()[name])
+
+
+class _ReporterClass:
+    """The class that a package names, checked. Calling it makes a reporter."""
+
+    def __init__(self, point: EntryPoint) -> None:
+        self._name = f"the reporter {visible(point.name)!r} of {owner_of(point)}"
+        self._class: Any = _limited(
+            self._name, "cannot be loaded: it", point.load, _REPORTER_WALL_LIMIT_S
+        )
+        self.wants_log: LogWish = getattr(self._class, "wants_log", "")
+        if not isinstance(self._class, type):
+            raise UsageError(f"{self._name} cannot be used: it is not a class")
+        for method in ("__call__", "render"):
+            # Every class is callable itself, so its own attributes are searched.
+            if not any(callable(vars(base).get(method)) for base in self._class.__mro__):
+                message = f"{self._name} cannot be used: it has no method {method}"
+                raise UsageError(message, "it is called with each event, then asked to render()")
+        if self.wants_log not in _LOG_WISHES:
+            raise UsageError(
+                f"{self._name} cannot be used: its wants_log is {_cut(repr(self.wants_log))}",
+                'it is "" for no logs, "failures" for those of failed tests, or "all"',
+            )
+
+    def __call__(self) -> InstalledReporter:
+        limit_s = _REPORTER_WALL_LIMIT_S
+        made = _limited(self._name, "cannot be made: it", self._class, limit_s)
+        return InstalledReporter(self._name, made)
+
+
+class InstalledReporter:
+    """A reporter of an installed package. Its first error is raised by `render`."""
+
+    def __init__(self, name: str, reporter: Any) -> None:
+        self._name = name
+        self._reporter = reporter
+        self._error: UsageError | None = None
+        self._left_s = _REPORTER_WALL_LIMIT_S
+
+    def __call__(self, event: Event) -> None:
+        if self._error is None:
+            try:
+                self._limited(
+                    f"failed on {type(event).__name__}: it", partial(self._reporter, event)
+                )
+            except UsageError as error:
+                self._error = error
+
+    def render(self) -> str:
+        """The report; a `UsageError` if there is none."""
+        if self._error:
+            raise self._error
+        text = self._limited("could not render: it", self._reporter.render)
+        if not isinstance(text, str):
+            message = f"{self._name} could not render: it returned {_cut(repr(text))}"
+            raise UsageError(message, "render() returns the report as a string")
+        return text
+
+    def _limited(self, doing: str, work: Callable[[], Any]) -> Any:
+        began = time.monotonic()
+        try:
+            return _limited(self._name, doing, work, self._left_s)
+        finally:
+            self._left_s = max(0.0, self._left_s - (time.monotonic() - began))
+
+
+def _limited(name: str, doing: str, work: Callable[[], Any], wall_limit_s: float) -> Any:
+    """What `work` returns; a `UsageError` that names its owner if it fails or takes too long."""
+    try:
+        clock = WallLimit(wall_limit_s)
+        with redirect_stdout(sys.stderr), CpuLimit(_REPORTER_CPU_LIMIT_S), clock:
+            return work()
+    except OverdueError:
+        why = f"took more than {_REPORTER_WALL_LIMIT_S:g} s in all"
+    except PatternTimeoutError:
+        why = f"took more than {_REPORTER_CPU_LIMIT_S:g} s of computing"
+    except _ANYTHING as error:
+        why = f"raised {_told(error)}"
+    raise UsageError(f"{name} {doing} {_cut(why)}", "update it, or uninstall it") from None

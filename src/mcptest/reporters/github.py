@@ -1,8 +1,7 @@
 """The report for a GitHub Actions log: suites as groups, failures as annotations.
 
-Events go in, workflow commands and the words of the terminal report come out. Whatever stands
-between commands is defused, and what stands in them is escaped the way GitHub reads it, so the
-only commands in the text are ours.
+Events go in, workflow commands and the terminal report come out. Text between commands is defused,
+and text in them is escaped the way GitHub reads it, so the only commands are ours.
 """
 
 from __future__ import annotations
@@ -11,11 +10,10 @@ import io
 
 from mcptest.core.events import RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.text import defuse_markers, plural, shorten, visible
-from mcptest.reporters.closing_text import not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.failure_text import render_result
-from mcptest.reporters.headline import server_of, title_of
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import not_run_line
 from mcptest.reporters.terminal import TerminalReporter
+from mcptest.reporters.text import case_title, render_result, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +30,8 @@ MAX_MESSAGE_CHARS = 4_000
 MAX_TITLE_CHARS = 200
 
 
-class GithubReporter(Collected):
-    """A listener that writes the log as it goes and keeps the annotations for the end."""
+class GithubReporter(CollectedRun):
+    """A listener that collects the log, and writes the annotations at the end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +46,7 @@ class GithubReporter(Collected):
         if isinstance(event, SuiteStarted):
             self._end_group()
             name = shorten(event.name or event.file, MAX_TITLE_CHARS)
-            server = server_of(self.started, event)
+            server = shown_server(self.started, event)
             name += f" on {server}" if server else ""
             self._log.write(_command("group", {}, f"{name} ({plural(event.total, 'test')})"))
             self._is_in_group = True
@@ -74,16 +72,16 @@ class GithubReporter(Collected):
         for suite, result in self.failures():
             verdict = "failed" if result.status == "failed" else "ended in an error"
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} {verdict}"
+            title = f"{case_title(self.started, suite, result)} {verdict}"
             yield _command("error", {**properties, "title": title}, _message(result))
         for suite, result in self.flaky():
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} is flaky"
+            title = f"{case_title(self.started, suite, result)} is flaky"
             message = f"passed on attempt {result.attempts:,}"
             yield _command("warning", {**properties, "title": title}, message)
         for suite, result in self.not_run():
             properties = _place(suite.file, result.line)
-            title = f"{title_of(self.started, suite, result)} was not run"
+            title = f"{case_title(self.started, suite, result)} was not run"
             yield _command("warning", {**properties, "title": title}, result.reason)
         finished = self.finished
         for finding in finished.findings:
@@ -121,9 +119,9 @@ def _place(file: str, line: int) -> dict[str, str]:
 
 
 def _command(name: str, properties: dict[str, str], text: str) -> str:
-    """`::name key=value,key=value::text`, with whatever would end a part escaped.
+    """`::name key=value,key=value::text`, with characters that would end a part escaped.
 
-    What cannot be seen is made visible first: an annotation is shown in a browser.
+    Invisible characters are shown as escapes: annotations are displayed in a browser.
     """
     written = ",".join(f"{key}={_property(value)}" for key, value in properties.items() if value)
     lead = f"{name} {written}" if written else name

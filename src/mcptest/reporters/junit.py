@@ -1,187 +1,126 @@
-"""The report CI systems read: JUnit XML, with the words of the terminal report inside.
+"""The report for CI systems: JUnit XML, with the text of the terminal report inside.
 
-Events go in, one XML 1.0 document comes out. It is written by hand, because all it
-needs is escaping, and the XML library would cost every start. Characters that XML
-forbids are written as visible escapes first.
+Events go in, one XML 1.0 document comes out. It needs no XML library, only escaping. Characters
+that XML forbids are written as visible escapes.
 """
 
 from __future__ import annotations
 
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.events import SuiteStarted
 from mcptest.core.outcome import CaseResult, Fault
 from mcptest.core.text import defuse, defuse_markers, shorten, visible
-from mcptest.matching.diff import DiffLine
-from mcptest.reporters.closing_text import not_run_line
-from mcptest.reporters.failure_text import (
-    fault_headline,
-    place_line,
-    render_result,
-)
-from mcptest.reporters.headline import lasting_server
+from mcptest.reporters.run_model import CollectedRun, summary_of
+from mcptest.reporters.summary import not_run_line
+from mcptest.reporters.text import fault_headline, place_line, render_result, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.events import Event
-    from mcptest.core.outcome import LogWish
+    from mcptest.core.outcome import Status
 
 __all__ = ["JunitReporter"]
 
-# Nothing wraps in a file, so carets may stand under any value that is shown whole.
+# Lines do not wrap in a file, so a caret line fits below any value that is shown whole.
 COLUMNS = 300
 MAX_FINDINGS = 100
 MAX_FINDING_CHARS = 400
 
 
-class JunitReporter:
-    """A listener that keeps each case as the element it will be."""
-
-    wants_log: LogWish = ""
-
-    def __init__(self) -> None:
-        self._started = RunStarted(started_at="", server="", suites=0, total=0)
-        self._finished: RunFinished | None = None
-        self._suites: list[_Suite] = []
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, CaseFinished):
-            self._suites[-1].add(event.result)
-        elif isinstance(event, SuiteStarted):
-            self._suites.append(_Suite(event.name, event.file, lasting_server(event)))
-        elif isinstance(event, RunStarted):
-            self._started = event
-        elif isinstance(event, RunFinished):
-            self._finished = event
+class JunitReporter(CollectedRun):
+    """A listener that makes a test case of each case."""
 
     def render(self) -> str:
         """The document of what has happened so far."""
-        suites = [*self._suites, *self._run_suites()]
-        counts = [sum(column) for column in zip(*(suite.counts() for suite in suites), strict=True)]
+        finished = self.finished
+        suites = [*self.all_suites, *self._run_suite()]
+        results = [result for _, results in suites for result in results]
         attributes = {
             "name": "mcptest",
-            **_count_attributes(counts or [0, 0, 0, 0]),
-            "time": _seconds(self._finished.duration_s if self._finished else 0.0),
+            **_counts(results),
+            "time": _seconds(finished.duration_s),
         }
-        if self._started.started_at:
-            attributes["timestamp"] = self._started.started_at
-        # They are about the run, for which JUnit has no place of its own: the first suite has them.
-        body = [suite.render(() if index else self._found()) for index, suite in enumerate(suites)]
-        lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
-        return "\n".join([*lines, *body, "</testsuites>", ""])
-
-    def _found(self) -> list[tuple[str, str]]:
-        """What the server did beside the tests, or was not asked of it, by kind."""
-        findings = self._finished.findings if self._finished else ()
-        return [
+        if self.started.started_at:
+            attributes["timestamp"] = self.started.started_at
+        # JUnit has no place for findings about the run, so they are properties of the first suite.
+        properties = [
             (f"finding.{each.kind}", shorten(f"{each.server}: {each.message}", MAX_FINDING_CHARS))
-            for each in findings[:MAX_FINDINGS]
+            for each in finished.findings[:MAX_FINDINGS]
+        ]
+        lines = ['<?xml version="1.0" encoding="UTF-8"?>', _tag("testsuites", attributes)]
+        for suite, results in suites:
+            lines += self._suite_lines(suite, results, properties)
+            properties = []
+        return "\n".join([*lines, "</testsuites>", ""])
+
+    def _run_suite(self) -> list[tuple[SuiteStarted, list[CaseResult]]]:
+        """Problems of the whole run, as cases: a report without cases looks like success."""
+        finished, results = self.finished, list[CaseResult]()
+        if finished.fault is not None:
+            results.append(_problem("the tests can be run", fault=finished.fault))
+        else:
+            if finished.interrupted:
+                message = f"{finished.summary.total} of {self.started.total} tests ran"
+                fault = Fault(kind="interrupted", message=message)
+                results.append(_problem("the run came to its end", fault=fault))
+            results += [_problem("the gate is reached", gate) for gate in finished.missed_gates]
+            if finished.broken_rules:
+                listed = f"rules broken: {', '.join(finished.broken_rules)}"
+                results.append(_problem("no rule is broken", listed))
+            if finished.not_run and not finished.may_leave_out:
+                results.append(_problem("every declared test can be run", not_run_line(finished)))
+        suite = SuiteStarted(name="mcptest", file="", format="", server="", total=len(results))
+        return [(suite, results)] if results else []
+
+    def _suite_lines(
+        self,
+        suite: SuiteStarted,
+        results: Sequence[CaseResult],
+        properties: Sequence[tuple[str, str]],
+    ) -> list[str]:
+        server = stable_server(suite)
+        attributes = {"name": f"{suite.name} on {server}" if server else suite.name}
+        if suite.file:
+            attributes["file"] = suite.file
+        attributes |= _counts(results)
+        attributes["time"] = _seconds(sum(result.duration_s for result in results))
+        # Readers group by class; a file can have tests of several servers.
+        class_ = ".".join(part for part in (_dotted(suite.file), server) if part) or "mcptest"
+        written = _properties(properties)
+        return [
+            f"  {_tag('testsuite', attributes)}",
+            *([f"    {written}"] if written else []),
+            *(self._case_element(result, suite.file, class_) for result in results),
+            "  </testsuite>",
         ]
 
-    def _run_suites(self) -> list[_Suite]:
-        """What befell the whole run, as a case: a report without cases looks like success."""
-        finished = self._finished
-        if finished is not None and finished.fault is not None:
-            suite = _Suite("mcptest", "")
-            suite.add(_errored("the tests can be run", finished.fault), self._mistakes())
-            return [suite]
-        results = []
-        if finished is None or finished.interrupted:
-            ran = sum(suite.tests for suite in self._suites)
-            fault = Fault(kind="interrupted", message=f"{ran} of {self._started.total} tests ran")
-            results.append(_errored("the run came to its end", fault))
-        for gate in finished.missed_gates if finished else ():
-            missed = CaseResult(name="the gate is reached", status="failed", line=0, reason=gate)
-            results.append(missed)
-        if finished and finished.broken_rules:
-            listed = f"rules broken: {', '.join(finished.broken_rules)}"
-            results.append(
-                CaseResult(name="no rule is broken", status="failed", line=0, reason=listed)
-            )
-        if finished and finished.not_run and not finished.may_leave_out:
-            results.append(_left_out(not_run_line(finished)))
-        suite = _Suite("mcptest", "")
-        for result in results:
-            suite.add(result)
-        return [suite] if results else []
-
-    def _mistakes(self) -> list[DiffLine]:
-        """The mistakes in files that kept the run from beginning, each with its place."""
-        lines: list[DiffLine] = []
-        for diagnostic in self._started.warnings:
-            texts = ("", *render_diagnostic(diagnostic).split("\n"))
-            lines += [DiffLine(sign=" ", text=text) for text in texts]
-        return lines
+    def _case_element(self, result: CaseResult, file: str, class_: str) -> str:
+        attributes = {"name": result.name, "classname": class_}
+        if file:
+            attributes |= {"file": file, "line": str(result.line)}
+        attributes["time"] = _seconds(result.duration_s)
+        # What JUnit has no element for.
+        pairs = [("tag", tag) for tag in result.tags]
+        if result.attempts > 1:
+            pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
+        if result.not_run:
+            pairs.append(("not_run", "true"))
+        more: list[str] = []
+        if result.fault is not None and result.fault is self.finished.fault:
+            # The diagnostics that kept the run from beginning.
+            for diagnostic in self.started.warnings:
+                more += ["", *render_diagnostic(diagnostic).split("\n")]
+        inner = [part for part in (_properties(pairs), _verdict(result, file, more)) if part]
+        if not inner:
+            return f"    {_tag('testcase', attributes, is_empty=True)}"
+        body = "".join(f"      {part}\n" for part in inner)
+        return f"    {_tag('testcase', attributes)}\n{body}    </testcase>"
 
 
-class _Suite:
-    """The cases of one suite, already as XML, and their counts."""
-
-    def __init__(self, name: str, file: str, server: str = "") -> None:
-        self._name = f"{name} on {server}" if server else name
-        self._file = file
-        # The form readers group by; a file can have tests of several servers.
-        self._class = ".".join(part for part in (_dotted(file), server) if part) or "mcptest"
-        self._cases: list[str] = []
-        self._duration_s = 0.0
-        self._by_status = dict.fromkeys(("passed", "failed", "error", "skipped"), 0)
-
-    @property
-    def tests(self) -> int:
-        return len(self._cases)
-
-    def counts(self) -> list[int]:
-        by_status = self._by_status
-        return [self.tests, by_status["failed"], by_status["error"], by_status["skipped"]]
-
-    def add(self, result: CaseResult, more: Sequence[DiffLine] = ()) -> None:
-        """Count a case; `more` is what else there is to say about a fault."""
-        self._by_status[result.status] += 1
-        self._duration_s += result.duration_s
-        self._cases.append(_case_element(result, self._file, self._class, more))
-
-    def render(self, properties: Sequence[tuple[str, str]] = ()) -> str:
-        attributes = {"name": self._name}
-        if self._file:
-            attributes["file"] = self._file
-        attributes |= _count_attributes(self.counts()) | {"time": _seconds(self._duration_s)}
-        written = _properties(properties)
-        beside = [f"    {written}"] if written else []
-        return "\n".join(
-            [f"  {_tag('testsuite', attributes)}", *beside, *self._cases, "  </testsuite>"],
-        )
-
-
-def _errored(name: str, fault: Fault) -> CaseResult:
-    return CaseResult(name=name, status="error", line=0, fault=fault)
-
-
-def _left_out(reason: str) -> CaseResult:
-    name = "every declared test can be run"
-    return CaseResult(name=name, status="failed", line=0, reason=reason)
-
-
-def _case_element(result: CaseResult, file: str, class_: str, more: Sequence[DiffLine]) -> str:
-    attributes = {"name": result.name, "classname": class_}
-    if file:
-        attributes |= {"file": file, "line": str(result.line)}
-    attributes["time"] = _seconds(result.duration_s)
-    inner = [part for part in (_properties(_marks(result)), _verdict(result, file, more)) if part]
-    if not inner:
-        return f"    {_tag('testcase', attributes, is_empty=True)}"
-    body = "".join(f"      {part}\n" for part in inner)
-    return f"    {_tag('testcase', attributes)}\n{body}    </testcase>"
-
-
-def _marks(result: CaseResult) -> list[tuple[str, str]]:
-    """What JUnit has no element for: tags, how often a test was tried, that it cannot be run."""
-    pairs = [("tag", tag) for tag in result.tags]
-    if result.attempts > 1:
-        pairs += [("attempts", str(result.attempts)), ("flaky", str(result.is_flaky).lower())]
-    if result.not_run:
-        pairs.append(("not_run", "true"))
-    return pairs
+def _problem(name: str, reason: str = "", fault: Fault | None = None) -> CaseResult:
+    status: Status = "failed" if fault is None else "error"
+    return CaseResult(name=name, status=status, line=0, reason=reason, fault=fault)
 
 
 def _properties(pairs: Sequence[tuple[str, str]]) -> str:
@@ -191,24 +130,26 @@ def _properties(pairs: Sequence[tuple[str, str]]) -> str:
     return f"<properties>{''.join(tags)}</properties>" if tags else ""
 
 
-def _verdict(result: CaseResult, file: str, more: Sequence[DiffLine]) -> str:
+def _verdict(result: CaseResult, file: str, more: Sequence[str]) -> str:
     if result.status == "skipped":
         return _tag("skipped", {"message": result.reason} if result.reason else {}, is_empty=True)
     if result.status == "passed":
         return ""
-    lines = [*render_result(result, columns=COLUMNS, verbose=True), *more]
-    text = _text([place_line(file, result.line), *lines] if file else lines)
-    if result.status == "error" and result.fault is not None:
-        attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}
-        return f"{_tag('error', attributes)}{text}</error>"
+    lines = [line.text for line in render_result(result, columns=COLUMNS, verbose=True)]
+    lines += more
+    place = [place_line(file, result.line).text] if file else []
+    text = _escaped(defuse("\n".join([*place, *lines])))
     name = "error" if result.status == "error" else "failure"
-    message = next((line.text for line in lines if line.text), "")
-    kind = "mismatch" if result.mismatches else "failed"
-    return f"{_tag(name, {'type': kind, 'message': message})}{text}</{name}>"
+    if name == "error" and result.fault is not None:
+        attributes = {"type": result.fault.kind, "message": fault_headline(result.fault)}
+    else:
+        message = next((line for line in lines if line), "")
+        attributes = {"type": "mismatch" if result.mismatches else "failed", "message": message}
+    return f"{_tag(name, attributes)}{text}</{name}>"
 
 
 def _dotted(file: str) -> str:
-    """`suites/files.test.yml` as `suites.files.test`, the form readers group by."""
+    """`suites/files.test.yml` as `suites.files.test`."""
     path = file.replace("\\", "/")
     stem, dot, extension = path.rpartition(".")
     if dot and "/" not in extension:
@@ -216,9 +157,11 @@ def _dotted(file: str) -> str:
     return ".".join(part for part in path.split("/") if part not in ("", ".", ".."))
 
 
-def _count_attributes(counts: list[int]) -> dict[str, str]:
-    names = ("tests", "failures", "errors", "skipped")
-    return {name: str(count) for name, count in zip(names, counts, strict=True)}
+def _counts(results: Sequence[CaseResult]) -> dict[str, str]:
+    summary = summary_of(results)
+    counts = {"tests": summary.total, "failures": summary.failed}
+    counts |= {"errors": summary.errors, "skipped": summary.skipped}
+    return {name: str(count) for name, count in counts.items()}
 
 
 def _seconds(seconds: float) -> str:
@@ -226,18 +169,14 @@ def _seconds(seconds: float) -> str:
 
 
 def _tag(name: str, attributes: dict[str, str], *, is_empty: bool = False) -> str:
-    # Parsers turn a line break in an attribute into a space, so it is made visible instead.
+    # Parsers turn a line break in an attribute into a space, so it is shown as an escape.
     shown = ((key, defuse_markers(visible(value))) for key, value in attributes.items())
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in shown)
     return f"<{name}{written}{'/' if is_empty else ''}>"
 
 
-def _text(lines: list[DiffLine]) -> str:
-    return _escaped(defuse("\n".join(line.text for line in lines)))
-
-
 def _escaped(text: str) -> str:
-    """Text for an element or an attribute; whatever XML 1.0 forbids is not visible either."""
+    """Text for an element or an attribute; `visible` escapes all that XML 1.0 forbids."""
     text = visible(text, keep_newlines=True)
     for char, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
         text = text.replace(char, entity)

@@ -1,7 +1,7 @@
 """The report for a job summary or a comment: Markdown that is the same wherever it is shown.
 
-Events go in, text comes out. Whatever comes from a file or a server stands in code spans and
-fences, where it can be neither markup nor HTML, mentions nobody and links to nothing.
+Events go in, text comes out. Strings from a file or a server are in code spans and fences, where
+they are neither markup nor HTML, mention no one and link to nothing.
 """
 
 from __future__ import annotations
@@ -9,13 +9,19 @@ from __future__ import annotations
 import re
 
 from mcptest.core.text import defuse, plural, shorten, visible
-from mcptest.reporters.closing_text import ending_line, not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import never_exercised, percent_text
-from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
-from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, place_of, server_of, title_of
-from mcptest.reporters.wording import render_duration
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.style import render_duration
+from mcptest.reporters.summary import ending_line, never_exercised, not_run_line, percent_text
+from mcptest.reporters.text import (
+    SeenFailures,
+    case_place,
+    case_title,
+    diagnostic_line,
+    fault_details,
+    fault_headline,
+    render_result,
+    shown_server,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,8 +42,8 @@ MAX_NAMES = 20
 MAX_TEXT_CHARS = 400
 
 
-class MarkdownReporter(Collected):
-    """A listener that makes a page of a run: verdict, tables, failures."""
+class MarkdownReporter(CollectedRun):
+    """A listener that renders verdict, tables and failures."""
 
     def render(self) -> str:
         """The page of what has happened so far."""
@@ -72,7 +78,7 @@ class MarkdownReporter(Collected):
         return next((verdict for holds, verdict in verdicts if holds), passed)
 
     def _run_blocks(self) -> Iterator[str]:
-        """What befell the whole run."""
+        """Problems of the whole run."""
         finished = self.finished
         mistakes = [each for each in self.started.warnings if each.severity == "error"]
         if finished.fault is not None:
@@ -107,7 +113,7 @@ class MarkdownReporter(Collected):
         return _table(header, rows, is_numeric=True)
 
     def _suite_cell(self, suite: SuiteStarted) -> str:
-        server = server_of(self.started, suite)
+        server = shown_server(self.started, suite)
         name = code_cell(suite.name or suite.file)
         return f"{name} on {code_cell(server)}" if server else name
 
@@ -116,19 +122,19 @@ class MarkdownReporter(Collected):
         if not failures:
             return
         yield "### Failures"
-        folding, room = Folding(), MAX_FAILURE_CHARS
-        for told, (suite, result) in enumerate(failures):
-            title = title_of(self.started, suite, result)
-            same_as = folding.first_like(result, title)
-            block = _failure(title, place_of(suite, result), result, same_as)
+        seen, room = SeenFailures(), MAX_FAILURE_CHARS
+        for at, (suite, result) in enumerate(failures):
+            title = case_title(self.started, suite, result)
+            same_as = seen.first_like(result, title)
+            block = _failure(title, case_place(suite, result), result, same_as)
             room -= len(block)
-            if told == MAX_FAILURES or room < 0:
-                yield f"… and {plural(len(failures) - told, 'more failure')}."
+            if at == MAX_FAILURES or room < 0:
+                yield f"… and {plural(len(failures) - at, 'more failure')}."
                 return
             yield block
 
     def _named(self, suite: SuiteStarted, result: CaseResult) -> str:
-        return code_span(title_of(self.started, suite, result))
+        return code_span(case_title(self.started, suite, result))
 
     def _lists(self) -> Iterator[str]:
         flaky = [
@@ -202,24 +208,24 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]], *, is_numeric: 
 
 
 def code_span(text: str) -> str:
-    """`text` between as many backticks as it takes; on one line, and never empty."""
+    """`text` between enough backticks, on one line, and never empty."""
     text = visible(shorten(text, MAX_TEXT_CHARS)).strip() or "(nothing)"
     ticks = "`" * (_longest_run(text) + 1)
-    # A backtick at either end would join the ones around it.
+    # A backtick at either end would join the delimiter.
     room = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{ticks}{room}{text}{room}{ticks}"
 
 
 def code_cell(text: str) -> str:
-    """A code span for a table, where a bar ends the cell even inside of code.
+    """A code span for a table, where a bar ends the cell even inside code.
 
-    A backslash in front of a bar would be eaten with it, and is shown doubled.
+    A backslash before a bar would be removed with it, so it is doubled.
     """
     return code_span(text.replace("\\|", "\\\\|")).replace("|", "\\|")
 
 
 def fenced(lines: Sequence[str]) -> str:
-    """Lines in a fence that is longer than any in them."""
+    """Lines in a fence that is longer than any inside."""
     body = "\n".join(lines).strip("\n")
     fence = "`" * max(3, _longest_run(body) + 1)
     return f"{fence}text\n{body}\n{fence}"

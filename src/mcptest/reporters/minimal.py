@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from mcptest.core.kinds import FATAL
 from mcptest.core.text import defuse, shorten, visible
-from mcptest.reporters.closing_text import (
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import (
     ending_line,
     not_run_line,
+    percent_shown,
+    percent_text,
     snapshot_counts,
     totals,
 )
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import percent_shown, percent_text
-from mcptest.reporters.folding import Folding
-from mcptest.reporters.headline import diagnostic_line, headline, place_of, title_of
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line, headline
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,30 +22,29 @@ if TYPE_CHECKING:
 __all__ = ["MinimalReporter"]
 
 MAX_MESSAGE_CHARS = 400
-_NO_PAINT = Paint(on=False)
 
 
-class MinimalReporter(Collected):
-    """A listener that has a line for whatever went wrong."""
+class MinimalReporter(CollectedRun):
+    """A listener that has a line for each problem."""
 
     def render(self) -> str:
-        return defuse("\n".join([*self._troubles(), self._last_line()]) + "\n")
+        return defuse("\n".join([*self._problems(), self._last_line()]) + "\n")
 
-    def _troubles(self) -> Iterator[str]:
+    def _problems(self) -> Iterator[str]:
         for mistake in self.started.warnings:
             if mistake.severity == "error":
                 yield diagnostic_line(mistake)
-        folding = Folding()
+        seen = SeenFailures()
         for suite, result in self.failures():
             word = "FAIL" if result.status == "failed" else "ERROR"
-            name, place = title_of(self.started, suite, result), place_of(suite, result)
-            same_as = folding.first_like(result, f"same as {place}")
+            name, place = case_title(self.started, suite, result), case_place(suite, result)
+            same_as = seen.first_like(result, f"same as {place}")
             yield f"{word} {place} {name}: {same_as or headline(result)}"
         for suite, result in self.not_run():
             reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
-            name = title_of(self.started, suite, result)
-            yield f"NOT RUN {place_of(suite, result)} {name}: {reason}"
-        yield from self._found()
+            name = case_title(self.started, suite, result)
+            yield f"NOT RUN {case_place(suite, result)} {name}: {reason}"
+        yield from self._findings()
         if self.finished.broken_rules:
             listed = ", ".join(self.finished.broken_rules)
             yield f"RULES BROKEN {visible(shorten(listed, MAX_MESSAGE_CHARS))}"
@@ -55,20 +53,20 @@ class MinimalReporter(Collected):
         if self.finished.fault is not None:
             yield f"ERROR {visible(shorten(self.finished.fault.message, MAX_MESSAGE_CHARS))}"
 
-    def _found(self) -> Iterator[str]:
-        """Of what was found beside the tests, what nobody may miss."""
+    def _findings(self) -> Iterator[str]:
+        """The findings that must not be missed: those that fail the run or cast doubt on it."""
         for finding in self.finished.findings:
             if finding.kind in FATAL:
                 yield f"FAIL {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
             elif finding.kind == "shard_missing":
                 yield f"NOTE {visible(shorten(finding.message, MAX_MESSAGE_CHARS))}"
             elif finding.kind == "tls_unverified":
-                # Whether it was the server that answered, nobody knows.
+                # Another program may have answered in place of the server.
                 yield f"NOTE {visible(finding.server)}: {visible(finding.message)}"
 
     def _last_line(self) -> str:
         finished = self.finished
-        parts = [totals(finished.summary, finished.duration_s, _NO_PAINT)]
+        parts = [totals(finished.summary, finished.duration_s)]
         if percent_shown(finished.coverage) is not None:
             parts.append(f"coverage {percent_text(finished.coverage)}")
         parts += snapshot_counts(finished.snapshots) if finished.snapshots else []

@@ -1,7 +1,6 @@
-"""The report for programs that follow a run: one JSON object per line, as it happens.
+"""The report for programs that follow a run: one JSON object per line, written at each event.
 
-Events go in, each leaves at once as a line for the sink it was made with. The parts are those of
-the JSON report; `event` says what a line is about.
+The members are those of the JSON report; `event` says what a line is about.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.reporters.json_report import REPORT_VERSION
-from mcptest.reporters.members import (
+from mcptest.reporters.json import (
+    REPORT_VERSION,
     case_members,
     coverage_members,
     diagnostic_members,
-    dumped,
+    dump_line,
     fault_members,
     finding_members,
     milliseconds,
@@ -40,7 +39,7 @@ __all__ = ["NdjsonReporter"]
 
 
 class NdjsonReporter:
-    """A listener that gives each event to `write` as one line of text."""
+    """A listener that passes each event to `write` as one line of text."""
 
     wants_log: LogWish = "failures"
 
@@ -55,7 +54,7 @@ class NdjsonReporter:
     def __call__(self, event: Event) -> None:
         members = self._members(event)
         if members:
-            self._write(dumped(members) + "\n")
+            self._write(dump_line(members) + "\n")
 
     def _members(self, event: Event) -> Members:
         members: Members = {}
@@ -78,7 +77,7 @@ class NdjsonReporter:
         return members
 
     def _origin(self) -> Members:
-        """Which suite a test is of: a file can have one for each of several servers."""
+        """The suite of a test: a file can have one for each of several servers."""
         return {"file": self._suite.file, "server": self._suite.server}
 
     def _started_members(self, event: RunStarted) -> Members:

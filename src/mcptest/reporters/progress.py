@@ -1,23 +1,23 @@
-"""The one line that says what is running, rewritten in place.
+"""The progress line: what is running, rewritten in place.
 
-Times and names go in, text for a terminal comes out, with nothing but carriage
-returns and spaces to move the cursor. The clock is read by the caller.
+Times and names go in, text for a terminal comes out. Only carriage returns and spaces move the
+cursor. The caller reads the clock.
 """
 
 from __future__ import annotations
 
 __all__ = ["Progress"]
 
-# A run that is over at once needs no progress line, and none must flash by.
+# A short run needs no progress line, and it must not flash.
 FIRST_AFTER_S = 0.2
 REDRAW_EVERY_S = 0.1
 
 
 class Progress:
-    """Knows what should be on the line, what is, and when it may change."""
+    """The wanted and the drawn content of the line, and when it may change."""
 
     def __init__(self, *, width: int, total: int, now: float) -> None:
-        # The last column stays empty: some terminals wrap as soon as it is filled.
+        # The last column stays empty: some terminals wrap when it is filled.
         self._cells = max(width - 1, 1)
         self._total = total
         self._due = now + FIRST_AFTER_S
@@ -25,19 +25,16 @@ class Progress:
         self._drawn = 0
 
     def show(self, number: int, suite: str, case: str) -> None:
-        """Say that case `number` of the run has begun; `draw` puts it on the line.
-
-        Both names must be safe to print.
-        """
+        """Set the running case; `draw` writes it. Both names must be safe to print."""
         digits = len(str(self._total))
         self._wanted = f"  [{number:>{digits}}/{self._total}] ", suite, case
 
     def announce(self, text: str) -> None:
-        """Say what is done before the first case begins."""
+        """Set what is done before the first case begins."""
         self._wanted = "  ", "", text
 
     def draw(self, now: float) -> str:
-        """What to write so that the line is up to date; nothing when it is too early."""
+        """What to write to update the line; "" if it is too early."""
         if not self._wanted or now < self._due:
             return ""
         self._due = now + REDRAW_EVERY_S
@@ -48,7 +45,7 @@ class Progress:
         return text
 
     def clear(self) -> str:
-        """What to write before anything else is printed. Nothing is running any more."""
+        """What to write before anything else is printed."""
         self._wanted = None
         return self.erase()
 
@@ -64,8 +61,7 @@ _BETWEEN = " › "
 def _line(head: str, suite: str, case: str, limit: int) -> tuple[str, int]:
     """The line cut to `limit` cells, and the cells it takes.
 
-    The suite stays the same from test to test, so its name is cut first. A third of the
-    room is left to it; the test has the rest.
+    The name of the suite is cut first, since it changes less often, but keeps a third of the room.
     """
     room = limit - _cells(head)
     where = f"{suite}{_BETWEEN}" if suite else ""
@@ -83,8 +79,8 @@ def _cells(text: str) -> int:
 def _fitted(text: str, limit: int) -> tuple[str, int]:
     """`text` cut to `limit` cells, and the cells it takes.
 
-    Every character outside ASCII is counted as two: one too many costs nothing,
-    one too few wraps the line, and a wrapped line cannot be erased.
+    Every character outside ASCII counts as two: too many is harmless, too few wraps the line,
+    and a wrapped line cannot be erased.
     """
     cells = 0
     for position, char in enumerate(text):

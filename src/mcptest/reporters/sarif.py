@@ -1,7 +1,7 @@
-"""The report code scanning reads: SARIF 2.1.0, one result for each thing that is wrong.
+"""The report for code scanning: SARIF 2.1.0, one result for each problem.
 
-Events go in, one JSON document comes out. Failures and faults stand at the line of their test,
-mistakes in files at their own place, findings at the first file that ran against the server.
+Events go in, one JSON document comes out. Failures and faults are located at the line of their
+test, diagnostics at their own place, findings at the first file that ran against the server.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from mcptest.core.diagnostics import CODES
 from mcptest.core.text import defuse_markers, shorten, show_json, visible
-from mcptest.reporters.closing_text import ending_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.headline import headline, lasting_server, name_of, title_of
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import ending_line
+from mcptest.reporters.text import case_name, case_title, headline, stable_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
 
     Members = dict[str, object]
 
-__all__ = ["SCHEMA", "SarifReporter", "location", "result_of"]
+__all__ = ["SarifReporter", "location", "render_sarif", "result_of"]
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 MAX_MISMATCHES = 10
 MAX_TEXT_CHARS = 1_000
 
-# What each rule is about; codes and kinds bring their own words.
+# Descriptions of rules; diagnostics have their own, and kinds of faults describe themselves.
 _FAILED = "test-failed"
 _RULES = {
     _FAILED: "A test found something else than it expects.",
@@ -42,8 +42,8 @@ _RULES = {
 }
 
 
-class SarifReporter(Collected):
-    """A listener that makes a result of each thing that went wrong."""
+class SarifReporter(CollectedRun):
+    """A listener that makes a result of each problem."""
 
     def __init__(self, tool_version: str) -> None:
         super().__init__()
@@ -55,39 +55,26 @@ class SarifReporter(Collected):
         ids = list(dict.fromkeys(str(result["ruleId"]) for result in results))
         for result in results:
             result["ruleIndex"] = ids.index(str(result["ruleId"]))
-        driver: Members = {
-            "name": "mcptest",
-            "version": self._tool_version,
-            "rules": [_rule(rule) for rule in ids],
-        }
-        run: Members = {
-            "tool": {"driver": driver},
-            "invocations": [self._invocation()],
-            "columnKind": "unicodeCodePoints",
-            "results": results,
-        }
-        document = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-        return defuse_markers(json.dumps(document, indent=1)) + "\n"
-
-    def _invocation(self) -> Members:
-        finished = self.finished
-        is_whole = finished.fault is None and not finished.interrupted
+        is_whole = self.finished.fault is None and not self.finished.interrupted
         invocation: Members = {"executionSuccessful": is_whole}
         if self.started.started_at:
             invocation["startTimeUtc"] = self.started.started_at
-        return invocation
+        rules = {rule: _description(rule) for rule in ids}
+        return render_sarif(results, rules, invocation, self._tool_version)
 
     def _results(self) -> Iterator[Members]:
         for diagnostic in self.started.warnings:
             yield _of_diagnostic(diagnostic)
         for suite, result in self.failures():
-            yield _of_failure(suite, result, title_of(self.started, suite, result))
+            yield _of_failure(suite, result, case_title(self.started, suite, result))
         for suite, result in self.flaky():
-            text = f"{title_of(self.started, suite, result)}: passed on attempt {result.attempts:,}"
+            text = (
+                f"{case_title(self.started, suite, result)}: passed on attempt {result.attempts:,}"
+            )
             yield result_of("flaky-test", "warning", text, location(suite.file, result.line))
         level = "note" if self.finished.may_leave_out else "error"
         for suite, result in self.not_run():
-            text = f"{title_of(self.started, suite, result)}: {result.reason}"
+            text = f"{case_title(self.started, suite, result)}: {result.reason}"
             yield result_of("test-not-run", level, text, location(suite.file, result.line))
         for finding in self.finished.findings:
             yield self._of_finding(finding)
@@ -110,17 +97,33 @@ class SarifReporter(Collected):
         return result_of(f"finding/{finding.kind}", "note", text, place)
 
     def _anywhere(self) -> Members | None:
-        """A place for what has none of its own: readers drop results without one."""
+        """A location for results that have none: readers drop results without one."""
         return location(self.all_suites[0][0].file, 1) if self.all_suites else None
 
 
-def _rule(rule: str) -> Members:
-    family, _, kind = rule.partition("/")
+def render_sarif(
+    results: list[Members], rules: dict[str, str], invocation: Members, tool_version: str
+) -> str:
+    """The document; `rules` are the descriptions of the rules by id."""
+    described = [{"id": id, "shortDescription": {"text": text}} for id, text in rules.items()]
+    driver = {"name": "mcptest", "version": tool_version, "rules": described}
+    run: Members = {
+        "tool": {"driver": driver},
+        "invocations": [invocation],
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+    }
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
+    return defuse_markers(json.dumps(document, indent=1)) + "\n"
+
+
+def _description(rule: str) -> str:
     text = _RULES.get(rule) or CODES.get(rule)
-    if text is None:
-        broken = "broke a rule" if family == "finding" else "or the run failed"
-        text = f"The server {broken}: {kind.replace('_', ' ')}."
-    return {"id": rule, "shortDescription": {"text": text}}
+    if text:
+        return text
+    family, _, kind = rule.partition("/")
+    broken = "broke a rule" if family == "finding" else "or the run failed"
+    return f"The server {broken}: {kind.replace('_', ' ')}."
 
 
 def _of_diagnostic(diagnostic: Diagnostic) -> Members:
@@ -136,15 +139,15 @@ def _of_failure(suite: SuiteStarted, result: CaseResult, title: str) -> Members:
         sides = f"expected {show_json(mismatch.expected)}, actual {show_json(mismatch.actual)}"
         lines.append(f"{visible(shorten(mismatch.path, MAX_TEXT_CHARS))}: {sides}")
     result_members = result_of(rule, "error", "\n".join(lines), location(suite.file, result.line))
-    # The name and not the line: a test that moves is still the same.
-    parts = (visible(suite.file), lasting_server(suite), name_of(result))
+    # The name, not the line: a test that moves is still the same.
+    parts = (visible(suite.file), stable_server(suite), case_name(result))
     fingerprint = "#".join(part for part in parts if part)
     result_members["partialFingerprints"] = {"test/v1": fingerprint}
     return result_members
 
 
 def result_of(rule: str, level: str, text: str, place: Members | None) -> Members:
-    """One result, safe to be shown."""
+    """One result, safe to display."""
     members: Members = {"ruleId": visible(rule), "level": level, "message": {"text": _text(text)}}
     if place:
         members["locations"] = [place]
@@ -152,7 +155,7 @@ def result_of(rule: str, level: str, text: str, place: Members | None) -> Member
 
 
 def _text(text: str) -> str:
-    """A message, in which a bracket followed by a parenthesis would be a link."""
+    """A message without `](`, which would be a link."""
     text = visible(shorten(text, 10 * MAX_TEXT_CHARS), keep_newlines=True)
     return text.replace("](", "] (") or "(nothing is known)"
 

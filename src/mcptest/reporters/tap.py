@@ -1,8 +1,8 @@
-"""The report TAP harnesses read: version 14, with a YAML block for whatever did not simply pass.
+"""The report for TAP harnesses: version 14, with a YAML block for each test that did not just pass.
 
-Events go in, text comes out. A name that holds `# SKIP` must not become a directive, neither for
-a reader of version 14, where a backslash is enough, nor for an older one, where it is not. The
-YAML is written as JSON texts, which any YAML reader takes.
+A name that contains `# SKIP` must not become a directive: neither for a reader of version 14, where
+a backslash is enough, nor for an older one, where it is not. The values in the YAML are JSON, which
+every YAML reader accepts.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import re
 from mcptest.core.outcome import CaseResult
 from mcptest.core.record import ABSENT
 from mcptest.core.text import defuse, shorten, show_json, visible
-from mcptest.reporters.closing_text import ending_line, not_run_line
-from mcptest.reporters.collected import Collected
-from mcptest.reporters.coverage_text import coverage_lines
-from mcptest.reporters.headline import diagnostic_line, headline, server_of, title_of
+from mcptest.reporters.run_model import CollectedRun
+from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
+from mcptest.reporters.text import case_title, diagnostic_line, headline, shown_server
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,12 +31,12 @@ MAX_VALUE_CHARS = 2_000
 MAX_TAIL_CHARS = 2_000
 
 _DIRECTIVE = re.compile(r"#(?=\s*(?:skip|todo))", re.IGNORECASE)
-# As a reader of version 14 knows it, and as nobody can mistake it.
+# Escaped for readers of version 14, and for all readers.
 _HASH = "\\#"
 _NO_HASH = "\\\\u0023"
 
 
-class TapReporter(Collected):
+class TapReporter(CollectedRun):
     """A listener that makes a test point of each case."""
 
     def render(self) -> str:
@@ -52,17 +51,17 @@ class TapReporter(Collected):
 
     def _points(self) -> Iterator[tuple[bool, str, list[str]]]:
         for suite, result in self.results():
-            title = _description(title_of(self.started, suite, result))
+            title = _description(case_title(self.started, suite, result))
             if result.status == "skipped":
                 reason = visible(shorten(result.reason, MAX_TAIL_CHARS))
                 # An older reader would take the first # for that of the directive.
                 title = f"{title.replace(_HASH, _NO_HASH)} # SKIP {_description(reason)}".rstrip()
             is_ok = result.status in ("passed", "skipped")
-            server = server_of(self.started, suite)
+            server = shown_server(self.started, suite)
             yield is_ok, title, _block(_diagnostics(suite, result, server))
 
     def _run_points(self) -> Iterator[tuple[bool, str, list[str]]]:
-        """What befell the whole run, as points: a document without points looks like success."""
+        """Problems of the whole run, as points: a document without points looks like success."""
         finished = self.finished
         if finished.fault is not None:
             mistakes = [diagnostic_line(each) for each in self.started.warnings]
@@ -85,7 +84,7 @@ class TapReporter(Collected):
             yield False, "the run came to its end", _block(members)
 
     def _broken(self) -> dict[str, object]:
-        """The rules that fail the run, and what is known of how they were broken."""
+        """The rules that fail the run, and their findings."""
         rules = self.finished.broken_rules
         listed = visible(shorten(", ".join(rules), MAX_TAIL_CHARS))
         members: dict[str, object] = {"message": f"rules broken: {listed}", "severity": "fail"}
@@ -167,7 +166,7 @@ def _fault_members(fault: Fault) -> dict[str, object]:
 
 
 def _mismatch(mismatch: Mismatch) -> dict[str, object]:
-    """A mismatch with scalars as themselves and whatever is larger as the text of its JSON."""
+    """A mismatch with scalars as they are and other values as JSON text."""
     members: dict[str, object] = {"path": visible(mismatch.path)}
     for name, side in (("expected", mismatch.expected), ("actual", mismatch.actual)):
         if side is not ABSENT:

@@ -1,8 +1,8 @@
-"""The report a person reads while the run goes on.
+"""The report that a person reads while the run goes on.
 
-Events go in, text goes to the stream, one write per event. Whether the stream is
-a terminal, how wide it is and whether it takes colour, the caller has found out.
-Nothing from a server or a file reaches the stream raw.
+Events go in, text goes to the stream, one write per event. The caller finds out whether the stream
+is a terminal, how wide it is and whether it takes colour. Nothing from a server or a file reaches
+the stream unescaped. What only some runs need is imported where it is used.
 """
 
 from __future__ import annotations
@@ -17,23 +17,42 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.text import defuse, plural, visible
-from mcptest.reporters.closing_text import closing_lines
-from mcptest.reporters.marks import encodable, narrow_encoding, painted_marks
-from mcptest.reporters.paint import Paint
-from mcptest.reporters.wording import render_duration
+from mcptest.core.text import defuse, plural, shorten, visible
+from mcptest.reporters.style import (
+    Paint,
+    encode_narrow,
+    narrow_encoding,
+    render_duration,
+    status_marks,
+    wrap_line,
+)
+from mcptest.reporters.summary import (
+    coverage_lines,
+    ending_line,
+    not_run_line,
+    snapshot_counts,
+    totals,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult, LogWish
-    from mcptest.reporters.case_details import CaseDetails
-    from mcptest.reporters.marks import TextSink
+    from mcptest.core.outcome import CaseResult, Finding, LogWish
+    from mcptest.core.snapshots import SnapshotReport
     from mcptest.reporters.progress import Progress
+    from mcptest.reporters.style import TextSink
+    from mcptest.reporters.text import SeenFailures
 
 __all__ = ["TerminalReporter"]
+
+DETAIL_INDENT = " " * 6
+# The columns taken by DETAIL_INDENT and the label in front of a value.
+VALUE_COLUMN = 18
+MAX_NAME_CHARS = 80
+MAX_MESSAGE_CHARS = 1_000
+MAX_QUOTE_CHARS = 300
 
 
 class TerminalReporter:
@@ -58,13 +77,13 @@ class TerminalReporter:
         self._verbose = verbose
         self._clock = clock
         self._encoding = narrow_encoding(stream)
-        self._marks = painted_marks(self._paint, self._encoding)
+        self._marks = status_marks(self._paint, self._encoding)
         self._progress: Progress | None = None
         self._run = RunStarted(started_at="", server="", suites=0, total=0)
         self._suite = SuiteStarted(name="", file="", format="", server="", total=0)
         self._finished = 0
-        self._details: CaseDetails | None = None
-        # Whether the last line written is empty, or nothing is written yet.
+        self._seen: SeenFailures | None = None
+        # True if the last line written is empty, or nothing is written yet.
         self._after_gap = True
 
     def __call__(self, event: Event) -> None:
@@ -79,26 +98,27 @@ class TerminalReporter:
         elif isinstance(event, RunStarted):
             self._run_started(event)
         elif isinstance(event, RunFinished):
-            self._run_finished(event)
+            lines = self._wrapped(self._closing_lines(event))
+            self._write([*self._gap(), *lines])
+            self._stream.flush()
 
     def tick(self) -> None:
-        """Bring the progress line up to date while nothing happens; call it at leisure."""
+        """Redraw the progress line if it is due; call this while waiting."""
         if self._progress is not None:
             text = self._progress.draw(self._clock())
             if text:
-                self._stream.write(self._encodable(text))
+                self._stream.write(encode_narrow(text, self._encoding))
                 self._stream.flush()
 
     def _run_started(self, event: RunStarted) -> None:
         self._run = event
         if self._live:
-            # Only for those who look on.
-            from mcptest.reporters.progress import Progress  # noqa: PLC0415
+            from mcptest.reporters.progress import Progress  # noqa: PLC0415  # on terminals only
 
             self._progress = Progress(width=self._width, total=event.total, now=self._clock())
         lines: list[str] = []
         for warning in event.warnings:
-            from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # few have some
+            from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
 
             first, *rest = render_diagnostic(warning).split("\n")
             lines += [self._paint.yellow(first), *rest, ""]
@@ -106,7 +126,7 @@ class TerminalReporter:
             lines += [self._paint.bold(visible(event.server)), ""]
         self._write(lines)
         if self._progress is not None:
-            self._progress.announce(self._encodable("starting the server …"))
+            self._progress.announce(encode_narrow("starting the server …", self._encoding))
 
     def _suite_started(self, event: SuiteStarted) -> None:
         self._suite = event
@@ -120,72 +140,166 @@ class TerminalReporter:
     def _case_started(self, event: CaseStarted) -> None:
         if self._progress is not None:
             # Escaped before it is measured: an escape is longer than its character.
-            suite, case = map(self._encodable, map(visible, (self._suite.name, event.name)))
+            names = (visible(self._suite.name), visible(event.name))
+            suite, case = (encode_narrow(name, self._encoding) for name in names)
             self._progress.show(self._finished + 1, suite, case)
             self.tick()
 
     def _case_finished(self, result: CaseResult) -> None:
         self._finished += 1
         has_failed = result.status in ("failed", "error")
-        # Most tests pass, and there is no more to be said of them.
-        has_more = has_failed or result.notes or self._verbose
-        details = self._known_details() if has_more else None
-        same_as = details.first_like(result, self._run, self._suite) if details else None
-        remark = self._remark(result, same_as)
-        title = f"  {self._marks[result.status]} {visible(result.name)} {remark}"
-        lines = self._wrapped([title])
-        if details:
-            lines += details.lines(result, self._suite.file, is_known=same_as is not None)
+        same_as, details = "", list[str]()
+        if has_failed or result.notes or self._verbose:
+            same_as, details = self._details(result)
+        title = f"  {self._marks[result.status]} {visible(result.name)} "
+        lines = self._wrapped([title + self._remark(result, same_as)]) + details
         if has_failed and len(lines) > 1:
             lines.append("")
         self._write(lines)
 
-    def _remark(self, result: CaseResult, same_as: str | None) -> str:
+    def _remark(self, result: CaseResult, same_as: str) -> str:
+        """What follows the name of a case: how long it took, or why it was skipped."""
         if result.status == "skipped":
             word = "not run" if result.not_run else "skipped"
             reason = f": {visible(result.reason)}" if result.reason else ""
             return self._paint.yellow(f"({word}{reason})")
         took = render_duration(result.duration_s)
         tries = f", {plural(result.attempts, 'attempt')}" if result.attempts > 1 else ""
-        remark = self._paint.dim(f"({took}{tries}){same_as or ''}")
+        remark = self._paint.dim(f"({took}{tries}){same_as}")
         return f"{remark} {self._paint.yellow('flaky')}" if result.is_flaky else remark
 
-    def _known_details(self) -> CaseDetails:
-        if self._details is None:
-            # What failures are told with is of no use to a run that passes.
-            from mcptest.reporters.case_details import CaseDetails  # noqa: PLC0415
+    def _details(self, result: CaseResult) -> tuple[str, list[str]]:
+        """Which earlier failure has the same cause, "" if none; and the lines below the title."""
+        from mcptest.reporters.text import (  # noqa: PLC0415  # not for runs that pass
+            SeenFailures,
+            note_lines,
+            place_line,
+            render_result,
+            shown_server,
+            stderr_lines,
+        )
 
-            self._details = CaseDetails(self._paint, self._width, verbose=self._verbose)
-        return self._details
+        if self._seen is None:
+            self._seen = SeenFailures()
+        same_as: str | None = None
+        if result.fault is not None:
+            same_as = self._seen.first_like(result, " same cause as above")
+        # With -v every test shows what it sent and what came back.
+        elif result.mismatches and not self._verbose:
+            name = visible(shorten(result.name, MAX_NAME_CHARS))
+            server = shown_server(self._run, self._suite)
+            label = f' same as "{name}"' + (f" on {server}" if server else "")
+            same_as = self._seen.first_like(result, label)
+        if same_as is None and result.status in ("failed", "error"):
+            columns, verbose = self._width - VALUE_COLUMN, self._verbose
+            lines = render_result(result, columns=columns, verbose=verbose, is_on_terminal=True)
+            lines.insert(0, place_line(self._suite.file, result.line))
+        else:
+            lines = note_lines(result)
+            if same_as is None and self._verbose:
+                lines += stderr_lines(result.stderr)
+        painted = [
+            DETAIL_INDENT + self._paint.diff_line(line) if line.text else "" for line in lines
+        ]
+        return same_as or "", painted
 
-    def _run_finished(self, event: RunFinished) -> None:
-        lines = closing_lines(self._run, event, self._paint, verbose=self._verbose)
-        self._write([*self._gap(), *self._wrapped(lines)])
-        self._stream.flush()
+    def _closing_lines(self, finished: RunFinished) -> list[str]:
+        """Everything after the last case."""
+        paint = self._paint
+        lines: list[str] = []
+        for finding in finished.findings:
+            lines += [*self._finding_lines(finding), ""]
+        fault = finished.fault
+        if fault is not None:
+            from mcptest.reporters.text import fault_details  # noqa: PLC0415  # as above
+
+            lines.append(f"{paint.red('error:')} {_cut(fault.message)}")
+            lines += [*(paint.diff_line(line) for line in fault_details(fault, verbose=True)), ""]
+        lines += _section(coverage_lines(finished.coverage, whole=self._verbose))
+        if finished.matrix:
+            from mcptest.reporters.matrix import matrix_lines  # noqa: PLC0415  # rare
+
+            lines += _section(matrix_lines(finished.matrix, paint))
+        if self._verbose:
+            lines += _section(
+                f"{visible(each.server)}  {visible(each.url) or 'stdio'}, {visible(each.revision)}"
+                for each in finished.spoken
+            )
+        lines.append(totals(finished.summary, finished.duration_s, paint))
+        if finished.broken_rules:
+            lines.append(paint.red(f"rules broken: {_cut_list(finished.broken_rules)}"))
+        if finished.snapshots:
+            lines += self._snapshot_lines(finished.snapshots)
+        lines += [paint.red(f"gate missed: {_cut(gate)}") for gate in finished.missed_gates]
+        not_run = not_run_line(finished)
+        if not_run:
+            lines.append(paint.yellow(not_run) if finished.may_leave_out else paint.red(not_run))
+        ending = ending_line(self._run, finished)
+        if ending:
+            lines.append(paint.red(ending) if finished.interrupted else paint.yellow(ending))
+        if finished.interrupted and finished.interrupted_in:
+            name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
+            lines.append(f'  in the middle of "{name}"; its call may have taken effect')
+        return lines
+
+    def _finding_lines(self, finding: Finding) -> list[str]:
+        text = _cut(finding.message)
+        if finding.count > 1:
+            text += f" ({finding.count:,} times)"
+        if finding.server not in ("", self._run.server):
+            text += f" [{visible(finding.server)}]"
+        lines = [f"{self._paint.yellow('note:')} {text}"]
+        if finding.quote:
+            lines.append(f"      {visible(shorten(finding.quote, MAX_QUOTE_CHARS))}")
+        return lines
+
+    def _snapshot_lines(self, report: SnapshotReport) -> list[str]:
+        yellow = self._paint.yellow
+        lines = snapshot_counts(report)
+        for file, keys in report.stale.items():
+            text = f"{plural(len(keys), 'stale snapshot')} of {visible(file)}: {_cut_list(keys)}"
+            lines.append(yellow(f"{text} (--update-snapshots removes what no test asks for)"))
+        for file, keys in report.held.items():
+            text = (
+                f"{plural(len(keys), 'snapshot')} of {visible(file)} held back: {_cut_list(keys)}"
+            )
+            lines.append(yellow(f"{text} (only what a test passes with is accepted)"))
+        for file, keys in report.unstable.items():
+            text = f"snapshots of {visible(file)} that varied: {_cut_list(keys)}"
+            lines.append(yellow(text))
+        return lines
 
     def _wrapped(self, lines: list[str]) -> list[str]:
-        """Lines that fit, where somebody looks at them; programs that read them want them whole."""
+        """On a terminal, lines that fit; programs get them whole."""
         if not self._live:
             return lines
-        # Nobody looks at most runs.
-        from mcptest.reporters.wrapping import wrapped  # noqa: PLC0415
-
-        return [part for line in lines for part in wrapped(line, self._width)]
+        return [part for line in lines for part in wrap_line(line, self._width)]
 
     def _gap(self) -> list[str]:
         return [] if self._after_gap else [""]
 
     def _write(self, lines: list[str]) -> None:
-        """The only way to the stream: whatever leaves here is safe to print."""
+        """Everything but the progress line is written here, made safe to print."""
         if not lines:
             return
         self._after_gap = not lines[-1]
-        text = self._encodable(defuse("\n".join(lines)) + "\n")
+        text = encode_narrow(defuse("\n".join(lines)) + "\n", self._encoding)
         if self._progress is None:
             self._stream.write(text)
             return
         self._stream.write(self._progress.clear() + text)
         self._stream.flush()
 
-    def _encodable(self, text: str) -> str:
-        return encodable(text, self._encoding)
+
+def _section(lines: Iterable[str]) -> list[str]:
+    """The lines and a gap; nothing if there are none."""
+    found = list(lines)
+    return [*found, ""] if found else []
+
+
+def _cut_list(names: Iterable[str]) -> str:
+    return _cut(", ".join(names))
+
+
+def _cut(text: str) -> str:
+    return visible(shorten(text, MAX_MESSAGE_CHARS))

@@ -6,6 +6,7 @@ import math
 import os
 import shlex
 
+from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_value
 from mcptest.sdk.server_config import Told
 
 TYPE_CHECKING = False
@@ -29,19 +30,19 @@ __all__ = [
 ]
 
 _MAX_S = 7 * 24 * 3600.0
-# What is nested deeper is no message of the channel.
+# Deeper values are refused by the channel.
 _MAX_DEPTH = 190
 
 
 def words_of(command: Command) -> tuple[str, ...]:
-    """The words of a server's command; one text is split like a shell would, a path is one word."""
+    """The words of a server's command; a string is split as a shell would, a path is one word."""
     if isinstance(command, os.PathLike):
         return (path_of("server_command", command),)
     if isinstance(command, str):
         return _split(command)
     if not isinstance(command, (list, tuple)):
         name = type(command).__name__
-        raise TypeError(f"server_command is a list of words, or one text, not {name}")
+        raise TypeError(f"server_command is a list of words, or one string, not {name}")
     return tuple(path_of("a word of server_command", word) for word in command)
 
 
@@ -98,9 +99,11 @@ def _startup_of(value: object) -> float | None:
 
 
 def _client_of(value: object) -> dict[str, Any] | None:
-    if value is not None and not isinstance(value, dict):
-        raise TypeError(f"client is a dict, not {type(value).__name__}")
+    if value is None:
+        return None
+    _check("client", value, Key(type=dict, words="a dict"))
     json_of("client", value)
+    assert isinstance(value, dict)
     return value
 
 
@@ -128,27 +131,26 @@ def _refuse_senseless(told: Told) -> None:
 
 
 def text_of(name: str, value: object) -> str:
-    """A text without NUL, which no argument of a program can hold."""
-    if not isinstance(value, str):
-        raise TypeError(f"{name} is a text, not {_kind(value)}")
-    if "\0" in value:
+    """A string without NUL, which no argument of a program can contain."""
+    _check(name, value, STRING)
+    if "\0" in str(value):
         raise ValueError(f"{name} holds a NUL character")
-    return value
+    return str(value)
 
 
 def path_of(name: str, value: object) -> str:
-    """A path, as a text or as an object that stands for one."""
+    """A path, as a string or a path object."""
     if not isinstance(value, (str, os.PathLike)):
-        raise TypeError(f"{name} is a text or a path, not {_kind(value)}")
+        raise TypeError(f"{name} is a string or a path, not {_kind(value)}")
     return text_of(name, os.fspath(value))
 
 
 def mapping_of(name: str, value: object) -> dict[str, str] | None:
-    """Texts by their names."""
+    """A dict of strings by name."""
     if value is None:
         return None
-    if not isinstance(value, dict):
-        raise TypeError(f"{name} is a dict of texts, not {_kind(value)}")
+    _check(name, value, Key(type=dict, words="a dict of strings"))
+    assert isinstance(value, dict)
     for key in value:
         text_of(f"a key of {name}", key)
         text_of(f"{name}[{key!r}]", value[key])
@@ -170,7 +172,7 @@ def json_of(name: str, value: object, depth: int = 0) -> None:
     if isinstance(value, dict):
         for key, inner in value.items():
             if not isinstance(key, str):
-                raise TypeError(f"a key of {name} is a text, not {_kind(key)}: {key!r}")
+                raise TypeError(f"a key of {name} is a string, not {_kind(key)}: {key!r}")
             json_of(f"{name}[{key!r}]", inner, depth + 1)
     elif isinstance(value, (list, tuple)):
         for index, inner in enumerate(value):
@@ -181,8 +183,8 @@ def json_of(name: str, value: object, depth: int = 0) -> None:
 
 def seconds_of(name: str, value: object) -> float:
     """A time to wait, in seconds."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise TypeError(f"{name} is a number of seconds, not {_kind(value)}")
+    _check(name, value, Key(type=float, words="a number of seconds"))
+    assert isinstance(value, (int, float))
     if not (math.isfinite(value) and 0 < value <= _MAX_S):
         raise ValueError(f"{name} is more than 0 and up to {_MAX_S:,.0f} seconds, not {value!r}")
     return float(value)
@@ -190,8 +192,7 @@ def seconds_of(name: str, value: object) -> float:
 
 def choice_of(name: str, value: object, choices: Sequence[str]) -> str:
     """One of these words."""
-    if text_of(name, value) not in choices:
-        raise ValueError(f"{name} is one of {', '.join(choices)}, not {value!r}")
+    _check(name, value, Key(type=str, choices=tuple(choices)))
     return str(value)
 
 
@@ -200,6 +201,16 @@ def variable_of(name: str, value: object) -> str:
     if not os.environ.get(text_of(name, value), ""):
         raise ValueError(f"{name} names the environment variable {value!r}, which is not set")
     return str(value)
+
+
+def _check(name: str, value: object, key: Key) -> None:
+    """Raise a `TypeError` or `ValueError` that names the argument."""
+    try:
+        check_value(value, key, name)
+    except TypedJsonError as error:
+        if error.problem == "choice":
+            raise ValueError(f"{name} is one of {error.expected}, not {value!r}") from None
+        raise TypeError(f"{name} is {error.expected}, not {_kind(value)}") from None
 
 
 def _kind(value: object) -> str:

@@ -11,7 +11,7 @@ from mcptest.core.text import visible
 from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
-from mcptest.reporters.failure_text import render_result
+from mcptest.reporters.text import render_result
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.launcher import Launcher
 from mcptest.runner.shelf import Shelf

@@ -16,9 +16,9 @@ from mcptest.core.revisions import REVISIONS
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.reporters.closing_text import not_run_line, totals
-from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
-from mcptest.reporters.paint import Paint
+from mcptest.reporters.style import Paint
+from mcptest.reporters.summary import not_run_line, totals
+from mcptest.reporters.text import fault_details, fault_headline, render_result
 from mcptest.runner.gates import GateWatch
 from mcptest.runner.loading import Wanted, load_plan
 from mcptest.runner.memory import client_of, memory_spec

@@ -10,11 +10,12 @@ import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, lane_cli_hint
 from mcptest.coprocess import refusals
-from mcptest.coprocess.params import METHODS, Param
+from mcptest.coprocess.params import METHODS
 from mcptest.coprocess.protocol import mismatch, read_request
 from mcptest.coprocess.targets import read_target
 from mcptest.core.framing import LineDecoder
 from mcptest.core.kinds import FAULTS
+from mcptest.core.typed_json import Key
 
 PAGE = (Path(__file__).parents[3] / "docs" / "coprocess.md").read_text(encoding="utf-8")
 
@@ -51,7 +52,7 @@ def test_the_table_of_methods_has_every_method_and_its_params() -> None:
 
 
 def test_the_modes_of_the_cache_are_in_their_table() -> None:
-    modes: Param = METHODS["mcp.cache.set_mode"]["mode"]
+    modes: Key = METHODS["mcp.cache.set_mode"]["mode"]
     assert [code(cells[0])[0] for cells in rows(section("Cache"))] == list(modes.choices)
 
 

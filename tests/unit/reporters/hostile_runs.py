@@ -12,7 +12,7 @@ from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.outcome import STATUSES, CaseResult, Evidence, Fault, Finding, LogLine, Mismatch
 from mcptest.core.record import ABSENT
-from mcptest.reporters.collected import Collected, summary_of
+from mcptest.reporters.run_model import CollectedRun, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +46,7 @@ class HostileRun(NamedTuple):
     """The events of a run, and the same as one value."""
 
     events: list[Event]
-    run: Collected
+    run: CollectedRun
 
 
 def told(reporter: Callable[[Event], None], hostile: HostileRun) -> None:
@@ -157,7 +157,7 @@ def hostile_runs(draw: st.DrawFn) -> HostileRun:
     """A whole run: with failures of every kind, or one in which no test could run."""
     fault = draw(st.none() | st.none() | st.none() | faults())
     suites = [] if fault else draw(st.lists(st.lists(results(), max_size=3), max_size=3))
-    run = Collected()
+    run = CollectedRun()
     run.all_suites = [
         (
             SuiteStarted(

@@ -9,7 +9,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import Event, RunFinished, RunStarted, SuiteStarted
 from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, Mismatch
 from mcptest.core.record import ABSENT
-from mcptest.reporters.collected import Collected, failed_run, summary_of
+from mcptest.reporters.run_model import CollectedRun, failed_run, summary_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -67,9 +67,9 @@ COVERAGE = ServerCoverage(
 )
 
 
-def run_of(*results: CaseResult, file: str = FILE, **fields: Any) -> Collected:
+def run_of(*results: CaseResult, file: str = FILE, **fields: Any) -> CollectedRun:
     """A run of one suite; `fields` are those of its end."""
-    run = Collected()
+    run = CollectedRun()
     run.started = RunStarted(
         started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=len(results)
     )
@@ -82,7 +82,7 @@ def run_of(*results: CaseResult, file: str = FILE, **fields: Any) -> Collected:
     return run
 
 
-def full_run() -> Collected:
+def full_run() -> CollectedRun:
     run = run_of(
         PASSED,
         FAILED,

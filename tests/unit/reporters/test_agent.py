@@ -53,7 +53,7 @@ def test_a_failure_has_all_that_is_needed_to_act_and_those_alike_are_named() -> 
         "   where: tests/files.test.mcp.yml:14\n"
         "   what: exited_during_call: the server exited before it answered\n"
         "   hint: look at its stderr\n"
-        "   effect: unknown; the call may have done its work all the same\n"
+        "   effect: unknown; the call may have taken effect\n"
         "   ended: exited with 1\n"
         "   command: node 'my server.js'\n"
         '   stderr: "Error: boom"\n'

@@ -34,7 +34,7 @@ def test_whatever_went_wrong_is_an_annotation_at_its_place() -> None:
         '  expected  {"a": 1}%0A  actual    (missing)',
         f"::error {place},line=14,title=divides ended in an error::exited_during_call: the server "
         "exited before it answered%0A  hint      look at its stderr%0A  effect    unknown: the "
-        "call may have done its work all the same%0A  ended     exited with 1%0A"
+        "call may have taken effect%0A  ended     exited with 1%0A"
         "  command   node my server.js%0A  stderr    | Error: boom",
         f"::error {place},line=30,title=adds again failed::result.n: differs%0A  expected  1%0A"
         '  actual    "one"%0A  hint      it is a text%0A%0Aresult.m: is missing%0A'

@@ -17,13 +17,13 @@ from tap.parser import Parser  # type: ignore[import-untyped]  # it has no py.ty
 
 from mcptest.core.text import visible
 from mcptest.reporters.agent import AgentReporter
-from mcptest.reporters.collected import Collected
 from mcptest.reporters.github import GithubReporter
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
 from mcptest.reporters.minimal import MinimalReporter
 from mcptest.reporters.ndjson import NdjsonReporter
+from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.sarif import SarifReporter
 from mcptest.reporters.tap import TapReporter
 from mcptest.reporters.terminal import TerminalReporter
@@ -33,7 +33,7 @@ thorough = settings(max_examples=60, deadline=None, suppress_health_check=[Healt
 any_run = given(hostile_runs())
 
 
-def rendered(reporter: Collected | JsonReporter | JunitReporter, hostile: HostileRun) -> str:
+def rendered(reporter: CollectedRun | JsonReporter | JunitReporter, hostile: HostileRun) -> str:
     told(reporter, hostile)
     # As it is written to a file.
     text: str = reporter.render()  # type: ignore[union-attr]  # each reporter has it

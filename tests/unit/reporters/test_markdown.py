@@ -55,7 +55,7 @@ def test_everything_that_can_be_said_is_said() -> None:
         "```text\n"
         "exited_during_call: the server exited before it answered\n"
         "  hint      look at its stderr\n"
-        "  effect    unknown: the call may have done its work all the same\n"
+        "  effect    unknown: the call may have taken effect\n"
         "  ended     exited with 1\n"
         "  command   node my server.js\n"
         "  stderr    | Error: boom\n"

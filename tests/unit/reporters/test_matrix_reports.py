@@ -18,14 +18,12 @@ from mcptest.core.matrix import (
     names_a_way,
 )
 from mcptest.core.outcome import CaseResult, Summary
-from mcptest.reporters.headline import lasting_server
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter, _matrix_members
 from mcptest.reporters.junit import JunitReporter
-from mcptest.reporters.matrix_members import matrix_members
-from mcptest.reporters.matrix_text import matrix_lines
-from mcptest.reporters.paint import Paint
-from mcptest.reporters.saved_run import read_saved_run
-from mcptest.reporters.wrapping import width_of
+from mcptest.reporters.matrix import matrix_lines
+from mcptest.reporters.saved import read_saved_run
+from mcptest.reporters.style import Paint, width_of
+from mcptest.reporters.text import stable_server
 
 REVISIONS = ("2025-11-25", "2026-07-28")
 WAYS = [Way(transport=name, revision=each) for name in ("stdio", "http") for each in REVISIONS]
@@ -77,7 +75,7 @@ def test_a_way_that_nobody_came_to_is_not_run() -> None:
 def test_a_row_has_a_column_for_each_way_and_the_reason_below() -> None:
     lines = text(ran(differences=(differing("pays"),))).split("\n")
     assert lines[-6:] == [
-        "1 of 2 tests has another result in another way:",
+        "1 of 2 tests has different results in different ways:",
         " " * 32 + "stdio       stdio       http        http",
         " " * 32 + "2025-11-25  2026-07-28  2025-11-25  2026-07-28",
         "  shop",
@@ -151,7 +149,7 @@ def test_the_json_report_has_the_matrix_and_can_be_read_back() -> None:
     matrix = ran(ways=ways, differences=(differing("pays"),), offers=(offer, gone), more_offers=7)
     written = a_run(matrix).render()
     members = json.loads(written)["matrix"]
-    assert members == json.loads(json.dumps(matrix_members(matrix)))
+    assert members == json.loads(json.dumps(_matrix_members(matrix)))
     assert [(each["era"], each["spoken"]) for each in members["ways"]] == [
         ("handshake", True),
         ("stateless", False),
@@ -186,4 +184,4 @@ def test_only_a_way_at_the_end_of_a_name_makes_it_one() -> None:
     assert not names_a_way("shop [http]")
     assert not names_a_way("shop [http, 2026-07-28] 2")
     suite = SuiteStarted(name="s", file="s.yml", format="conductor", server="shop", total=1)
-    assert lasting_server(suite) == ""
+    assert stable_server(suite) == ""

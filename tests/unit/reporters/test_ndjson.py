@@ -7,7 +7,7 @@ import json
 from sample_run import FAILED, PASSED, bad_file_run, run_of
 
 from mcptest.core.outcome import LogLine
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.ndjson import NdjsonReporter
 
 

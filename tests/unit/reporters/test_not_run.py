@@ -14,22 +14,22 @@ from mcptest.core.errors import FormatError
 from mcptest.core.outcome import CaseResult
 from mcptest.core.verdict import exit_code_of
 from mcptest.reporters.agent import AgentReporter
-from mcptest.reporters.closing_text import not_run_line
 from mcptest.reporters.github import GithubReporter
-from mcptest.reporters.html_report import HtmlReporter
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.html.page import HtmlReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
-from mcptest.reporters.merging import merge_runs
 from mcptest.reporters.minimal import MinimalReporter
 from mcptest.reporters.ndjson import NdjsonReporter
+from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.sarif import SarifReporter
-from mcptest.reporters.saved_run import read_saved_run
+from mcptest.reporters.saved import read_saved_run
+from mcptest.reporters.summary import not_run_line
 from mcptest.reporters.tap import TapReporter
 from mcptest.reporters.terminal import TerminalReporter
 
 if TYPE_CHECKING:
-    from mcptest.reporters.collected import Collected
+    from mcptest.reporters.run_model import CollectedRun
 
 LEFT = CaseResult(
     name="refunds", status="skipped", line=41, reason='lane "agents" is not drivable', not_run=True
@@ -41,7 +41,7 @@ FAILS = (
 ACCEPTED = "1 declared test cannot be run by this version of mcptest, which --allow-not-run accepts"
 
 
-def left_run(*, is_accepted: bool = False, **fields: Any) -> Collected:
+def left_run(*, is_accepted: bool = False, **fields: Any) -> CollectedRun:
     return run_of(PASSED, LEFT, not_run=1, may_leave_out=is_accepted, **fields)
 
 

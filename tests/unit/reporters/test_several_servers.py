@@ -14,14 +14,14 @@ from sample_run import FAILED, FLAKY, PASSED, SKIPPED, rendered, run_of
 from mcptest.core.events import SuiteStarted
 from mcptest.core.outcome import CaseResult
 from mcptest.reporters.agent import AgentReporter
-from mcptest.reporters.collected import Collected, summary_of
 from mcptest.reporters.github import GithubReporter
-from mcptest.reporters.html_report import HtmlReporter
-from mcptest.reporters.json_report import JsonReporter
+from mcptest.reporters.html.page import HtmlReporter
+from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.markdown import MarkdownReporter
 from mcptest.reporters.minimal import MinimalReporter
 from mcptest.reporters.ndjson import NdjsonReporter
+from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.sarif import SarifReporter
 from mcptest.reporters.tap import TapReporter
 from mcptest.reporters.terminal import TerminalReporter
@@ -39,7 +39,7 @@ def suite_on(server: str, results: tuple[CaseResult, ...]) -> tuple[SuiteStarted
     return suite, list(results)
 
 
-def run_on(*servers: str) -> Collected:
+def run_on(*servers: str) -> CollectedRun:
     """The same tests on each of these servers of one suite."""
     run = run_of(*RESULTS)
     run.all_suites = [suite_on(server, RESULTS) for server in servers]

@@ -95,7 +95,7 @@ def test_each_status_has_its_mark_and_a_failure_its_block() -> None:
         "      a.test.mcp.yml:40\n"
         "      timeout: no answer within 30 s\n"
         "        hint      raise `timeout`\n"
-        "        effect    unknown: the call may have done its work all the same\n"
+        "        effect    unknown: the call may have taken effect\n"
         "        ended     killed by signal 9\n"
         "        command   node server.js\n"
         "        stderr    | one\n"

@@ -157,7 +157,7 @@ def test_secrets_are_not_written_down_and_arrive() -> None:
     [
         (["B"], ValueError, "secrets names variables in env, and 'B' is not there"),
         ("A", TypeError, "secrets is a list of names, not str"),
-        ([1], TypeError, "a name in secrets is a text, not int"),
+        ([1], TypeError, "a name in secrets is a string, not int"),
         (None, TypeError, "secrets is a list of names, not None"),
     ],
 )

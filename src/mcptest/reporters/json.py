@@ -1,0 +1,501 @@
+"""The report for other programs: one JSON object, version 1.
+
+Events go in; `render` returns the object as text, one test per line. Encode it with
+``errors="backslashreplace"``: a lone surrogate becomes its JSON escape, so the bytes are valid
+UTF-8 and valid JSON whatever a server has sent.
+
+A value longer than MAX_VALUE_CHARS is replaced by the beginning of its JSON text, mismatches beyond
+MAX_MISMATCHES by a note. Optional keys of a test are left out when they are empty.
+"""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.offer_kinds import KINDS
+from mcptest.core.outcome import STATUSES, Summary
+from mcptest.core.record import ABSENT
+from mcptest.core.revisions import REVISIONS
+from mcptest.core.text import defuse_markers, printable_json, shorten, show_json
+from mcptest.reporters.summary import percent_shown
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from mcptest.core.conformance import CaptureScore, Hazard
+    from mcptest.core.coverage import CoveredOffer, ServerCoverage
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import Event, ReportedShard
+    from mcptest.core.matrix import Matrix, Way, WayRun
+    from mcptest.core.measured_gates import MeasuredGates
+    from mcptest.core.outcome import (
+        CaseResult,
+        Fault,
+        Finding,
+        LogWish,
+        Mismatch,
+        Status,
+    )
+
+    Members = dict[str, object]
+
+__all__ = [
+    "OFFER_LISTS",
+    "REPORT_VERSION",
+    "JsonReporter",
+    "case_members",
+    "coverage_members",
+    "diagnostic_members",
+    "dump_line",
+    "fault_members",
+    "finding_members",
+    "hazard_members",
+    "milliseconds",
+    "render_failure",
+    "render_validation",
+    "shard_members",
+    "summary_members",
+]
+
+REPORT_VERSION = 1
+
+MAX_VALUE_CHARS = 20_000
+MAX_MISMATCHES = 200
+MAX_TAIL_CHARS = 4_000
+MAX_LOG_LINES = 500
+
+# The key under which each kind of offer is listed.
+OFFER_LISTS = {kind.unit: kind.name for kind in KINDS.values()}
+
+
+class JsonReporter:
+    """A listener that keeps only what the report needs."""
+
+    wants_log: LogWish = "failures"
+
+    def __init__(self, tool_version: str, *, all_logs: bool = False) -> None:
+        self._tool_version = tool_version
+        self._all_logs = all_logs
+        self._started = RunStarted(started_at="", server="", suites=0, total=0)
+        self._finished: RunFinished | None = None
+        self._suites: list[tuple[SuiteStarted, list[Members]]] = []
+        self._counts: dict[Status, int] = dict.fromkeys(STATUSES, 0)
+        self._flaky = 0
+        self._not_run = 0
+
+    def __call__(self, event: Event) -> None:
+        if isinstance(event, CaseFinished):
+            self._counts[event.result.status] += 1
+            self._flaky += event.result.is_flaky
+            self._not_run += event.result.not_run
+            members = case_members(event.result, all_logs=self._all_logs)
+            self._suites[-1][1].append(members)
+        elif isinstance(event, SuiteStarted):
+            self._suites.append((event, []))
+        elif isinstance(event, RunStarted):
+            self._started = event
+        elif isinstance(event, RunFinished):
+            self._finished = event
+
+    def render(self) -> str:
+        """The report of what has happened so far; without a last event it is interrupted."""
+        started, finished = self._started, self._finished
+        if finished is None:
+            summary = Summary.of(self._counts).but(flaky=self._flaky)
+            finished = RunFinished(
+                summary=summary, duration_s=0.0, interrupted=True, not_run=self._not_run
+            )
+        mistakes = [each for each in started.warnings if each.severity == "error"]
+        warnings = [each for each in started.warnings if each.severity != "error"]
+        started = started.but(warnings=tuple(warnings))
+        if finished.fault is None:
+            return _render_report(started, finished, self._tool_version, suites=self._suites)
+        # No test could run, so there are no suites to report.
+        error = fault_members(finished.fault)
+        error["diagnostics"] = [diagnostic_members(each) for each in mistakes]
+        return _render_report(started, finished, self._tool_version, error=error)
+
+
+def render_failure(
+    kind: str,
+    message: str,
+    diagnostics: Sequence[Diagnostic],
+    tool_version: str,
+    started_at: str,
+    shard: ReportedShard | None = None,
+) -> str:
+    """The report of a run that never began: files, command line or server are at fault."""
+    started = RunStarted(started_at=started_at, server="", suites=0, total=0, shard=shard)
+    finished = RunFinished(summary=Summary(), duration_s=0.0)
+    listed = [diagnostic_members(each) for each in diagnostics]
+    error: Members = {"kind": kind, "message": message, "diagnostics": listed}
+    return _render_report(started, finished, tool_version, error=error)
+
+
+def render_validation(
+    files: int, tests: int, warnings: Sequence[Diagnostic], tool_version: str
+) -> str:
+    """The report of files without mistakes; for those with mistakes there is `render_failure`."""
+    report: Members = {
+        "version": REPORT_VERSION,
+        "tool": "mcptest",
+        "tool_version": tool_version,
+        "files": files,
+        "tests": tests,
+        "warnings": [diagnostic_members(each) for each in warnings],
+        "error": None,
+    }
+    return _render_lines({name: dump_line(value) for name, value in report.items()})
+
+
+def _render_report(
+    started: RunStarted,
+    finished: RunFinished,
+    tool_version: str,
+    *,
+    suites: Sequence[tuple[SuiteStarted, list[Members]]] = (),
+    error: Members | None = None,
+) -> str:
+    report: Members = {
+        "version": REPORT_VERSION,
+        "tool": "mcptest",
+        "tool_version": tool_version,
+        "started_at": started.started_at,
+        "duration_ms": milliseconds(finished.duration_s),
+        "server": started.server,
+        "summary": summary_members(finished.summary),
+        # In its place; written below.
+        "suites": [],
+        "warnings": [diagnostic_members(each) for each in started.warnings],
+        "findings": [finding_members(finding) for finding in finished.findings],
+        "invariants": _invariant_members(finished.conformance),
+        "composition": [hazard_members(each) for each in finished.conformance.hazards],
+        "coverage": coverage_members(finished.coverage),
+        "gates": list(finished.missed_gates),
+        "broken_rules": list(finished.broken_rules),
+        "not_run": finished.not_run,
+        "not_run_allowed": finished.may_leave_out,
+        "error": error,
+        "interrupted": finished.interrupted,
+        "interrupted_in": finished.interrupted_in or None,
+        "bailed": finished.bailed,
+        "selected": started.total,
+        **shard_members(started.shard),
+    }
+    if finished.spoken:
+        report["spoken"] = [dict(each.fields()) for each in finished.spoken]
+    if finished.unasked_gates:
+        report["unasked_gates"] = [_gate_members(each) for each in finished.unasked_gates]
+    if finished.snapshots:
+        report["snapshots"] = {
+            name: {file: list(keys) for file, keys in by_file.items()}
+            for name, by_file in finished.snapshots.fields()
+        }
+    if finished.matrix:
+        report["matrix"] = _matrix_members(finished.matrix)
+    lines = {name: dump_line(value) for name, value in report.items()}
+    texts = []
+    for suite, tests in suites:
+        head = {name: getattr(suite, name) for name in ("name", "file", "format", "server")}
+        rows = ",\n".join(f"      {dump_line(test)}" for test in tests)
+        body = f"[\n{rows}\n    ]" if tests else "[]"
+        texts.append(f'    {dump_line(head)[:-1]}, "tests": {body}}}')
+    if texts:
+        lines["suites"] = "[\n" + ",\n".join(texts) + "\n  ]"
+    return _render_lines(lines)
+
+
+def _render_lines(members: Mapping[str, str]) -> str:
+    """An object with one member per line: easy to read, search and compare."""
+    lines = ",\n".join(f"  {dump_line(name)}: {text}" for name, text in members.items())
+    return "{\n" + lines + "\n}\n"
+
+
+# The parts of a report: one function for each record. saved.py reads them back.
+
+
+def dump_line(value: object) -> str:
+    """One line of JSON that neither a terminal nor a CI system takes for a command."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    return defuse_markers(printable_json(text))
+
+
+def milliseconds(seconds: float) -> float:
+    return round(seconds * 1000, 3)
+
+
+def summary_members(summary: Summary) -> Members:
+    return {
+        "total": summary.total,
+        "passed": summary.passed,
+        "failed": summary.failed,
+        "errors": summary.errors,
+        "skipped": summary.skipped,
+        "flaky": summary.flaky,
+    }
+
+
+def shard_members(shard: ReportedShard | None) -> Members:
+    """The member that names the part of a sharded run; none for a whole run."""
+    if shard is None:
+        return {}
+    parts = {"index": shard.indexes[0]} if len(shard.indexes) == 1 else {"indexes": shard.indexes}
+    return {"shard": {**parts, "count": shard.count, "selection": shard.selection or None}}
+
+
+def case_members(result: CaseResult, *, all_logs: bool) -> Members:
+    """One test. The log of a test that passed at once is left out unless `all_logs`."""
+    members: Members = {
+        "name": result.name,
+        "status": result.status,
+        "duration_ms": milliseconds(result.duration_s),
+        "line": result.line,
+        "mismatches": [_mismatch_members(each) for each in result.mismatches[:MAX_MISMATCHES]],
+        "error": None if result.fault is None else fault_members(result.fault),
+    }
+    if result.status == "skipped" or result.reason:
+        members["reason"] = result.reason
+    if result.not_run:
+        members["not_run"] = True
+    if result.tags:
+        members["tags"] = list(result.tags)
+    if result.attempts > 1:
+        members |= {"attempts": result.attempts, "flaky": result.is_flaky}
+    log = result.log if all_logs or result.status != "passed" or result.is_flaky else ()
+    left_out = (
+        (len(result.mismatches) - MAX_MISMATCHES, "more mismatches"),
+        (len(log) - MAX_LOG_LINES, "earlier lines of the log"),
+    )
+    notes = [*result.notes]
+    notes += [f"{more:,} {what} are left out of this report" for more, what in left_out if more > 0]
+    if notes:
+        members["notes"] = notes
+    if result.sent:
+        members["sent"] = shorten(result.sent, MAX_VALUE_CHARS)
+    sides = {"expected": result.expected, "actual": result.actual}
+    members |= _side_members({name: side for name, side in sides.items() if side is not ABSENT})
+    if result.stderr:
+        members["stderr"] = result.stderr[-MAX_TAIL_CHARS:]
+    if log:
+        members["log"] = [
+            {"at_ms": milliseconds(line.at_s), "direction": line.direction, "text": line.text}
+            for line in log[-MAX_LOG_LINES:]
+        ]
+    return members
+
+
+def _mismatch_members(mismatch: Mismatch) -> Members:
+    sides = _side_members({"expected": mismatch.expected, "actual": mismatch.actual})
+    return {"path": mismatch.path, **sides, "message": mismatch.message, "hint": mismatch.hint}
+
+
+def fault_members(fault: Fault) -> Members:
+    evidence = fault.evidence
+    members: Members = {
+        "kind": fault.kind,
+        "message": fault.message,
+        "hint": fault.hint,
+        "effect": fault.effect,
+        "exit_status": evidence.exit_status,
+        "stderr_tail": evidence.stderr_tail[-MAX_TAIL_CHARS:],
+        "stdout_tail": evidence.stdout_tail[-MAX_TAIL_CHARS:],
+        "command": list(evidence.command),
+        "cwd": evidence.cwd,
+    }
+    return members | ({"url": evidence.url} if evidence.url else {})
+
+
+def finding_members(finding: Finding) -> Members:
+    return {
+        "kind": finding.kind,
+        "server": finding.server,
+        "message": finding.message,
+        "quote": finding.quote,
+        "count": finding.count,
+    }
+
+
+def diagnostic_members(diagnostic: Diagnostic) -> Members:
+    return {
+        "code": diagnostic.code,
+        "file": diagnostic.file,
+        "line": diagnostic.line,
+        "column": diagnostic.column,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    }
+
+
+def coverage_members(coverage: Sequence[ServerCoverage]) -> Members | None:
+    """What was exercised of each server; None if it was not measured."""
+    if not coverage:
+        return None
+    servers = [_server_members(server) for server in coverage]
+    return {"percent": percent_shown(coverage), "servers": servers}
+
+
+def _server_members(server: ServerCoverage) -> Members:
+    members: Members = {"server": server.server, "percent": percent_shown([server])}
+    if server.home:
+        members["suite"] = server.home
+    for kind, name in OFFER_LISTS.items():
+        members[name] = [_offer_members(offer) for offer in server.offers if offer.kind == kind]
+    return members
+
+
+def _offer_members(offer: CoveredOffer) -> Members:
+    members: Members = {"name": offer.name, "calls": offer.calls}
+    if offer.kind in ("tool", "prompt"):
+        parts = offer.properties
+        members["properties"] = [{"name": part.name, "calls": part.calls} for part in parts]
+    return members
+
+
+def _gate_members(gates: MeasuredGates) -> Members:
+    """The gates of a suite, and what this run, which had only a part of it, measured."""
+    return {
+        "suite": gates.home,
+        "coverage": gates.coverage,
+        "performance": gates.performance,
+        "files": list(gates.files),
+        "ran": list(gates.ran),
+        "servers": [_server_members(server) for server in gates.servers],
+        "silent": list(gates.silent),
+        "idle": list(gates.idle),
+        "took_ms": [round(took_ms, 3) for took_ms in gates.took_ms],
+    }
+
+
+def _invariant_members(score: CaptureScore) -> list[Members]:
+    """The verdicts for each server. Of rules that do not apply only the INV family is listed."""
+    return [
+        {
+            "id": verdict.id,
+            "server": session.server_label,
+            "status": verdict.status,
+            "message": verdict.message,
+        }
+        for session in score.sessions
+        for verdict in session.verdicts
+        if verdict.status != "not_applicable" or verdict.id.startswith("INV-")
+    ]
+
+
+def hazard_members(hazard: Hazard) -> Members:
+    what = "tool" if hazard.kind == "tool_overlap" else "ids"
+    members: Members = {"kind": hazard.kind, "message": hazard.message}
+    members["servers"] = list(hazard.servers)
+    members[what] = hazard.what[0] if what == "tool" else list(hazard.what)
+    return members
+
+
+def _matrix_members(matrix: Matrix) -> Members:
+    """The ways, the tests whose results differ between them, and the offers that differ."""
+    return {
+        "ways": [_way_run_members(run) for run in matrix.ways],
+        "selected": matrix.total,
+        "compared": matrix.compared,
+        "differences": [
+            {
+                "suite": each.suite,
+                "file": each.file,
+                "line": each.line,
+                "test": each.test,
+                "results": [
+                    _way_members(seen.way)
+                    | {"status": seen.status}
+                    | ({"reason": seen.reason} if seen.reason else {})
+                    for seen in each.seen
+                ],
+            }
+            for each in matrix.differences
+        ],
+        "offers": [
+            {
+                "what": each.what,
+                "member": each.member or None,
+                "seen": [
+                    _way_members(seen.way) | _side_members({"value": seen.value})
+                    for seen in each.seen
+                ],
+            }
+            for each in matrix.offers
+        ],
+        "more_offers": matrix.more_offers,
+        "unread": list(matrix.unread),
+    }
+
+
+def _way_members(way: Way) -> Members:
+    return {"transport": way.transport, "revision": way.revision}
+
+
+def _way_run_members(run: WayRun) -> Members:
+    members = _way_members(run.way)
+    revision = REVISIONS.get(run.way.revision)
+    members["era"] = "handshake" if revision is None or revision.has_handshake else "stateless"
+    members["spoken"] = not (run.refusal or run.error)
+    if run.refusal:
+        members["reason"] = run.refusal
+    if run.error:
+        members["error"] = run.error
+    members["summary"] = None if run.summary is None else summary_members(run.summary)
+    return members
+
+
+def _side_members(sides: Mapping[str, object]) -> Members:
+    """Values by name; `missing` lists those that are absent, `cut` those that are shortened."""
+    members: Members = {name: _reported(value) for name, value in sides.items()}
+    missing = [name for name, value in sides.items() if value is ABSENT]
+    cut = [name for name, value in sides.items() if _is_long(value)]
+    if missing:
+        members["missing"] = missing
+    if cut:
+        members["cut"] = cut
+    return members
+
+
+def _reported(value: object) -> object:
+    """A value as JSON: null if it is absent, the start of its JSON text if it is too long."""
+    if value is ABSENT:
+        return None
+    if isinstance(value, bool | int | None):
+        return value
+    return show_json(value, MAX_VALUE_CHARS) if _is_long(value) else _plain(value)
+
+
+def _is_long(value: object) -> bool:
+    size = 0
+    for length in _lengths(value):
+        size += length
+        if size > MAX_VALUE_CHARS:
+            return True
+    return False
+
+
+def _lengths(value: object) -> Iterator[int]:
+    """The approximate length of each part of a value as JSON."""
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield len(str(key)) + 4
+            yield from _lengths(member)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield 2
+            yield from _lengths(item)
+    else:
+        yield len(value) + 2 if isinstance(value, str) else 8
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, dict):
+        return {str(key): _plain(member) for key, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, str | int | None):
+        return value
+    # YAML files may contain values that JSON lacks: .nan, .inf, a date.
+    is_number = isinstance(value, float) and value - value == 0
+    return value if is_number else str(value)

@@ -1,0 +1,93 @@
+"""The reporters: one entry each, read by the loader, `--help`, the documentation and messages.
+
+To add one, write its module and add its entry here. A reporter is a class whose objects are called
+with each event; `render()` then returns the report. `wants_log` names the tests whose messages it
+shows: none (""), "failures" or "all".
+"""
+
+from __future__ import annotations
+
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+__all__ = ["REPORTERS", "ReporterEntry"]
+
+
+class ReporterEntry(Record):
+    """How one reporter is found, made and described."""
+
+    # Module and class, imported when the reporter is used.
+    module: str
+    class_name: str
+    purpose: str
+    # What it is made with: "tool_version", "all_logs", "options" (those that name the server).
+    made_with: tuple[str, ...] = ()
+    # For people: written to standard output in the encoding of the terminal, not in UTF-8.
+    is_for_people: bool = False
+
+    def load(self) -> Any:
+        """The class. What it is made with differs, so its type is not known here."""
+        module = __import__(f"mcptest.reporters.{self.module}", fromlist=[self.class_name])
+        return getattr(module, self.class_name)
+
+
+REPORTERS = {
+    "terminal": ReporterEntry(
+        module="terminal",
+        class_name="TerminalReporter",
+        purpose="a person who watches; the default",
+        is_for_people=True,
+    ),
+    "minimal": ReporterEntry(
+        module="minimal",
+        class_name="MinimalReporter",
+        purpose="a person in a hurry: one line, plus one per failure",
+        is_for_people=True,
+    ),
+    "json": ReporterEntry(
+        module="json",
+        class_name="JsonReporter",
+        purpose="other programs; `mcptest report` renders it again",
+        made_with=("tool_version", "all_logs"),
+    ),
+    "ndjson": ReporterEntry(
+        module="ndjson",
+        class_name="NdjsonReporter",
+        purpose="programs that follow a run",
+        made_with=("tool_version", "all_logs"),
+    ),
+    "junit": ReporterEntry(module="junit", class_name="JunitReporter", purpose="build servers"),
+    "tap": ReporterEntry(module="tap", class_name="TapReporter", purpose="TAP harnesses"),
+    "github": ReporterEntry(
+        module="github",
+        class_name="GithubReporter",
+        purpose="the log of a GitHub Actions job",
+    ),
+    "markdown": ReporterEntry(
+        module="markdown",
+        class_name="MarkdownReporter",
+        purpose="a job summary or a comment",
+    ),
+    "sarif": ReporterEntry(
+        module="sarif",
+        class_name="SarifReporter",
+        purpose="code scanning",
+        made_with=("tool_version",),
+    ),
+    "agent": ReporterEntry(
+        module="agent",
+        class_name="AgentReporter",
+        purpose="coding agents",
+        made_with=("options",),
+        is_for_people=True,
+    ),
+    "html": ReporterEntry(
+        module="html.page",
+        class_name="HtmlReporter",
+        purpose="a browser",
+        made_with=("tool_version",),
+    ),
+}

@@ -1,0 +1,210 @@
+"""The verdicts of the rules about captured sessions: as text, JSON, JUnit XML and SARIF."""
+
+from __future__ import annotations
+
+import json
+
+from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.outcome import CaseResult, Summary
+from mcptest.core.text import defuse, defuse_markers, plural, printable_json, shorten, visible
+from mcptest.reporters.json import hazard_members
+from mcptest.reporters.junit import JunitReporter
+from mcptest.reporters.sarif import location, render_sarif, result_of
+from mcptest.reporters.style import encode_narrow, status_marks
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from mcptest.core.conformance import CaptureScore, Hazard, SessionScore, Verdict
+    from mcptest.reporters.style import Paint
+
+    Members = dict[str, object]
+
+__all__ = [
+    "render_conformance",
+    "render_conformance_json",
+    "render_conformance_junit",
+    "render_conformance_sarif",
+]
+
+_MARKS = {"pass": "passed", "fail": "failed", "warning": "error", "not_applicable": "skipped"}
+
+# The rules that are always shown; of all others only what is broken.
+_SHOWN_FAMILY = "INV-"
+_MAX_MESSAGE = 1_000
+
+
+def render_conformance(
+    score: CaptureScore, paint: Paint, encoding: str = "", *, is_verbose: bool = False
+) -> str:
+    """The whole report; `encoding` is that of a stream which cannot take every character."""
+    lines: list[str] = []
+    for session in score.sessions:
+        lines += [
+            paint.bold(_clean(session.server_label)),
+            *_rows(session, paint, encoding, is_verbose),
+            "",
+        ]
+    if len(score.sessions) > 1:
+        lines += [
+            paint.bold("all sessions together"),
+            *_hazard_rows(score.hazards, paint, encoding),
+            "",
+        ]
+    lines.append(_summary(score, paint))
+    return encode_narrow("\n".join(lines) + "\n", encoding)
+
+
+def _rows(session: SessionScore, paint: Paint, encoding: str, is_verbose: bool) -> Iterator[str]:
+    marks = status_marks(paint, encoding)
+    quiet = 0
+    for verdict in session.verdicts:
+        is_broken = verdict.status in ("fail", "warning")
+        if is_broken or is_verbose or verdict.id.startswith(_SHOWN_FAMILY):
+            yield f"  {marks[_MARKS[verdict.status]]} {verdict.id} {_told(verdict, paint)}"
+        else:
+            quiet += verdict.status == "pass"
+    if quiet:
+        yield paint.dim(f"    and {plural(quiet, 'further rule')} kept; -v shows all")
+
+
+def _told(verdict: Verdict, paint: Paint) -> str:
+    message = _clean(verdict.message)
+    if verdict.status == "not_applicable":
+        return paint.dim(f"not applicable: {message}")
+    if verdict.status == "pass":
+        return message
+    return f"{'should: ' if verdict.status == 'warning' else ''}{message}{_where(verdict)}"
+
+
+def _where(verdict: Verdict) -> str:
+    parts = []
+    if verdict.exchange is not None:
+        at = (
+            f"exchange {verdict.exchange}" if verdict.exchange >= 0 else "before the first exchange"
+        )
+        parts.append(at)
+    if verdict.count > 1:
+        parts.append(f"{verdict.count:,} times")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _hazard_rows(hazards: Sequence[Hazard], paint: Paint, encoding: str) -> Iterator[str]:
+    marks = status_marks(paint, encoding)
+    for hazard in hazards:
+        yield f"  {marks['failed']} {hazard.kind}: {_clean(hazard.message)}"
+    if not hazards:
+        yield f"  {marks['passed']} nothing clashes"
+
+
+def _summary(score: CaptureScore, paint: Paint) -> str:
+    broken = sum(session.count("fail") for session in score.sessions)
+    warnings = sum(session.count("warning") for session in score.sessions)
+    parts = [plural(broken, "rule") + " broken"] if broken else ["no rule broken"]
+    if warnings:
+        parts.append(plural(warnings, "warning"))
+    if score.hazards:
+        count = len(score.hazards)
+        parts.append(f"{count:,} clash{'es' if count > 1 else ''}")
+    text = f"{plural(len(score.sessions), 'session')}: {', '.join(parts)}"
+    return paint.green(text) if score.passed else paint.red(text)
+
+
+def _clean(text: str) -> str:
+    return defuse(visible(shorten(text, _MAX_MESSAGE)))
+
+
+def render_conformance_json(score: CaptureScore) -> str:
+    text = json.dumps(conformance_members(score), indent=1, ensure_ascii=False)
+    return defuse_markers(printable_json(text)) + "\n"
+
+
+def conformance_members(score: CaptureScore) -> Members:
+    """The score as a JSON object."""
+    return {
+        "sessions": [
+            {
+                "server_label": session.server_label,
+                "invariants": [verdict_members(verdict) for verdict in session.verdicts],
+            }
+            for session in score.sessions
+        ],
+        "composition": [hazard_members(hazard) for hazard in score.hazards],
+        "passed": score.passed,
+    }
+
+
+def verdict_members(verdict: Verdict) -> Members:
+    return {
+        "id": verdict.id,
+        "category": verdict.category,
+        "status": verdict.status,
+        "message": verdict.message,
+        "exchange": verdict.exchange,
+    }
+
+
+def render_conformance_junit(score: CaptureScore, file: str) -> str:
+    """A suite for each session, a case for each rule."""
+    reporter = JunitReporter()
+    total = sum(len(session.verdicts) for session in score.sessions)
+    reporter(RunStarted(started_at="", server="", suites=len(score.sessions), total=total))
+    for session in score.sessions:
+        reporter(_suite(session.server_label, file, len(session.verdicts)))
+        for verdict in session.verdicts:
+            reporter(CaseFinished(result=_case(verdict)))
+    if len(score.sessions) > 1:
+        reporter(_suite("composition", file, len(score.hazards) or 1))
+        for result in _hazard_cases(score):
+            reporter(CaseFinished(result=result))
+    reporter(RunFinished(summary=Summary(), duration_s=0.0))
+    return reporter.render()
+
+
+def _suite(name: str, file: str, total: int) -> SuiteStarted:
+    return SuiteStarted(name=name, file=file, format="capture", server=name, total=total)
+
+
+def _case(verdict: Verdict) -> CaseResult:
+    if verdict.status == "not_applicable":
+        return CaseResult(name=verdict.id, status="skipped", line=0, reason=verdict.message)
+    if verdict.status != "fail":
+        notes = (f"should: {verdict.message}",) if verdict.status == "warning" else ()
+        return CaseResult(name=verdict.id, status="passed", line=0, notes=notes)
+    return CaseResult(
+        name=verdict.id, status="failed", line=0, reason=f"{verdict.message}{_at(verdict)}"
+    )
+
+
+def _hazard_cases(score: CaptureScore) -> Iterator[CaseResult]:
+    if not score.hazards:
+        yield CaseResult(name="nothing clashes", status="passed", line=0)
+    for hazard in score.hazards:
+        yield CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
+
+
+def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) -> str:
+    """A result for each broken rule and each clash."""
+    place = location(file, 1)
+    results = [
+        result_of(
+            verdict.id,
+            "error" if verdict.status == "fail" else "warning",
+            f"{session.server_label}: {verdict.message}{_at(verdict)}",
+            place,
+        )
+        for session in score.sessions
+        for verdict in session.verdicts
+        if verdict.status in ("fail", "warning")
+    ]
+    results += [
+        result_of(f"composition/{hazard.kind}", "error", hazard.message, place)
+        for hazard in score.hazards
+    ]
+    rules = {id: f"Rule {id}" for id in (str(result["ruleId"]) for result in results)}
+    return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)
+
+
+def _at(verdict: Verdict) -> str:
+    return "" if verdict.exchange is None else f" (exchange {verdict.exchange})"

@@ -1,0 +1,240 @@
+"""Why a case failed, in the words that all reports share.
+
+Results and faults go in, strings or `DiffLine`s come out: escaped, bounded, without colour or
+indentation. Not loaded by a run that passes.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.matrix import names_a_way
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, shorten, show_json, visible
+from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import RunStarted, SuiteStarted
+    from mcptest.core.outcome import CaseResult, Fault, Mismatch
+
+__all__ = [
+    "SeenFailures",
+    "case_name",
+    "case_place",
+    "case_title",
+    "diagnostic_line",
+    "fault_details",
+    "fault_headline",
+    "headline",
+    "note_lines",
+    "place_line",
+    "render_result",
+    "shown_server",
+    "stable_server",
+    "stderr_lines",
+]
+
+MAX_MISMATCHES = 20
+# Fewer fit on a screen, where -v shows all of them.
+MAX_ON_TERMINAL = 10
+MAX_VERBOSE_MISMATCHES = 1_000
+MAX_MESSAGE_CHARS = 1_000
+MAX_HEADLINE_CHARS = 400
+MAX_NAME_CHARS = 200
+MAX_TAIL_LINES = 20
+MAX_VERBOSE_CHARS = 4_000
+MAX_TAIL_CHARS = 240
+
+_BLANK = DiffLine(sign=" ", text="")
+
+# A failure is looked up by this much of its mismatches, then compared whole.
+_KEY_MISMATCHES = 20
+_KEY_CHARS = 200
+
+
+def render_result(
+    result: CaseResult, *, columns: int, verbose: bool, is_on_terminal: bool = False
+) -> list[DiffLine]:
+    """Everything about a failed case except its place."""
+    lines: list[DiffLine] = []
+    if result.reason:
+        reason = visible(shorten(result.reason, MAX_MESSAGE_CHARS))
+        lines.append(DiffLine(sign=" ", text=reason))
+    if result.fault is not None:
+        lines.append(DiffLine(sign="+", text=fault_headline(result.fault)))
+        lines += fault_details(result.fault, verbose=verbose)
+    if result.mismatches:
+        limit, advice = MAX_MISMATCHES, ""
+        if is_on_terminal:
+            limit = MAX_VERBOSE_MISMATCHES if verbose else MAX_ON_TERMINAL
+            advice = "" if verbose else "; -v shows them"
+        for mismatch in result.mismatches[:limit]:
+            lines += [_BLANK, *render_mismatch(mismatch, columns=columns)]
+        hidden = len(result.mismatches) - limit
+        if hidden > 0:
+            noun = "mismatch" if hidden == 1 else "mismatches"
+            lines += [_BLANK, DiffLine(sign="…", text=f"… and {hidden:,} more {noun}{advice}")]
+        lines += _context_lines(result)
+    if verbose:
+        answer = "" if result.actual is ABSENT else show_json(result.actual, MAX_VERBOSE_CHARS)
+        sent = visible(shorten(result.sent, MAX_VERBOSE_CHARS))
+        rows = _label_lines([("sent", sent), ("answer", answer)])
+        lines += [_BLANK, *rows] if rows else []
+    if result.stderr and (result.fault is None or not result.fault.evidence.stderr_tail):
+        lines += [_BLANK, *stderr_lines(result.stderr)]
+    return lines + note_lines(result)
+
+
+def _context_lines(result: CaseResult) -> list[DiffLine]:
+    """The answer around the mismatches, unless a single mismatch of two scalars says it all."""
+    if result.actual is ABSENT:
+        return []
+    if len(result.mismatches) == 1:
+        sides = (result.mismatches[0].expected, result.mismatches[0].actual)
+        if not any(side is ABSENT or isinstance(side, dict | list) for side in sides):
+            return []
+    lines = context_diff(result.actual, result.mismatches)
+    return [_BLANK, *lines] if lines else []
+
+
+def fault_headline(fault: Fault) -> str:
+    return f"{visible(fault.kind)}: {visible(shorten(fault.message, MAX_MESSAGE_CHARS))}"
+
+
+def fault_details(fault: Fault, *, verbose: bool) -> list[DiffLine]:
+    """What helps to find the cause: hint, effect, and what the server left behind."""
+    evidence = fault.evidence
+    effect = "unknown: the call may have taken effect"
+    rows = [
+        ("hint", fault.hint),
+        ("effect", effect if fault.effect == "indefinite" else ""),
+        ("ended", evidence.exit_status),
+        ("url", evidence.url),
+        ("command", " ".join(evidence.command)),
+        ("folder", evidence.cwd if verbose else ""),
+    ]
+    shown_rows = [(label, visible(shorten(text, MAX_MESSAGE_CHARS))) for label, text in rows]
+    return [
+        *_label_lines(shown_rows),
+        *_tail_lines("stderr", evidence.stderr_tail),
+        *_tail_lines("body" if evidence.url else "stdout", evidence.stdout_tail),
+    ]
+
+
+def _label_lines(rows: list[tuple[str, str]]) -> list[DiffLine]:
+    return [DiffLine(sign=" ", text=f"  {label:<8}  {text}") for label, text in rows if text]
+
+
+def note_lines(result: CaseResult) -> list[DiffLine]:
+    """The notes of the runner about a case, whatever its status."""
+    return [
+        DiffLine(sign="…", text=f"note: {visible(shorten(note, MAX_MESSAGE_CHARS))}")
+        for note in result.notes
+    ]
+
+
+def stderr_lines(stderr: str) -> list[DiffLine]:
+    """What the server wrote to standard error during a case."""
+    return list(_tail_lines("stderr", stderr))
+
+
+def _tail_lines(label: str, text: str) -> Iterator[DiffLine]:
+    """The last lines of a server's output, each after a bar that tells them from our own."""
+    lines = text.rstrip("\n").split("\n") if text.strip() else []
+    hidden = len(lines) - MAX_TAIL_LINES
+    if hidden > 0:
+        lines = [f"… {plural(hidden, 'earlier line')}", *lines[hidden:]]
+    for line in lines:
+        yield DiffLine(sign=" ", text=f"  {label:<8}  | {visible(shorten(line, MAX_TAIL_CHARS))}")
+        label = ""
+
+
+def headline(result: CaseResult) -> str:
+    """Why a case did not pass, in one line: its fault, else its first mismatch."""
+    if result.fault is not None:
+        return fault_headline(result.fault)
+    if result.mismatches:
+        first, others = result.mismatches[0], len(result.mismatches) - 1
+        where = visible(shorten(first.path, MAX_NAME_CHARS)) or "(the whole answer)"
+        text = f"{where}: {visible(shorten(first.message, MAX_HEADLINE_CHARS)) or 'differs'}"
+        return f"{text} (and {others:,} more)" if others else text
+    return visible(shorten(result.reason, MAX_HEADLINE_CHARS)) or "no reason is known"
+
+
+def case_name(result: CaseResult) -> str:
+    return visible(shorten(result.name, MAX_NAME_CHARS)) or "(a test without a name)"
+
+
+def case_title(started: RunStarted, suite: SuiteStarted, result: CaseResult) -> str:
+    """The name of a case, and its server where the same name may exist on several."""
+    server = shown_server(started, suite)
+    return f"{case_name(result)} (on {server})" if server else case_name(result)
+
+
+def shown_server(started: RunStarted, suite: SuiteStarted) -> str:
+    """The server of a suite; "" if its file, or the whole run, has only this one."""
+    return stable_server(suite) if suite.server != started.server else ""
+
+
+def stable_server(suite: SuiteStarted) -> str:
+    """The server of a suite; "" if its file has only one, reached in one way.
+
+    Unlike `shown_server` it does not depend on which suites are selected, so it can be part of
+    an identifier.
+    """
+    is_named = suite.format == "suite" or names_a_way(suite.server)
+    return visible(shorten(suite.server, MAX_NAME_CHARS)) if is_named else ""
+
+
+def case_place(suite: SuiteStarted, result: CaseResult) -> str:
+    return place_line(suite.file, result.line).text
+
+
+def place_line(file: str, line: int) -> DiffLine:
+    """`file:line`, which editors and terminals make clickable."""
+    place = visible(file)
+    return DiffLine(sign="…", text=f"{place}:{line}" if line else place)
+
+
+def diagnostic_line(diagnostic: Diagnostic) -> str:
+    """A diagnostic in one line, the place first."""
+    place = visible(diagnostic.file)
+    if diagnostic.line:
+        place += f":{diagnostic.line}:{diagnostic.column}"
+    message = visible(shorten(diagnostic.message, MAX_HEADLINE_CHARS))
+    help = f"; {visible(shorten(diagnostic.help, MAX_HEADLINE_CHARS))}" if diagnostic.help else ""
+    return f"{place}: {diagnostic.severity}[{diagnostic.code}]: {message}{help}"
+
+
+class SeenFailures:
+    """Remembers the first failure of each cause, so that a report shows a cause once."""
+
+    def __init__(self) -> None:
+        self._seen: dict[object, list[tuple[tuple[Mismatch, ...], str]]] = {}
+
+    def first_like(self, result: CaseResult, label: str) -> str | None:
+        """The label of the first failure with the same cause; None if this is the first.
+
+        A dead server fails every test, and a renamed member every test that reads it. A fault
+        with mismatches beside it has no cause in common with others.
+        """
+        fault, mismatches = result.fault, result.mismatches
+        cause: tuple[object, ...] = tuple(map(_mismatch_key, mismatches[:_KEY_MISMATCHES]))
+        if fault is not None:
+            cause = () if mismatches else (fault.kind, fault.message)
+        if not cause or result.status not in ("failed", "error"):
+            return None
+        alike = self._seen.setdefault(cause, [])
+        for others, first in alike:
+            if others == mismatches:
+                return first
+        alike.append((mismatches, label))
+        return None
+
+
+def _mismatch_key(mismatch: Mismatch) -> tuple[str, ...]:
+    # As JSON: in Python 1, 1.0 and True are equal.
+    sides = (show_json(side, _KEY_CHARS) for side in (mismatch.expected, mismatch.actual))
+    return (mismatch.path, mismatch.message, *sides)
