@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 
 from mcptest.core.visible import visible
-from mcptest.guide.contents import Code
-from mcptest.guide.wording import flowed
+from mcptest.docgen.contents import Code
+from mcptest.docgen.wording import flowed
 from mcptest.reporters.markdown import code_cell, code_span
 
 TYPE_CHECKING = False

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mcptest.guide.page_text import prose, render_json, words
+from mcptest.docgen.page_text import prose, render_json, words
 from mcptest.reporters.html_markup import element, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.contents import Said, Scene
+    from mcptest.docgen.contents import Said, Scene
     from mcptest.reporters.html_markup import Markup
 
 __all__ = ["render_scene"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from guide_samples import SMALL, cases, conductor, guide_of
+from docgen_samples import SMALL, cases, conductor, guide_of
 
-from mcptest.guide.contents import Code, Offer, Row, Table
-from mcptest.guide.contract import described_by
+from mcptest.docgen.contents import Code, Offer, Row, Table
+from mcptest.docgen.contract import described_by
 
 
 def listing(tools: str, name: str = "a", id: int = 1) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from mcptest.core.visible import shorten
-from mcptest.guide.contents import Code
-from mcptest.guide.schema_reading import listed, members
+from mcptest.docgen.contents import Code
+from mcptest.docgen.schema_reading import listed, members
 from mcptest.matching.shown import shown
 from mcptest.matching.values import json_type
 
@@ -12,8 +12,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.contents import Words
-    from mcptest.guide.schema_reading import Opened, Schema, SchemaReader
+    from mcptest.docgen.contents import Words
+    from mcptest.docgen.schema_reading import Opened, Schema, SchemaReader
 
 __all__ = ["CUT", "rules_of", "type_of"]
 

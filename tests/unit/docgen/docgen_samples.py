@@ -9,14 +9,14 @@ from mcptest.core.offer_kinds import KINDS
 from mcptest.core.plan import Case, Suite
 from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
-from mcptest.guide.building import build_guide
-from mcptest.guide.contents import Described
-from mcptest.guide.contract import described_by
+from mcptest.docgen.building import build_guide
+from mcptest.docgen.contents import Described
+from mcptest.docgen.contract import described_by
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:
-    from mcptest.guide.contents import Guide
+    from mcptest.docgen.contents import Guide
 
 SMALL = """
 # Who are you?

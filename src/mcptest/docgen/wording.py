@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.contents import Guide, Offer
+    from mcptest.docgen.contents import Guide, Offer
 
     # Each line with how far it is indented, in spaces.
     Paragraph = list[tuple[int, str]]

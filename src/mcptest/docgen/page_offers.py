@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mcptest.guide.page_text import code, prose, words
+from mcptest.docgen.page_text import code, prose, words
 from mcptest.reporters.html_markup import Markup, element, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcptest.guide.contents import Offer, Row, Table
+    from mcptest.docgen.contents import Offer, Row, Table
 
 __all__ = ["render_offer"]
 

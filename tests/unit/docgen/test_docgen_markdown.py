@@ -7,15 +7,15 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from guide_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
+from docgen_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 
 from mcptest.core.visible import visible
-from mcptest.guide.contents import Code
-from mcptest.guide.markdown import render_markdown
-from mcptest.guide.markdown_text import cell, fenced, inline, paragraphs, table, words_inline
+from mcptest.docgen.contents import Code
+from mcptest.docgen.markdown import render_markdown
+from mcptest.docgen.markdown_text import cell, fenced, inline, paragraphs, table, words_inline
 from mcptest.reporters.wording import defused_markers
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.guide.anchors import markdown_anchors
-from mcptest.guide.json_lines import line_text
-from mcptest.guide.markdown_text import (
+from mcptest.docgen.anchors import markdown_anchors
+from mcptest.docgen.json_lines import line_text
+from mcptest.docgen.markdown_text import (
     cell,
     fenced,
     inline,
@@ -13,7 +13,7 @@ from mcptest.guide.markdown_text import (
     words_cell,
     words_inline,
 )
-from mcptest.guide.wording import CONTENTS, DIALOGUES, overview, sections
+from mcptest.docgen.wording import CONTENTS, DIALOGUES, overview, sections
 from mcptest.reporters.markdown import code_cell, code_span
 from mcptest.reporters.wording import defused
 
@@ -21,8 +21,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcptest.guide.anchors import Key
-    from mcptest.guide.contents import Guide, Offer, Row, Said, Scene, Table
+    from mcptest.docgen.anchors import Key
+    from mcptest.docgen.contents import Guide, Offer, Row, Said, Scene, Table
 
 __all__ = ["render_markdown"]
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 
 from mcptest.core.visible import shorten, visible
-from mcptest.guide.wording import CONTENTS, DIALOGUES, sections
+from mcptest.docgen.wording import CONTENTS, DIALOGUES, sections
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.contents import Guide
+    from mcptest.docgen.contents import Guide
 
     # The kind of a heading, and which of its kind: a name of a section, or a place.
     Key = tuple[str, str | int]

@@ -11,9 +11,9 @@ from test_page_in_use import CONTRASTS
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.plan import Case, Suite
 from mcptest.core.visible import visible
-from mcptest.guide.building import build_guide
-from mcptest.guide.contents import Described
-from mcptest.guide.page import render_page
+from mcptest.docgen.building import build_guide
+from mcptest.docgen.contents import Described
+from mcptest.docgen.page import render_page
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from mcptest.core.paths import EVERY, render_path
 from mcptest.core.visible import shorten
-from mcptest.guide.contents import Code, Row, Table
-from mcptest.guide.schema_reading import SchemaReader, listed, members
-from mcptest.guide.schema_words import CUT, rules_of, type_of
+from mcptest.docgen.contents import Code, Row, Table
+from mcptest.docgen.schema_reading import SchemaReader, listed, members
+from mcptest.docgen.schema_words import CUT, rules_of, type_of
 from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.contents import Words
-    from mcptest.guide.schema_reading import Opened
+    from mcptest.docgen.contents import Words
+    from mcptest.docgen.schema_reading import Opened
 
     Steps = tuple[str, ...]
     # The schemas of one name, as several choices may describe it, and whether it is required.

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.offer_kinds import Kind
-    from mcptest.guide.json_lines import Line
+    from mcptest.docgen.json_lines import Line
 
     Message = dict[str, Any]
     # A sentence, or a part of one: plain text, with `Code` in between.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from guide_samples import SMALL, cases, conductor, guide_of, guide_of_tool, server
+from docgen_samples import SMALL, cases, conductor, guide_of, guide_of_tool, server
 
-from mcptest.guide.anchors import markdown_anchors, page_anchors
-from mcptest.guide.building import MAX_OFFERS, build_guide
-from mcptest.guide.contents import Described, Offer
-from mcptest.guide.wording import flowed, overview
+from mcptest.docgen.anchors import markdown_anchors, page_anchors
+from mcptest.docgen.building import MAX_OFFERS, build_guide
+from mcptest.docgen.contents import Described, Offer
+from mcptest.docgen.wording import flowed, overview
 
 
 def test_a_guide_is_called_what_the_server_calls_itself() -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mcptest.core.visible import shorten
-from mcptest.guide.contents import Code
-from mcptest.guide.json_lines import INDENT
-from mcptest.guide.wording import flowed
+from mcptest.docgen.contents import Code
+from mcptest.docgen.json_lines import INDENT
+from mcptest.docgen.wording import flowed
 from mcptest.matching.shown import counted
 from mcptest.reporters.html_markup import Markup, element, escaped, joined
 
@@ -13,7 +13,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from mcptest.guide.json_lines import Line
+    from mcptest.docgen.json_lines import Line
 
 __all__ = ["code", "prose", "render_json", "words"]
 

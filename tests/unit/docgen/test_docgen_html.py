@@ -8,12 +8,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from guide_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
+from docgen_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 
 from mcptest.core.visible import visible
-from mcptest.guide.page import render_page
+from mcptest.docgen.page import render_page
 
 SMALL_CASE = """
 case: Roll <b>

@@ -12,28 +12,28 @@ import hashlib
 from importlib.resources import files
 from string import Template
 
-from mcptest.guide.anchors import page_anchors
-from mcptest.guide.page_offers import render_offer
-from mcptest.guide.page_scenes import render_scene
-from mcptest.guide.page_text import code, prose, words
-from mcptest.guide.wording import CONTENTS, DIALOGUES, overview, sections
+from mcptest.docgen.anchors import page_anchors
+from mcptest.docgen.page_offers import render_offer
+from mcptest.docgen.page_scenes import render_scene
+from mcptest.docgen.page_text import code, prose, words
+from mcptest.docgen.wording import CONTENTS, DIALOGUES, overview, sections
 from mcptest.reporters.html_markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.guide.anchors import Key
-    from mcptest.guide.contents import Chapter, Guide, Scene
+    from mcptest.docgen.anchors import Key
+    from mcptest.docgen.contents import Chapter, Guide, Scene
 
 __all__ = ["render_page"]
 
 
 def render_page(guide: Guide) -> str:
     """The whole document."""
-    style = _asset("guide.css")
+    style = _asset("page.css")
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
-    return Template(_asset("guide.html")).substitute(
+    return Template(_asset("page.html")).substitute(
         title=escaped(guide.title),
         style=style,
         style_hash=f"sha256-{digest}",
@@ -42,7 +42,7 @@ def render_page(guide: Guide) -> str:
 
 
 def _asset(name: str) -> str:
-    return files("mcptest.guide").joinpath("assets", name).read_text(encoding="utf-8")
+    return files("mcptest.docgen").joinpath("assets", name).read_text(encoding="utf-8")
 
 
 class _Page:

@@ -8,11 +8,11 @@ from mcptest.core.offer_kinds import KINDS
 from mcptest.core.uri_templates import is_made_from
 from mcptest.core.visible import shorten
 from mcptest.explore.offers import name_of
-from mcptest.guide.contents import Chapter, Code, Guide
-from mcptest.guide.contract import calls_in, seen_offer, unit_kind
-from mcptest.guide.offers import MAX_TEXT_CHARS, build_offer, text_at
-from mcptest.guide.scenes import build_legend, build_scene
-from mcptest.guide.speech import dialogue_of
+from mcptest.docgen.contents import Chapter, Code, Guide
+from mcptest.docgen.contract import calls_in, seen_offer, unit_kind
+from mcptest.docgen.offers import MAX_TEXT_CHARS, build_offer, text_at
+from mcptest.docgen.scenes import build_legend, build_scene
+from mcptest.docgen.speech import dialogue_of
 from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mcptest.core.plan import Suite
-    from mcptest.guide.contents import Described, Message, Offer, Scene, Words
-    from mcptest.guide.contract import Call
+    from mcptest.docgen.contents import Described, Message, Offer, Scene, Words
+    from mcptest.docgen.contract import Call
 
 __all__ = ["build_guide"]
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from mcptest.core.visible import shorten
 from mcptest.explore.offers import name_of
-from mcptest.guide.contents import Code, Offer, Row, Table
-from mcptest.guide.schema_table import schema_table
+from mcptest.docgen.contents import Code, Offer, Row, Table
+from mcptest.docgen.schema_table import schema_table
 from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.offer_kinds import Kind
-    from mcptest.guide.contents import Message, Words
+    from mcptest.docgen.contents import Message, Words
 
 __all__ = ["MAX_TEXT_CHARS", "build_offer", "text_at"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mcptest.core.jsonrpc import message_kind
 from mcptest.core.paths import render_path
 from mcptest.core.visible import shorten
-from mcptest.guide.contents import Code, Said, Scene
-from mcptest.guide.json_lines import is_tag, json_lines, one_line, tag_words
-from mcptest.guide.speech import dialogue_of, plain_dict, request_behind
+from mcptest.docgen.contents import Code, Said, Scene
+from mcptest.docgen.json_lines import is_tag, json_lines, one_line, tag_words
+from mcptest.docgen.speech import dialogue_of, plain_dict, request_behind
 from mcptest.matching.group import Group
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.shown import counted
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.dialogue import Dialogue, Turn
     from mcptest.core.plan import Case
-    from mcptest.guide.contents import Words
+    from mcptest.docgen.contents import Words
 
     Message = dict[str, Any]
 
