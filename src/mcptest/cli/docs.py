@@ -14,12 +14,12 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
-from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.docgen.building import build_guide
 from mcptest.docgen.contents import Described
 from mcptest.docgen.contract import described_by
 from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.page import render_page
+from mcptest.explore.offers import KINDS, is_declared, list_offers
 from mcptest.runner.discovery import CONFIG_NAMES
 from mcptest.runner.loading import Unneeded, Wanted, load_suites
 

@@ -7,12 +7,12 @@ import re
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.uri_templates import is_made_from
 from mcptest.core.visible import shorten
-from mcptest.explore.offers import name_of
 from mcptest.docgen.contents import Chapter, Code, Guide
 from mcptest.docgen.contract import calls_in, seen_offer, unit_kind
 from mcptest.docgen.offers import MAX_TEXT_CHARS, build_offer, text_at
 from mcptest.docgen.scenes import build_legend, build_scene
 from mcptest.docgen.speech import dialogue_of
+from mcptest.explore.offers import name_of
 from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False

@@ -5,11 +5,11 @@ from __future__ import annotations
 from mcptest.core.dialogue import Ref
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
-from mcptest.explore.offers import name_of
-from mcptest.formats.conductor_request import use_of
 from mcptest.docgen.contents import Code, Described, Offer, Row, Table
 from mcptest.docgen.json_lines import one_line
 from mcptest.docgen.speech import dialogue_of, messages_of, plain_dict, request_behind
+from mcptest.explore.offers import name_of
+from mcptest.formats.conductor_request import use_of
 from mcptest.matching.group import Group
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import json_type

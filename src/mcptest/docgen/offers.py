@@ -6,9 +6,9 @@ What a list says is looked at with care: any member may be missing, or not what 
 from __future__ import annotations
 
 from mcptest.core.visible import shorten
-from mcptest.explore.offers import name_of
 from mcptest.docgen.contents import Code, Offer, Row, Table
 from mcptest.docgen.schema_table import schema_table
+from mcptest.explore.offers import name_of
 from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
