@@ -17,11 +17,12 @@ from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_ser
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.revisions import STATELESS
 from mcptest.core.visible import shorten, visible
-from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.explore.discover import Surveyor
+from mcptest.explore.features import is_declared, list_features
 from mcptest.explore.skeleton import hidden_env, render_suite
-from mcptest.explore.survey import Surveyor
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
 from mcptest.matching.builtins import builtin_registry
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event
     from mcptest.core.outcome import CaseResult
     from mcptest.core.plan import ServerSpec
-    from mcptest.explore.survey import Probe
+    from mcptest.explore.discover import Probe
     from mcptest.runner.server import Launcher
     from mcptest.runner.visit import Visit
 
@@ -156,7 +157,7 @@ def proven_suite(
 ) -> tuple[str, list[Probe]]:
     """The text of a test file of which everything that is not skipped has passed."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = {kind.name: list_offers(visit.ask, kind) for kind in declared}
+    listings = {kind.name: list_features(visit.ask, kind) for kind in declared}
     for listing in listings.values():
         if listing.problem:
             note(f"{listing.kind.name}: {listing.problem}")

@@ -11,6 +11,7 @@ from mcptest.cli.server_choice import SERVER_OPTIONS, choose_server, find_own_co
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
@@ -19,7 +20,7 @@ from mcptest.docgen.contents import Described
 from mcptest.docgen.contract import described_by
 from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.page import render_page
-from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.explore.features import is_declared, list_features
 from mcptest.runner.discovery import CONFIG_NAMES
 from mcptest.runner.loading import Unneeded, Wanted, load_suites
 
@@ -106,7 +107,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
 def _described(visit: Visit) -> tuple[Described, bool]:
     """What a live server says of itself, and whether all of it could be learned."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = [list_offers(visit.ask, kind) for kind in declared]
+    listings = [list_features(visit.ask, kind) for kind in declared]
     problems = [listing for listing in listings if listing.problem]
     for listing in problems:
         note(f"{listing.kind.name}: {listing.problem}")
@@ -117,7 +118,7 @@ def _described(visit: Visit) -> tuple[Described, bool]:
         capabilities=visit.capabilities,
         protocol_version=visit.protocol_version,
         instructions=visit.instructions,
-        offers={listing.kind.name: listing.offers for listing in listings},
+        offers={listing.kind.name: listing.features for listing in listings},
     )
     return described, not problems
 

@@ -108,8 +108,8 @@ class ListPages:
         elif hash(cursor) in self._seen:
             self._stop("circle", f"{method} goes in a circle: a cursor came twice", cursor)
         elif self.count >= self._max_pages or self._entries >= self._max_entries:
-            read = f"{self.count:,} pages with {self._entries:,} entries were read"
-            self._stop("endless", f"{method} does not end: {read}")
+            read = f"pages read: {self.count:,}, entries: {self._entries:,}"
+            self._stop("endless", f"{method} does not end ({read})")
         else:
             self._seen.add(hash(cursor))
             self._params = {"cursor": cursor}

@@ -12,7 +12,7 @@ from mcptest.docgen.contract import calls_in, seen_offer, unit_kind
 from mcptest.docgen.offers import MAX_TEXT_CHARS, build_offer, text_at
 from mcptest.docgen.scenes import build_legend, build_scene
 from mcptest.docgen.speech import dialogue_of
-from mcptest.explore.offers import name_of
+from mcptest.explore.features import feature_name
 from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
@@ -109,7 +109,7 @@ def _listed_offers(described: Described) -> tuple[list[Offer], tuple[Words, ...]
     for kind in KINDS.values():
         named: dict[str, Message] = {}
         for each in described.offers.get(kind.name, ()):
-            named.setdefault(name_of(each, kind), each)
+            named.setdefault(feature_name(each, kind), each)
         named.pop("", None)
         offers += [build_offer(kind, each) for each in list(named.values())[:MAX_OFFERS]]
         if len(named) > MAX_OFFERS:

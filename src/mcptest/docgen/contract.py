@@ -8,7 +8,7 @@ from mcptest.core.record import Record
 from mcptest.docgen.contents import Code, Described, Offer, Row, Table
 from mcptest.docgen.json_lines import one_line
 from mcptest.docgen.speech import dialogue_of, messages_of, plain_dict, request_behind
-from mcptest.explore.offers import name_of
+from mcptest.explore.features import feature_name
 from mcptest.formats.conductor_request import use_of
 from mcptest.matching.group import Group
 from mcptest.matching.patterns import Pattern
@@ -53,7 +53,7 @@ def described_by(suites: Iterable[Suite]) -> Described:
             introduction = {**result, **introduction}
         for offer in _listed(method, result):
             known = offers[_BY_METHOD[method].name]
-            name = name_of(offer, _BY_METHOD[method])
+            name = feature_name(offer, _BY_METHOD[method])
             known[name] = {**offer, **known.get(name, {})}
     version = introduction.get("protocolVersion")
     instructions = introduction.get("instructions")
@@ -91,7 +91,7 @@ def _listed(method: str, result: Message) -> Iterator[Message]:
         return
     entries = result.get(kind.name)
     for entry in entries if isinstance(entries, list) else ():
-        if name_of(plain_dict(entry), kind):
+        if feature_name(plain_dict(entry), kind):
             yield _stated(plain_dict(entry))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.visible import shorten
 from mcptest.docgen.contents import Code, Offer, Row, Table
 from mcptest.docgen.schema_table import schema_table
-from mcptest.explore.offers import name_of
+from mcptest.explore.features import feature_name
 from mcptest.matching.shown import shown
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ _ABOUT = (
 
 def build_offer(kind: Kind, listed: Message) -> Offer:
     """One entry of a list in words."""
-    name = name_of(listed, kind)
+    name = feature_name(listed, kind)
     return Offer(
         kind=kind,
         name=name,

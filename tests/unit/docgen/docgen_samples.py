@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.plan import Case, Suite
-from mcptest.formats.cases import load_cases
-from mcptest.formats.conductor import load_conductor
 from mcptest.docgen.building import build_guide
 from mcptest.docgen.contents import Described
 from mcptest.docgen.contract import described_by
+from mcptest.formats.cases import load_cases
+from mcptest.formats.conductor import load_conductor
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.tags import read_tag
 

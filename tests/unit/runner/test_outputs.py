@@ -282,7 +282,7 @@ def test_a_list_that_never_ends_is_read_to_a_bound() -> None:
     server = FakeServer(*(page(nextCursor=str(number)) for number in range(2 * MAX_PAGES)))
     assert judged(server, came()) == ()
     assert len(server.asked) == MAX_PAGES
-    why = f"tools/list does not end: {MAX_PAGES} pages with 0 entries were read"
+    why = f"tools/list does not end (pages read: {MAX_PAGES}, entries: 0)"
     assert told(server) == [("unchecked_output", f"{UNCHECKED} {why}")]
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.explore.offers import KINDS, Listing
+from mcptest.core.offer_kinds import KINDS
+from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor
+from mcptest.explore.features import Listing
 from mcptest.explore.skeleton import hidden_env, render_suite
-from mcptest.explore.survey import MOST, Probe, Surveyor
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.builtins import builtin_registry
 
@@ -30,8 +31,8 @@ class Staged:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
-def listing(kind: str, *offers: dict[str, Any]) -> dict[str, Listing]:
-    return {kind: Listing(kind=KINDS[kind], offers=offers, first=len(offers))}
+def listing(kind: str, *features: dict[str, Any]) -> dict[str, Listing]:
+    return {kind: Listing(kind=KINDS[kind], features=features, first_page_count=len(features))}
 
 
 def tool(name: str, **more: object) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def test_no_more_than_the_first_of_many_are_tried() -> None:
     staged = Staged(TEXT)
     surveyor = Surveyor(staged, {})
     surveyor.survey(listing("tools", *(tool(str(number)) for number in range(500))))
-    assert len(staged.asked) == MOST["tools"]
+    assert len(staged.asked) == MAX_TRIED["tools"]
     assert surveyor.notes == ["the first 100 of 500 tools are in the file"]
 
 
@@ -164,14 +165,14 @@ def test_whatever_a_server_calls_things_the_file_loads(
     name: str, description: str, key: str
 ) -> None:
     schema = {"properties": {key: {"default": name}}, "required": [key]}
-    offers: dict[str, Listing] = {}
+    listings: dict[str, Listing] = {}
     for kind in KINDS.values():
-        offer: dict[str, Any] = {kind.key: name, "description": description, "name": name}
-        offer |= {"inputSchema": schema, "annotations": {"readOnlyHint": True}}
-        offers |= listing(kind.name, offer)
+        feature: dict[str, Any] = {kind.key: name, "description": description, "name": name}
+        feature |= {"inputSchema": schema, "annotations": {"readOnlyHint": True}}
+        listings |= listing(kind.name, feature)
     answer = {"result": {"content": [{"type": name, key: description}], key: name}}
     surveyor = Surveyor(Staged(answer), {})
-    probes = surveyor.survey(offers)
+    probes = surveyor.survey(listings)
     assert len(loaded(probes, {"name": name, "command": name, "args": [description]})) >= 4
     assert ("${" in name) == bool(surveyor.notes)
 
