@@ -11,9 +11,9 @@ from test_page_in_use import CONTRASTS
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.plan import Case, Suite
 from mcptest.core.visible import visible
-from mcptest.docgen.building import build_guide
-from mcptest.docgen.contents import Described
-from mcptest.docgen.page import render_page
+from mcptest.docgen.build import build_docs
+from mcptest.docgen.html import render_html
+from mcptest.docgen.model import ServerDescription
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:
@@ -28,25 +28,25 @@ HOME = "http://127.0.0.1:9"
 TEXTS = [text.replace("HOME", HOME) for text in (*ACTIVE, *QUIET)]
 
 
-def described(text: str) -> Described:
+def described(text: str) -> ServerDescription:
     part = {"type": text, "description": text, "default": text, "enum": [text]}
     schema = {"type": "object", "properties": {text: part, "b": part}, "required": [text]}
     said = {"title": text, "description": text, "mimeType": text}
     tool = {"name": text, "inputSchema": schema, "outputSchema": schema, **said}
-    offers: dict[str, tuple[dict[str, Any], ...]] = {
+    features: dict[str, tuple[dict[str, Any], ...]] = {
         "tools": (tool,),
         "resources": ({"uri": text, "name": text, **said},),
         "resourceTemplates": ({"uriTemplate": text, "name": text, **said},),
         "prompts": ({"name": text, "arguments": [{"name": text, "description": text}], **said},),
     }
     info = {"name": text, "version": text, "description": text}
-    return Described(
+    return ServerDescription(
         source="the server",
         info=info,
         capabilities={text: {text: True}},
         protocol_version=text,
         instructions=text,
-        offers=offers,
+        features=features,
     )
 
 
@@ -65,17 +65,17 @@ def suite_of(text: str, lines: int = 1) -> Suite:
 
 
 def page_of(text: str, lines: int = 1) -> str:
-    return render_page(build_guide(described(text), [suite_of(text, lines)] * 2, text))
+    return render_html(build_docs(described(text), [suite_of(text, lines)] * 2, text))
 
 
 def show(tab: Tab, tmp_path: Path, page: str) -> None:
-    path = tmp_path / "guide.html"
+    path = tmp_path / "docs.html"
     path.write_text(page, encoding="utf-8")
     tab.show(path)
 
 
 @pytest.fixture
-def guide(tab: Tab, tmp_path: Path) -> Tab:
+def docs(tab: Tab, tmp_path: Path) -> Tab:
     """The page of an ordinary server, with a message that is long enough to begin closed."""
     tab.resize(1200)
     show(tab, tmp_path, page_of("weather", lines=60))
@@ -127,43 +127,43 @@ def test_the_policy_alone_would_stop_what_had_slipped_through(tab: Tab, tmp_path
 # Reading
 
 
-def test_our_own_style_is_allowed_and_nothing_is_complained_about(guide: Tab) -> None:
-    assert guide.deeds == []
-    assert guide.value("getComputedStyle(document.body).maxWidth") == "1312px"
+def test_our_own_style_is_allowed_and_nothing_is_complained_about(docs: Tab) -> None:
+    assert docs.deeds == []
+    assert docs.value("getComputedStyle(document.body).maxWidth") == "1312px"
 
 
-def test_headings_come_in_the_order_of_the_page(guide: Tab) -> None:
-    headings = guide.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
+def test_headings_come_in_the_order_of_the_page(docs: Tab) -> None:
+    headings = docs.value("Array.from(document.querySelectorAll('h2'), each => each.textContent)")
     assert headings == ["Tools", "Resources", "Resource templates", "Prompts", "Dialogues"]
 
 
-def test_every_link_leads_to_what_it_names(guide: Tab) -> None:
-    lost = guide.value(
+def test_every_link_leads_to_what_it_names(docs: Tab) -> None:
+    lost = docs.value(
         """Array.from(document.querySelectorAll("a"), each => each.hash)
         .filter(hash => !document.getElementById(decodeURIComponent(hash.slice(1))))"""
     )
     assert lost == []
 
 
-def test_an_offer_leads_to_its_dialogue_and_back(guide: Tab) -> None:
-    guide.value("document.querySelector('.offer .links a').click()")
-    guide.settle()
-    assert guide.value("document.querySelector(':target').className") == "scene"
-    guide.value("document.querySelector(':target .links a').click()")
-    guide.settle()
-    assert guide.value("document.querySelector(':target').className") == "offer"
+def test_a_feature_leads_to_its_dialogue_and_back(docs: Tab) -> None:
+    docs.value("document.querySelector('.feature .links a').click()")
+    docs.settle()
+    assert docs.value("document.querySelector(':target').className") == "case"
+    docs.value("document.querySelector(':target .links a').click()")
+    docs.settle()
+    assert docs.value("document.querySelector(':target').className") == "feature"
 
 
-def test_the_contents_stay_in_sight_on_a_wide_screen(guide: Tab) -> None:
-    guide.value("window.scrollTo(0, 2000)")
-    guide.settle()
-    assert 0 <= guide.value("document.querySelector('nav').getBoundingClientRect().top") < 100
+def test_the_contents_stay_in_sight_on_a_wide_screen(docs: Tab) -> None:
+    docs.value("window.scrollTo(0, 2000)")
+    docs.settle()
+    assert 0 <= docs.value("document.querySelector('nav').getBoundingClientRect().top") < 100
 
 
-def test_a_page_without_script_is_the_same(guide: Tab) -> None:
-    before = guide.value("document.body.innerText")
-    guide.reload_without_script()
-    assert guide.value("document.body.innerText") == before
+def test_a_page_without_script_is_the_same(docs: Tab) -> None:
+    before = docs.value("document.body.innerText")
+    docs.reload_without_script()
+    assert docs.value("document.body.innerText") == before
 
 
 @pytest.mark.parametrize("text", ["weather", "x" * 5_000, "W" * 150, "\u0e01\u0e33" * 300])
@@ -176,40 +176,40 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(tab: Tab, tmp_path: Path, t
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_text_can_be_read_in_both_colour_schemes(guide: Tab, scheme: str) -> None:
-    guide.prefer(scheme)
-    guide.value("for (const each of document.querySelectorAll('details')) each.open = true")
-    guide.settle()
-    paper = guide.value("getComputedStyle(document.body).backgroundColor")
+def test_every_text_can_be_read_in_both_colour_schemes(docs: Tab, scheme: str) -> None:
+    docs.prefer(scheme)
+    docs.value("for (const each of document.querySelectorAll('details')) each.open = true")
+    docs.settle()
+    paper = docs.value("getComputedStyle(document.body).backgroundColor")
     assert paper == {"light": "rgb(251, 250, 248)", "dark": "rgb(20, 23, 26)"}[scheme]
-    assert guide.value(CONTRASTS) == []
+    assert docs.value(CONTRASTS) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_paper_everything_is_open_and_paper_is_white(guide: Tab, scheme: str) -> None:
-    assert not guide.value("document.querySelector('details pre').checkVisibility()")
-    guide.prefer(scheme, "print")
-    guide.settle()
+def test_on_paper_everything_is_open_and_paper_is_white(docs: Tab, scheme: str) -> None:
+    assert not docs.value("document.querySelector('details pre').checkVisibility()")
+    docs.prefer(scheme, "print")
+    docs.settle()
     heights = "Array.from(document.querySelectorAll('pre'), each => each.offsetHeight)"
-    assert min(guide.value(heights)) > 0
-    assert guide.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert guide.value(CONTRASTS) == []
-    assert not guide.value("document.querySelector('nav').checkVisibility()")
+    assert min(docs.value(heights)) > 0
+    assert docs.value("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert docs.value(CONTRASTS) == []
+    assert not docs.value("document.querySelector('nav').checkVisibility()")
 
 
-def test_the_keyboard_reaches_links_and_closed_messages(guide: Tab) -> None:
-    guide.press("Tab", 9)
-    assert guide.value("document.activeElement.textContent") == "Skip to the content"
+def test_the_keyboard_reaches_links_and_closed_messages(docs: Tab) -> None:
+    docs.press("Tab", 9)
+    assert docs.value("document.activeElement.textContent") == "Skip to the content"
     reached = set()
     for _ in range(50):
-        guide.press("Tab", 9)
-        reached.add(guide.value("document.activeElement.localName"))
+        docs.press("Tab", 9)
+        reached.add(docs.value("document.activeElement.localName"))
     assert reached >= {"a", "summary"}
 
 
-def test_everything_that_can_be_used_has_a_name_for_those_who_do_not_see_it(guide: Tab) -> None:
-    guide.ask("Accessibility.enable")
-    nodes: list[dict[str, Any]] = guide.ask("Accessibility.getFullAXTree")["nodes"]
+def test_everything_that_can_be_used_has_a_name_for_those_who_do_not_see_it(docs: Tab) -> None:
+    docs.ask("Accessibility.enable")
+    nodes: list[dict[str, Any]] = docs.ask("Accessibility.getFullAXTree")["nodes"]
     roles = {"link", "DisclosureTriangle", "navigation"}
     used = [node for node in nodes if node.get("role", {}).get("value") in roles]
     assert {node["role"]["value"] for node in used} == roles

@@ -15,11 +15,11 @@ from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
-from mcptest.docgen.building import build_guide
-from mcptest.docgen.contents import Described
-from mcptest.docgen.contract import described_by
+from mcptest.docgen.build import build_docs
+from mcptest.docgen.cases import describe_server
+from mcptest.docgen.html import render_html
 from mcptest.docgen.markdown import render_markdown
-from mcptest.docgen.page import render_page
+from mcptest.docgen.model import ServerDescription
 from mcptest.explore.features import is_declared, list_features
 from mcptest.runner.discovery import CONFIG_NAMES
 from mcptest.runner.loading import Unneeded, Wanted, load_suites
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "docs"]
 
-_FORMATS = {"markdown": render_markdown, "html": render_page}
+_FORMATS = {"markdown": render_markdown, "html": render_html}
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
 _SERVER_WAYS = ("--server-command", "--config", "--url")
 
@@ -54,7 +54,7 @@ def docs(arguments: Arguments) -> int:
     suites = _suites(arguments.paths) if arguments.paths else []
     is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
     if suites and not is_live:
-        _write(described_by(suites), suites, wish)
+        _write(describe_server(suites), suites, wish)
         return ExitCode.PASSED
     if not is_live and not find_own_config(arguments):
         raise UsageError(
@@ -104,7 +104,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
     return suites
 
 
-def _described(visit: Visit) -> tuple[Described, bool]:
+def _described(visit: Visit) -> tuple[ServerDescription, bool]:
     """What a live server says of itself, and whether all of it could be learned."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = [list_features(visit.ask, kind) for kind in declared]
@@ -112,24 +112,24 @@ def _described(visit: Visit) -> tuple[Described, bool]:
     for listing in problems:
         note(f"{listing.kind.name}: {listing.problem}")
     info = visit.server_info if visit.server_info.get("name") else {"name": visit.spec.name}
-    described = Described(
+    described = ServerDescription(
         source="the server",
         info=info,
         capabilities=visit.capabilities,
         protocol_version=visit.protocol_version,
         instructions=visit.instructions,
-        offers={listing.kind.name: listing.features for listing in listings},
+        features={listing.kind.name: listing.features for listing in listings},
     )
     return described, not problems
 
 
-def _write(described: Described, suites: Sequence[Suite], wish: _Wish) -> None:
-    guide = build_guide(described, suites, wish.title)
-    if not guide.offers and not guide.scenes:
+def _write(described: ServerDescription, suites: Sequence[Suite], wish: _Wish) -> None:
+    doc = build_docs(described, suites, wish.title)
+    if not doc.features and not doc.cases:
         raise NothingSelectedError(
             "there is nothing to document: no tool, no resource, no prompt and no dialogue"
         )
-    text = _FORMATS[wish.format](guide)
+    text = _FORMATS[wish.format](doc)
     if not wish.target:
         StandardOutput().write_utf8(text)
         return

@@ -1,1 +1,1 @@
-"""Documentation of a server: from contracts and lists to Markdown and HTML. Pure."""
+"""Documentation of a server, from case files and from its own lists; pure."""

@@ -1,8 +1,7 @@
-"""A message as lines of JSON that people can read, with tags as a case file writes them.
+"""A message as lines of readable JSON, with tags as a case file writes them.
 
-Values go in, compiled or plain; lines of pieces come out, each piece with a word for what it
-is, so that a page can colour it. What is short stays on one line. Long texts and long messages
-are cut, and say by how much.
+A line consists of pieces, each with its kind, so that a page can colour it. What is short stays
+on one line; long strings and long messages are cut, and say by how much.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ if TYPE_CHECKING:
 
     PieceKind = Literal["", "key", "text", "tag", "cut"]
     Piece = tuple[PieceKind, str]
-    # How far it is indented, in steps, and what stands there.
+    # The depth of indentation, and the pieces.
     Line = tuple[int, tuple[Piece, ...]]
 
-__all__ = ["INDENT", "is_tag", "json_lines", "line_text", "one_line", "tag_words"]
+__all__ = ["INDENT", "is_tag", "json_lines", "line_text", "one_line", "split_tag"]
 
 INDENT = "  "
 
@@ -37,7 +36,7 @@ MAX_DEPTH = 250
 
 
 def json_lines(value: object) -> tuple[Line, ...]:
-    """The value, with its tags, over as many lines as it takes to read it well."""
+    """A compiled or plain value over as many lines as it takes to read it well."""
     lines = _lines(value, 0)
     rest = len(lines) - MAX_LINES
     if rest <= 0:
@@ -59,28 +58,31 @@ def one_line(value: object, limit: int) -> str:
 
 
 def is_tag(value: object) -> bool:
-    """Whether a tag of case files stands here, which no JSON reader would understand."""
+    """Whether this is a tag of case files, which is not JSON."""
     return isinstance(value, Ref) or (isinstance(value, Pattern) and value.source[:2] == "!!")
 
 
-def tag_words(value: object) -> tuple[str, str]:
-    """The name of a tag and the text that belongs to it, "" when it has none."""
+def split_tag(value: object) -> tuple[str, str]:
+    """The name of a tag and its text, "" if it has none."""
     source = f"!!ref {value.name}" if isinstance(value, Ref) else getattr(value, "source", "!!")
     name, _, text = source[2:].partition(" ")
     return name, text
 
 
 def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
-    """The value from this depth on; a container that fits on the rest of a line is one.
+    """The value from this depth on; a container that fits on a line is on one line.
 
-    `lead` are the characters of its key, which stand before it.
+    `lead` is the number of characters before it on its first line.
     """
     if isinstance(value, Group):
         value = value.source
     if not isinstance(value, (dict, list)) or not value or depth > MAX_DEPTH:
         return [(depth, tuple(_scalar(value, depth)))]
     opening, closing = ("{", "}") if isinstance(value, dict) else ("[", "]")
-    inner = [_member(key, member, depth + 1) for key, member in _members(value)]
+    if isinstance(value, dict):
+        inner = [_member(key, member, depth + 1) for key, member in value.items()]
+    else:
+        inner = [_lines(item, depth + 1) for item in value]
     if all(len(each) == 1 for each in inner):
         flat = _flat(opening, [each[0][1] for each in inner], closing)
         if len(INDENT) * depth + lead + sum(len(text) for _, text in flat) <= WIDTH:
@@ -93,16 +95,7 @@ def _lines(value: object, depth: int, lead: int = 0) -> list[Line]:
     return [*lines, (depth, (("", closing),))]
 
 
-def _members(value: dict[str, object] | list[object]) -> Iterator[tuple[str | None, object]]:
-    if isinstance(value, dict):
-        yield from value.items()
-    else:
-        yield from ((None, item) for item in value)
-
-
-def _member(key: str | None, value: object, depth: int) -> list[Line]:
-    if key is None:
-        return _lines(value, depth)
+def _member(key: str, value: object, depth: int) -> list[Line]:
     kind: PieceKind = "tag" if key.startswith(PREFIX) else "key"
     name = _quoted(key)
     lines = _lines(value, depth, len(name) + 2)
@@ -124,9 +117,9 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
     if depth > MAX_DEPTH:
         yield "cut", "…"
     elif is_tag(value):
-        name, text = tag_words(value)
+        name, text = split_tag(value)
         yield "tag", f"!!{visible(name)}"
-        # A name needs no quotes; a regular expression may hold anything.
+        # A name needs no quotes; a regular expression may contain anything.
         if text:
             yield "", " "
             yield "tag", text if text.isidentifier() else _quoted_tag(text)
@@ -135,19 +128,19 @@ def _scalar(value: object, depth: int) -> Iterator[Piece]:
     elif isinstance(value, str):
         yield "text", _quoted(value)
     else:
-        # A file may hold what JSON has no word for, a date for example.
+        # A file may hold what JSON has no type for, a date for example.
         yield "", visible(json.dumps(value, default=str))
 
 
 def _quoted_tag(text: str) -> str:
-    """The text of a tag; between single quotes a backslash is just that."""
+    """The text of a tag; between single quotes a backslash is a plain character."""
     if "\\" in text and "'" not in text and visible(text) == text:
         return f"'{shorten(text, MAX_TEXT_CHARS)}'"
     return _quoted(text)
 
 
 def _quoted(text: str) -> str:
-    """JSON text in which every character can be seen, cut when it is very long."""
+    """A JSON string in which every character is visible, cut if it is very long."""
     rest = len(text) - MAX_TEXT_CHARS
     tail = f" … {counted(rest, 'more character')}" if rest > 0 else ""
     quoted = json.dumps(text[:MAX_TEXT_CHARS] + tail, ensure_ascii=False)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.plan import Case, Suite
-from mcptest.docgen.building import build_guide
-from mcptest.docgen.contents import Described
-from mcptest.docgen.contract import described_by
+from mcptest.docgen.build import build_docs
+from mcptest.docgen.cases import describe_server
+from mcptest.docgen.model import ServerDescription
 from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:
-    from mcptest.docgen.contents import Guide
+    from mcptest.docgen.model import ServerDoc
 
 SMALL = """
 # Who are you?
@@ -59,22 +59,22 @@ def conductor(text: str) -> Suite:
     return suite
 
 
-def guide_of(*suites: Suite, title: str = "") -> Guide:
-    return build_guide(described_by(suites), suites, title)
+def docs_of(*suites: Suite, title: str = "") -> ServerDoc:
+    return build_docs(describe_server(suites), suites, title)
 
 
-def server(**offers: list[dict[str, Any]]) -> Described:
+def server(**features: list[dict[str, Any]]) -> ServerDescription:
     """What a live server says of itself, with these lists."""
-    assert offers.keys() <= KINDS.keys()
-    listed = {name: tuple(found) for name, found in offers.items()}
-    return Described(
-        source="the server", info={"name": "live"}, capabilities={"tools": {}}, offers=listed
+    assert features.keys() <= KINDS.keys()
+    listed = {name: tuple(found) for name, found in features.items()}
+    return ServerDescription(
+        source="the server", info={"name": "live"}, capabilities={"tools": {}}, features=listed
     )
 
 
-def guide_of_tool(**members: Any) -> Guide:
-    """A guide to a server with one tool."""
-    return build_guide(server(tools=[{"name": "t", **members}]), ())
+def docs_of_tool(**members: Any) -> ServerDoc:
+    """A docs to a server with one tool."""
+    return build_docs(server(tools=[{"name": "t", **members}]), ())
 
 
 def schema_of(text: str) -> dict[str, Any]:
@@ -101,8 +101,8 @@ def schema_of(text: str) -> dict[str, Any]:
     }
 
 
-def offers_of(text: str) -> dict[str, list[dict[str, Any]]]:
-    """One offer of each kind, in which every text is this one."""
+def features_of(text: str) -> dict[str, list[dict[str, Any]]]:
+    """One feature of each kind, in which every text is this one."""
     about = {"title": text, "audience": [text], "priority": text, "lastModified": text}
     said = {"title": text, "description": text, "annotations": about, "mimeType": text}
     argument = {"name": text, "description": text, "required": True}
@@ -139,15 +139,15 @@ def suite_of(text: str) -> Suite:
     return Suite(name=text, file=text, format="cases", cases=(case, case.but(skip=None)))
 
 
-def guide_of_texts(text: str, *, is_live: bool = True) -> Guide:
-    """A guide in which every text that comes from outside is this one."""
+def docs_of_texts(text: str, *, is_live: bool = True) -> ServerDoc:
+    """A docs in which every text that comes from outside is this one."""
     suites = [suite_of(text), suite_of(text)]
-    described = Described(
+    described = ServerDescription(
         source="the server",
         info=dict.fromkeys(("name", "title", "version", "description", "websiteUrl"), text),
         capabilities={text: {text: True}, "tools": text},
         protocol_version=text,
         instructions=text,
-        offers={name: tuple(found) for name, found in offers_of(text).items()},
+        features={name: tuple(found) for name, found in features_of(text).items()},
     )
-    return build_guide(described, suites, text) if is_live else guide_of(*suites)
+    return build_docs(described, suites, text) if is_live else docs_of(*suites)

@@ -1,4 +1,4 @@
-"""A guide as an HTML page: what is on it, and that no text from outside becomes markup."""
+"""A docs as an HTML page: what is on it, and that no text from outside becomes markup."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from docgen_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
+from docgen_samples import SMALL, cases, docs_of, docs_of_texts, docs_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 
 from mcptest.core.visible import visible
-from mcptest.docgen.page import render_page
+from mcptest.docgen.html import render_html
 
 SMALL_CASE = """
 case: Roll <b>
@@ -35,7 +35,7 @@ SMALL_CASE_AS_HTML = """\
 <li><a href="#dialogues" class="group">Dialogues</a>\
 <ul><li><a href="#case-roll-b">Roll &lt;b&gt;</a></li></ul></li></ul></nav>
 <main id="main"><section id="tools"><h2>Tools</h2>
-<article class="offer" id="tool-roll"><h3><a href="#tool-roll"><code>roll</code></a></h3>
+<article class="feature" id="tool-roll"><h3><a href="#tool-roll"><code>roll</code></a></h3>
 <p class="warning">Not described by the contract: what is known of this tool is how it is used.</p>
 <h4>Arguments seen</h4>
 <table><thead><tr><th scope="col">name</th><th scope="col">type</th><th scope="col">rules</th>\
@@ -45,7 +45,7 @@ SMALL_CASE_AS_HTML = """\
 <section id="dialogues"><h2>Dialogues</h2>
 <div class="legend aside">Messages hold these signs where a value is not always the same:\
 <ul><li><code>!!re R</code>: Text in which the regular expression R is found.</li></ul></div>
-<article class="scene" id="case-roll-b"><h3><a href="#case-roll-b">Roll &lt;b&gt;</a></h3>
+<article class="case" id="case-roll-b"><h3><a href="#case-roll-b">Roll &lt;b&gt;</a></h3>
 <p class="warning">Skipped: the die is lost</p>
 <ul class="chips"><li>luck</li></ul>
 <p class="links">Uses: <a href="#tool-roll"><code>roll</code></a></p>
@@ -69,7 +69,7 @@ SMALL_CASE_AS_HTML = """\
 <footer>Made by mcptest docs.</footer>
 """
 
-# Everything a guide is made of.
+# Everything a docs is made of.
 TAGS = frozenset(
     """html head meta title style body header main section nav footer article h1 h2 h3 h4 p div
     span a ul ol li dl dt dd details summary pre code table thead tbody tr th td
@@ -129,11 +129,11 @@ def body_of(page: str) -> str:
 
 
 def test_a_small_contract_as_html() -> None:
-    assert body_of(render_page(guide_of(cases(SMALL_CASE)))) == SMALL_CASE_AS_HTML
+    assert body_of(render_html(docs_of(cases(SMALL_CASE)))) == SMALL_CASE_AS_HTML
 
 
 def test_the_policy_allows_our_style_and_nothing_else() -> None:
-    page = render_page(guide_of(cases(SMALL)))
+    page = render_html(docs_of(cases(SMALL)))
     style = page.partition("<style>")[2].partition("</style>")[0]
     digest = base64.b64encode(hashlib.sha256(style.encode("utf-8")).digest()).decode("ascii")
     (policy,) = re.findall('Content-Security-Policy" content="(.*?)"', page)
@@ -146,7 +146,7 @@ def test_the_policy_allows_our_style_and_nothing_else() -> None:
 
 
 def test_what_the_server_says_of_itself_comes_first() -> None:
-    seen = Seen(render_page(guide_of(cases(SMALL))))
+    seen = Seen(render_html(docs_of(cases(SMALL))))
     assert seen.texts["title"] == ["dice"]
     assert seen.texts["dt"] == ["Server", "Protocol revision", "Capabilities"]
     assert seen.texts["dd"] == ["dice 1.2", "2025-06-18", "tools: listChanged"]
@@ -154,8 +154,8 @@ def test_what_the_server_says_of_itself_comes_first() -> None:
 
 
 def test_every_link_leads_to_something_on_the_page() -> None:
-    both = guide_of(cases(SMALL, "a_test.yaml"), cases(SMALL_CASE, "b_test.yaml"))
-    seen = Seen(render_page(both))
+    both = docs_of(cases(SMALL, "a_test.yaml"), cases(SMALL_CASE, "b_test.yaml"))
+    seen = Seen(render_html(both))
     ids = seen.values("id")
     assert len(ids) == len(set(ids))
     assert {target.removeprefix("#") for target in seen.values("href")} == set(ids)
@@ -163,20 +163,20 @@ def test_every_link_leads_to_something_on_the_page() -> None:
 
 def test_a_required_argument_is_marked_and_an_empty_column_left_out() -> None:
     schema = {"properties": {"a": {"type": "string"}, "b": {}}, "required": ["a"]}
-    seen = Seen(render_page(guide_of_tool(inputSchema=schema)))
+    seen = Seen(render_html(docs_of_tool(inputSchema=schema)))
     assert seen.texts["th"] == ["name", "type", "a required", "b"]
     assert seen.texts["td"] == ["string", "any"]
 
 
 def test_a_long_message_begins_closed_and_a_short_one_open() -> None:
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "x", "params": {"a": [%s]}}'
-    long = render_page(guide_of(cases(text % ", ".join(['"' + "x" * 70 + '"'] * 50))))
+    long = render_html(docs_of(cases(text % ", ".join(['"' + "x" * 70 + '"'] * 50))))
     assert "<details><summary>59 lines</summary><pre>" in long
-    assert "<details" not in render_page(guide_of(cases(text % "1, 2")))
+    assert "<details" not in render_html(docs_of(cases(text % "1, 2")))
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
-    assert render_page(guide_of(cases(SMALL))) == render_page(guide_of(cases(SMALL)))
+    assert render_html(docs_of(cases(SMALL))) == render_html(docs_of(cases(SMALL)))
 
 
 # Hostile texts
@@ -195,7 +195,7 @@ def assert_harmless(page: str) -> Seen:
 
 @pytest.mark.parametrize("text", [text for text in HOSTILE if text.strip()])
 def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
-    seen = assert_harmless(render_page(guide_of_texts(text)))
+    seen = assert_harmless(render_html(docs_of_texts(text)))
     # Longer ones are cut, and say so.
     if len(text) < 150:
         assert seen.texts["h1"] == [visible(text.strip())]
@@ -206,5 +206,5 @@ def test_a_page_full_of_hostile_texts_shows_them(text: str) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts)
 def test_a_page_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -> None:
-    assert_harmless(render_page(guide_of_texts(text)))
-    assert_harmless(render_page(guide_of_texts(text, is_live=False)))
+    assert_harmless(render_html(docs_of_texts(text)))
+    assert_harmless(render_html(docs_of_texts(text, is_live=False)))

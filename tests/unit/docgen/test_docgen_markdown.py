@@ -1,4 +1,4 @@
-"""A guide as Markdown: what is on it, and that no text from outside becomes markup."""
+"""A docs as Markdown: what is on it, and that no text from outside becomes markup."""
 
 from __future__ import annotations
 
@@ -7,15 +7,22 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pytest
-from docgen_samples import SMALL, cases, guide_of, guide_of_texts, guide_of_tool
+from docgen_samples import SMALL, cases, docs_of, docs_of_texts, docs_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
 
 from mcptest.core.visible import visible
-from mcptest.docgen.contents import Code
-from mcptest.docgen.markdown import render_markdown
-from mcptest.docgen.markdown_text import cell, fenced, inline, paragraphs, table, words_inline
+from mcptest.docgen.markdown import (
+    escape_cell,
+    escape_line,
+    escape_paragraphs,
+    render_fence,
+    render_inline,
+    render_markdown,
+    render_table,
+)
+from mcptest.docgen.model import Code
 from mcptest.reporters.wording import defused_markers
 
 if TYPE_CHECKING:
@@ -161,11 +168,11 @@ Once.
 
 
 def test_a_small_contract_as_markdown() -> None:
-    assert render_markdown(guide_of(cases(TWO_CASES))) == TWO_CASES_AS_MARKDOWN
+    assert render_markdown(docs_of(cases(TWO_CASES))) == TWO_CASES_AS_MARKDOWN
 
 
 def test_what_the_server_says_of_itself_comes_first() -> None:
-    text = render_markdown(guide_of(cases(SMALL)))
+    text = render_markdown(docs_of(cases(SMALL)))
     assert text.startswith(
         "# dice\n\n"
         "The server offers 2 tools. 3 dialogues show how it is used.\n\n"
@@ -180,7 +187,7 @@ def test_what_the_server_says_of_itself_comes_first() -> None:
 
 
 def test_dialogues_of_several_files_stand_under_the_names_of_these() -> None:
-    both = guide_of(cases(SMALL, "a_test.yaml"), cases(TWO_CASES, "b_test.yaml"))
+    both = docs_of(cases(SMALL, "a_test.yaml"), cases(TWO_CASES, "b_test.yaml"))
     headings = re.findall("^#{2,4} .*", render_markdown(both).partition("## Dialogues")[2], re.M)
     assert headings == [
         "### a\\_test.yaml",
@@ -195,7 +202,7 @@ def test_dialogues_of_several_files_stand_under_the_names_of_these() -> None:
 
 
 def test_the_same_input_gives_the_same_bytes() -> None:
-    assert render_markdown(guide_of(cases(SMALL))) == render_markdown(guide_of(cases(SMALL)))
+    assert render_markdown(docs_of(cases(SMALL))) == render_markdown(docs_of(cases(SMALL)))
 
 
 # Pieces
@@ -223,7 +230,7 @@ def collapsed(text: str) -> str:
 
 @pytest.mark.parametrize("text", SAMPLES)
 def test_a_text_is_a_paragraph_that_says_just_this(text: str) -> None:
-    opening, content, closing = parsed(inline(text))
+    opening, content, closing = parsed(escape_line(text))
     assert (opening.type, closing.type) == ("paragraph_open", "paragraph_close")
     assert shown(content) == collapsed(text)
     assert {each.type for each in content.children or ()} <= {"text", "code_inline"}
@@ -231,7 +238,7 @@ def test_a_text_is_a_paragraph_that_says_just_this(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_in_a_cell_stays_in_it(text: str) -> None:
-    tokens = parsed(table(["a", "b"], [[cell(text), "end"]]))
+    tokens = parsed(render_table(["a", "b"], [[escape_cell(text), "end"]]))
     cells = [token for token in tokens if token.type == "inline"]
     assert len(cells) == 4
     assert shown(cells[3]) == "end"
@@ -242,7 +249,7 @@ def test_a_text_in_a_cell_stays_in_it(text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_text_of_several_lines_is_nothing_but_paragraphs(text: str) -> None:
-    blocks = "\n\n".join(paragraphs(f"{text}\n{text}\n\n  {text}"))
+    blocks = "\n\n".join(escape_paragraphs(f"{text}\n{text}\n\n  {text}"))
     kinds = {token.type for token in parsed(blocks)}
     assert kinds <= {"paragraph_open", "inline", "paragraph_close"}
     allowed = {"text", "code_inline", "hardbreak", "softbreak"}
@@ -266,17 +273,17 @@ def test_a_text_of_several_lines_is_nothing_but_paragraphs(text: str) -> None:
     ],
 )
 def test_only_what_could_be_markup_is_escaped(text: str, wanted: str) -> None:
-    assert inline(text) == wanted
+    assert escape_line(text) == wanted
 
 
 def test_words_and_code_keep_the_room_between_them() -> None:
     words = ("- at ", Code("a`b"), ": then ", Code("c"), ", ", Code("d"), ".")
-    assert words_inline(words) == "\\- at ``a`b``: then `c`, `d`."
+    assert render_inline(words) == "\\- at ``a`b``: then `c`, `d`."
 
 
 def test_a_fence_is_longer_than_any_run_of_backticks_in_it() -> None:
-    assert fenced(["a ```` b"], "json") == "`````json\na ```` b\n`````"
-    assert fenced(["a"], "json") == "```json\na\n```"
+    assert render_fence(["a ```` b"], "json") == "`````json\na ```` b\n`````"
+    assert render_fence(["a"], "json") == "```json\na\n```"
 
 
 # Whole guides of hostile texts
@@ -312,21 +319,21 @@ def assert_harmless(text: str, hostile: str) -> None:
 
 @pytest.mark.parametrize("text", SAMPLES)
 def test_a_guide_full_of_hostile_texts_has_no_markup_but_ours(text: str) -> None:
-    assert_harmless(render_markdown(guide_of_texts(text)), text)
+    assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts.filter(str.strip))
 def test_a_guide_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -> None:
-    assert_harmless(render_markdown(guide_of_texts(text)), text)
+    assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
 def test_no_line_can_be_taken_for_a_command_to_a_ci_system() -> None:
-    text = render_markdown(guide_of_texts("::error::x ##[error]y"))
+    text = render_markdown(docs_of_texts("::error::x ##[error]y"))
     assert not re.search(r"^\s*::|##\[", text, re.M)
 
 
 def test_a_tool_without_anything_is_documented() -> None:
-    assert render_markdown(guide_of_tool()).endswith(
+    assert render_markdown(docs_of_tool()).endswith(
         "## Tools\n\n### `t`\n\nArguments: no schema describes them\n"
     )

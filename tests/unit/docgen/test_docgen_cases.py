@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from docgen_samples import SMALL, cases, conductor, guide_of
+from docgen_samples import SMALL, cases, conductor, docs_of
 
-from mcptest.docgen.contents import Code, Offer, Row, Table
-from mcptest.docgen.contract import described_by
+from mcptest.docgen.cases import describe_server
+from mcptest.docgen.model import Code, FeatureDoc, Row, Table
 
 
 def listing(tools: str, name: str = "a", id: int = 1) -> str:
@@ -24,7 +24,7 @@ in: {{"jsonrpc": "2.0", "id": 1, "method": "tools/call",
 
 
 def test_the_handshake_says_who_the_server_is() -> None:
-    found = described_by([cases(SMALL)])
+    found = describe_server([cases(SMALL)])
     assert found.source == "the contract"
     assert found.info == {"name": "dice", "version": "1.2"}
     assert found.capabilities == {"tools": {"listChanged": True}}
@@ -43,7 +43,7 @@ def test_what_another_server_says_of_itself_is_not_mixed_in() -> None:
     other = introduction('{"serverInfo": {"name": "b"}, "instructions": "of b"}')
     again = introduction('{"serverInfo": {"name": "a"}, "protocolVersion": "1"}')
     vague = introduction('{"serverInfo": {"name": !!any }, "capabilities": {"tools": {}}}')
-    found = described_by([cases(f"{first}---{other}---{again}---{vague}")])
+    found = describe_server([cases(f"{first}---{other}---{again}---{vague}")])
     assert (found.info, found.instructions, found.protocol_version) == ({"name": "a"}, "", "1")
     assert found.capabilities == {"tools": {}}
 
@@ -53,7 +53,7 @@ def test_a_discovery_says_who_the_server_is_as_well() -> None:
 in: {"jsonrpc": "2.0", "id": 1, "method": "server/discover"}
 out: {"jsonrpc": "2.0", "id": 1, "result": {"serverInfo": {"name": "modern"}}}
 """
-    assert described_by([cases(text)]).info == {"name": "modern"}
+    assert describe_server([cases(text)]).info == {"name": "modern"}
 
 
 def test_every_kind_of_list_is_read() -> None:
@@ -65,7 +65,7 @@ out_2: {"jsonrpc": "2.0", "id": 2, "result": {"resourceTemplates": [{"uriTemplat
 in_3: {"jsonrpc": "2.0", "id": 3, "method": "prompts/list"}
 out_3: {"jsonrpc": "2.0", "id": 3, "result": {"prompts": [{"name": "p"}]}}
 """
-    assert described_by([cases(text)]).offers == {
+    assert describe_server([cases(text)]).features == {
         "tools": (),
         "resources": ({"uri": "a://b"},),
         "resourceTemplates": ({"uriTemplate": "a://{x}"},),
@@ -76,8 +76,8 @@ out_3: {"jsonrpc": "2.0", "id": 3, "result": {"prompts": [{"name": "p"}]}}
 def test_the_same_tool_in_two_answers_is_one_and_what_was_said_first_counts() -> None:
     first = listing('[{"name": "a", "description": "first"}]')
     second = listing('[{"name": "a", "description": "second", "title": "A"}, {"name": "b"}]')
-    found = described_by([cases(f"{first}---{second}")])
-    assert found.offers["tools"] == (
+    found = describe_server([cases(f"{first}---{second}")])
+    assert found.features["tools"] == (
         {"name": "a", "description": "first", "title": "A"},
         {"name": "b"},
     )
@@ -90,7 +90,7 @@ in_2: {"jsonrpc": "2.0", "id": 2, "method": "prompts/list"}
 out_2: {"jsonrpc": "2.0", "id": 2, "result": {"prompts": [{"name": "p"}]}}
 out_1: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t"}]}}
 """
-    found = described_by([cases(text)]).offers
+    found = describe_server([cases(text)]).features
     assert (found["tools"], found["prompts"]) == (({"name": "t"},), ({"name": "p"},))
 
 
@@ -101,20 +101,22 @@ in: [{"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
 out_1: {"jsonrpc": "2.0", "id": "1", "result": {"prompts": [{"name": "p"}]}}
 out_2: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "t"}]}}
 """
-    found = described_by([cases(text)]).offers
+    found = describe_server([cases(text)]).features
     assert (found["tools"], found["prompts"]) == (({"name": "t"},), ({"name": "p"},))
 
 
 def test_a_tag_says_nothing_about_a_tool_and_names_none() -> None:
     tools = '[{"name": "a", "description": !!re "x", "title": "A"}, {"name": !!any }, !!any ]'
-    assert described_by([cases(listing(tools))]).offers["tools"] == ({"name": "a", "title": "A"},)
+    assert describe_server([cases(listing(tools))]).features["tools"] == (
+        {"name": "a", "title": "A"},
+    )
     schema = '[{"name": "a", "inputSchema": {"type": !!any , "required": ["b", !!any ]}}]'
-    (found,) = described_by([cases(listing(schema))]).offers["tools"]
+    (found,) = describe_server([cases(listing(schema))]).features["tools"]
     assert found["inputSchema"] == {"required": ["b"]}
 
 
 def test_a_list_that_is_a_tag_offers_nothing() -> None:
-    assert described_by([cases(listing("!!type array"))]).offers["tools"] == ()
+    assert describe_server([cases(listing("!!type array"))]).features["tools"] == ()
 
 
 def test_what_the_client_answers_describes_nobody() -> None:
@@ -122,7 +124,7 @@ def test_what_the_client_answers_describes_nobody() -> None:
 out: {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
 in: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}}
 """
-    assert described_by([cases(text)]).offers["tools"] == ()
+    assert describe_server([cases(text)]).features["tools"] == ()
 
 
 # What is only used
@@ -130,9 +132,9 @@ in: {"jsonrpc": "2.0", "id": 1, "result": {"tools": [{"name": "a"}]}}
 
 def test_a_tool_that_is_only_called_is_shown_with_the_arguments_seen() -> None:
     text = call("a", '{"x": 1, "y": "b"}') + "---" + call("a", '{"x": "two"}')
-    (offer,) = guide_of(cases(text)).offers
-    assert offer == Offer(
-        kind=offer.kind,
+    (feature,) = docs_of(cases(text)).features
+    assert feature == FeatureDoc(
+        kind=feature.kind,
         name="a",
         note="Not described by the contract: what is known of this tool is how it is used.",
         tables=(
@@ -148,26 +150,26 @@ def test_a_tool_that_is_only_called_is_shown_with_the_arguments_seen() -> None:
                 ),
             ),
         ),
-        scenes=(0, 1),
+        cases=(0, 1),
     )
 
 
 def test_many_values_seen_are_cut() -> None:
     text = "---".join(call("a", f'{{"x": {number}}}') for number in range(9))
-    (offer,) = guide_of(cases(text)).offers
-    assert "".join(offer.tables[0].rows[0].rules[0]) == "seen: 0, 1, 2, 3, 4, …"
+    (feature,) = docs_of(cases(text)).features
+    assert "".join(feature.tables[0].rows[0].rules[0]) == "seen: 0, 1, 2, 3, 4, …"
 
 
 def test_a_tag_among_the_arguments_is_shown_as_one() -> None:
     text = call("a", '{"x": !!type string }')
-    (offer,) = guide_of(cases(text)).offers
-    assert offer.tables[0].rows == (Row(name="x", rules=(("seen: ", Code("!!type string")),)),)
+    (feature,) = docs_of(cases(text)).features
+    assert feature.tables[0].rows == (Row(name="x", rules=(("seen: ", Code("!!type string")),)),)
 
 
 def test_a_tool_that_is_listed_and_called_is_described_once() -> None:
     text = listing('[{"name": "a"}]') + "---" + call("a", '{"x": 1}')
-    (offer,) = guide_of(cases(text)).offers
-    assert (offer.name, offer.note, offer.scenes) == ("a", "", (1,))
+    (feature,) = docs_of(cases(text)).features
+    assert (feature.name, feature.note, feature.cases) == ("a", "", (1,))
 
 
 def test_reading_and_prompting_count_as_use_too() -> None:
@@ -175,8 +177,8 @@ def test_reading_and_prompting_count_as_use_too() -> None:
 in_1: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "a://b"}}
 in_2: {"jsonrpc": "2.0", "id": 2, "method": "prompts/get", "params": {"name": "p"}}
 """
-    found = guide_of(cases(text)).offers
-    assert [(offer.kind.unit, offer.name) for offer in found] == [
+    found = docs_of(cases(text)).features
+    assert [(feature.kind.unit, feature.name) for feature in found] == [
         ("resource", "a://b"),
         ("prompt", "p"),
     ]
@@ -186,7 +188,7 @@ def test_a_call_whose_name_is_not_known_is_the_use_of_nothing() -> None:
     text = """
 in: {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": !!type string }}
 """
-    assert guide_of(cases(text)).offers == ()
+    assert docs_of(cases(text)).features == ()
 
 
 # Conductor files
@@ -215,10 +217,13 @@ tests:
 
 
 def test_the_tests_of_a_conductor_file_are_read_as_dialogues() -> None:
-    guide = guide_of(conductor(CONDUCTOR))
-    assert guide.title == "Dice"
-    assert [(offer.name, offer.title) for offer in guide.offers] == [("roll", "Roll"), ("undo", "")]
-    said = [("".join(each.summary), each.is_ours) for each in guide.scenes[1].said]
+    docs = docs_of(conductor(CONDUCTOR))
+    assert docs.title == "Dice"
+    assert [(feature.name, feature.title) for feature in docs.features] == [
+        ("roll", "Roll"),
+        ("undo", ""),
+    ]
+    said = [("".join(each.summary), each.is_ours) for each in docs.cases[1].messages]
     assert said == [
         ("request tools/call roll", True),
         ("notification notifications/progress", False),
@@ -227,7 +232,9 @@ def test_the_tests_of_a_conductor_file_are_read_as_dialogues() -> None:
 
 
 def test_what_a_test_captured_is_shown_by_its_name() -> None:
-    scene = guide_of(conductor(CONDUCTOR)).scenes[2]
-    shown = ["".join(text for _, pieces in said.lines for _, text in pieces) for said in scene.said]
+    case = docs_of(conductor(CONDUCTOR)).cases[2]
+    shown = [
+        "".join(text for _, pieces in said.lines for _, text in pieces) for said in case.messages
+    ]
     assert '"arguments": { "throw": "${throw}" }' in shown[0]
     assert '"gone": "${throw}"' in shown[1]

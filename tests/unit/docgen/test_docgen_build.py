@@ -1,24 +1,28 @@
-"""From what is known of a server to the contents of its guide."""
+"""From what is known of a server to the contents of its docs."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from docgen_samples import SMALL, cases, conductor, guide_of, guide_of_tool, server
+from docgen_samples import SMALL, cases, conductor, docs_of, docs_of_tool, server
 
-from mcptest.docgen.anchors import markdown_anchors, page_anchors
-from mcptest.docgen.building import MAX_OFFERS, build_guide
-from mcptest.docgen.contents import Described, Offer
-from mcptest.docgen.wording import flowed, overview
+from mcptest.docgen.build import MAX_FEATURES, build_docs
+from mcptest.docgen.model import (
+    FeatureDoc,
+    ServerDescription,
+    html_anchors,
+    markdown_anchors,
+    split_paragraphs,
+)
 
 
 def test_a_guide_is_called_what_the_server_calls_itself() -> None:
-    assert guide_of(cases(SMALL)).title == "dice"
-    titled = Described(
-        source="the server", info={"name": "a", "title": "A"}, capabilities={}, offers={}
+    assert docs_of(cases(SMALL)).title == "dice"
+    titled = ServerDescription(
+        source="the server", info={"name": "a", "title": "A"}, capabilities={}, features={}
     )
-    assert build_guide(titled, ()).title == "A"
+    assert build_docs(titled, ()).title == "A"
 
 
 @pytest.mark.parametrize(
@@ -27,34 +31,34 @@ def test_a_guide_is_called_what_the_server_calls_itself() -> None:
 )
 def test_a_guide_without_a_server_is_called_like_its_file(file: str, title: str) -> None:
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
-    assert guide_of(cases(text, file)).title == title
+    assert docs_of(cases(text, file)).title == title
 
 
 def test_a_guide_to_several_files_without_a_name_is_called_something() -> None:
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
-    assert guide_of(cases(text, "a_test.yaml"), cases(text, "b_test.yaml")).title == "MCP server"
+    assert docs_of(cases(text, "a_test.yaml"), cases(text, "b_test.yaml")).title == "MCP server"
 
 
 def test_a_title_that_is_given_counts_most() -> None:
-    assert guide_of(cases(SMALL), title="My dice").title == "My dice"
+    assert docs_of(cases(SMALL), title="My dice").title == "My dice"
 
 
 def test_the_overview_counts_everything() -> None:
-    assert overview(guide_of(cases(SMALL))) == (
+    assert docs_of(cases(SMALL)).overview == (
         "The server offers 2 tools. 3 dialogues show how it is used."
     )
     several = server(tools=[{"name": "a"}], prompts=[{"name": "p"}], resources=[{"uri": "u"}])
-    assert overview(build_guide(several, ())) == (
+    assert build_docs(several, ()).overview == (
         "The server offers 1 tool, 1 resource and 1 prompt."
     )
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
-    assert overview(guide_of(cases(text))) == "It names no offers. 1 dialogue shows how it is used."
+    assert docs_of(cases(text)).overview == "It names no offers. 1 dialogue shows how it is used."
 
 
 def test_a_live_server_says_what_is_offered_and_the_cases_how_it_is_used() -> None:
-    guide = build_guide(server(tools=[{"name": "roll"}, {"name": "extra"}]), [cases(SMALL)])
-    assert guide.title == "live"
-    assert [(offer.name, offer.note, offer.scenes) for offer in guide.offers] == [
+    docs = build_docs(server(tools=[{"name": "roll"}, {"name": "extra"}]), [cases(SMALL)])
+    assert docs.title == "live"
+    assert [(feature.name, feature.note, feature.cases) for feature in docs.features] == [
         ("roll", "", (2,)),
         ("extra", "", ()),
         (
@@ -66,9 +70,9 @@ def test_a_live_server_says_what_is_offered_and_the_cases_how_it_is_used() -> No
 
 
 def test_a_dialogue_and_its_offers_know_each_other() -> None:
-    guide = guide_of(cases(SMALL))
-    assert [scene.offers for scene in guide.scenes] == [(), (), (0, 1)]
-    assert [offer.scenes for offer in guide.offers] == [(2,), (2,)]
+    docs = docs_of(cases(SMALL))
+    assert [case.features for case in docs.cases] == [(), (), (0, 1)]
+    assert [feature.cases for feature in docs.features] == [(2,), (2,)]
 
 
 def test_an_address_that_fits_a_template_is_a_use_of_the_template() -> None:
@@ -78,8 +82,8 @@ in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "n
     listed = server(
         resourceTemplates=[{"uriTemplate": "note://{city}"}, {"uriTemplate": "x://{y}"}]
     )
-    guide = build_guide(listed, [cases(text)])
-    assert [(offer.name, offer.scenes) for offer in guide.offers] == [
+    docs = build_docs(listed, [cases(text)])
+    assert [(feature.name, feature.cases) for feature in docs.features] == [
         ("note://{city}", (0,)),
         ("x://{y}", ()),
     ]
@@ -92,31 +96,31 @@ in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "n
     listed = server(
         resources=[{"uri": "note://paris"}], resourceTemplates=[{"uriTemplate": "note://{city}"}]
     )
-    guide = build_guide(listed, [cases(text)])
-    assert [offer.scenes for offer in guide.offers] == [(0,), ()]
+    docs = build_docs(listed, [cases(text)])
+    assert [feature.cases for feature in docs.features] == [(0,), ()]
 
 
 def test_offers_of_one_name_are_one_and_those_without_are_left_out() -> None:
     tools: list[dict[str, Any]] = [{"name": "a", "title": "first"}, {"name": "a"}, {}, {"name": 5}]
-    assert [offer.title for offer in build_guide(server(tools=tools), ()).offers] == ["first"]
+    assert [feature.title for feature in build_docs(server(tools=tools), ()).features] == ["first"]
 
 
 def test_more_offers_than_anybody_reads_are_counted() -> None:
-    tools = [{"name": f"t{number}"} for number in range(MAX_OFFERS + 3)]
-    guide = build_guide(server(tools=tools), ())
-    assert len(guide.offers) == MAX_OFFERS
-    assert guide.left_out == (("… 3 more tools",),)
+    tools = [{"name": f"t{number}"} for number in range(MAX_FEATURES + 3)]
+    docs = build_docs(server(tools=tools), ())
+    assert len(docs.features) == MAX_FEATURES
+    assert docs.left_out == (("… 3 more tools",),)
 
 
 # Offers
 
 
-def tool(**members: Any) -> Offer:
-    return guide_of_tool(**members).offers[0]
+def tool(**members: Any) -> FeatureDoc:
+    return docs_of_tool(**members).features[0]
 
 
 @pytest.mark.parametrize(
-    ("hints", "marks"),
+    ("hints", "hints"),
     [
         ({"readOnlyHint": True}, ("read-only",)),
         ({"readOnlyHint": False, "destructiveHint": False}, ("not read-only", "not destructive")),
@@ -129,8 +133,8 @@ def tool(**members: Any) -> Offer:
         ({}, ()),
     ],
 )
-def test_annotations_are_said_in_words(hints: object, marks: tuple[str, ...]) -> None:
-    assert tool(annotations=hints).marks == marks
+def test_annotations_are_said_in_words(hints: object, hints: tuple[str, ...]) -> None:
+    assert tool(annotations=hints).hints == hints
 
 
 @pytest.mark.parametrize(
@@ -164,9 +168,9 @@ def test_a_resource_has_its_facts() -> None:
         "size": 5,
         "annotations": about,
     }
-    (offer,) = build_guide(server(resources=[listed]), ()).offers
-    assert offer.title == "b"
-    assert ["".join(fact) for fact in offer.facts] == [
+    (feature,) = build_docs(server(resources=[listed]), ()).features
+    assert feature.title == "b"
+    assert ["".join(fact) for fact in feature.facts] == [
         "Type: text/plain",
         "Size in bytes: 5",
         'Meant for: ["user"]',
@@ -187,8 +191,8 @@ def test_a_resource_has_its_facts() -> None:
 def test_the_arguments_of_a_prompt_are_rows(
     arguments: object, rows: list[tuple[str, str]], notes: int
 ) -> None:
-    (offer,) = build_guide(server(prompts=[{"name": "p", "arguments": arguments}]), ()).offers
-    (table,) = offer.tables
+    (feature,) = build_docs(server(prompts=[{"name": "p", "arguments": arguments}]), ()).features
+    (table,) = feature.tables
     assert [(row.name, row.required) for row in table.rows] == rows
     assert len(table.notes) == notes
 
@@ -197,8 +201,8 @@ def test_the_arguments_of_a_prompt_are_rows(
 
 
 def summaries(text: str) -> list[str]:
-    (scene,) = guide_of(cases(text)).scenes
-    return ["".join(said.summary) for said in scene.said]
+    (case,) = docs_of(cases(text)).cases
+    return ["".join(said.summary) for said in case.messages]
 
 
 def test_every_kind_of_message_has_its_gist() -> None:
@@ -225,7 +229,7 @@ out_5: {"jsonrpc": "2.0", "id": 3, "error": {"code": -32601, "message": "no"}}
 
 
 def test_names_that_are_kept_and_used_are_explained() -> None:
-    said = guide_of(cases(SMALL)).scenes[2].said
+    said = docs_of(cases(SMALL)).cases[2].messages
     assert ["".join(note) for each in said for note in each.notes] == [
         "The value at result.id is kept under the name throw.",
         "Where !!ref throw stands, the value kept as throw is used.",
@@ -233,10 +237,10 @@ def test_names_that_are_kept_and_used_are_explained() -> None:
 
 
 def test_the_legend_explains_the_tags_that_are_used_and_no_others() -> None:
-    signs = [words[0] for words in guide_of(cases(SMALL)).legend]
+    signs = [words[0] for words in docs_of(cases(SMALL)).legend]
     assert signs == ["!!re R", "!!bind NAME", "!!ref NAME"]
     plain = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
-    assert guide_of(cases(plain)).legend == ()
+    assert docs_of(cases(plain)).legend == ()
 
 
 def test_patterns_in_words_are_explained_too() -> None:
@@ -244,7 +248,7 @@ def test_patterns_in_words_are_explained_too() -> None:
 description: d
 tests: [{it: a, list: tools, expect: {response: {result: {"match:partial": {a: 1}}}}}]
 """
-    assert [words[0] for words in guide_of(conductor(text)).legend] == ["match:…"]
+    assert [words[0] for words in docs_of(conductor(text)).legend] == ["match:…"]
 
 
 # Anchors
@@ -252,26 +256,26 @@ tests: [{it: a, list: tools, expect: {response: {result: {"match:partial": {a: 1
 
 def test_anchors_are_what_github_makes_of_the_headings() -> None:
     tools = [{"name": "read_file"}, {"name": "a://b.c"}, {"name": "Tools"}, {"name": "!?"}]
-    guide = build_guide(server(tools=tools, prompts=[{"name": "read_file"}]), ())
-    assert markdown_anchors(guide) == {
+    docs = build_docs(server(tools=tools, prompts=[{"name": "read_file"}]), ())
+    assert markdown_anchors(docs) == {
         ("section", "tools"): "tools",
-        ("offer", 0): "read_file",
-        ("offer", 1): "abc",
-        ("offer", 2): "tools-1",
-        ("offer", 3): "",
+        ("feature", 0): "read_file",
+        ("feature", 1): "abc",
+        ("feature", 2): "tools-1",
+        ("feature", 3): "",
         ("section", "prompts"): "prompts",
-        ("offer", 4): "read_file-1",
+        ("feature", 4): "read_file-1",
     }
 
 
 def test_on_a_page_of_ours_every_heading_has_an_id_of_its_own() -> None:
     tools = [{"name": "a-b"}, {"name": "a b"}, {"name": "!"}, {"name": "?"}]
-    guide = build_guide(server(tools=tools, prompts=[{"name": "a-b"}]), [cases(SMALL)] * 2)
-    found = page_anchors(guide)
-    assert found["offer", 0] == "tool-a-b"
-    assert found["offer", 1] == "tool-a-b-1"
-    assert found["scene", 1] == "case-list-tools"
-    assert found["chapter", 0] == "file-dice_testyaml"
+    docs = build_docs(server(tools=tools, prompts=[{"name": "a-b"}]), [cases(SMALL)] * 2)
+    found = html_anchors(docs)
+    assert found["feature", 0] == "tool-a-b"
+    assert found["feature", 1] == "tool-a-b-1"
+    assert found["case", 1] == "case-list-tools"
+    assert found["file", 0] == "file-dice_testyaml"
     assert len(set(found.values())) == len(found)
     assert all(found.values())
 
@@ -281,7 +285,7 @@ def test_on_a_page_of_ours_every_heading_has_an_id_of_its_own() -> None:
 
 def test_paragraphs_and_indented_lines_stay_what_they_are() -> None:
     text = "First.\r\n\r\nArgs:\n    a: one\n\tb: two\n- item\n"
-    assert flowed(text) == [
+    assert split_paragraphs(text) == [
         [(0, "First.")],
         [(0, "Args:"), (4, "a: one"), (4, "b: two"), (0, "- item")],
     ]
@@ -289,11 +293,13 @@ def test_paragraphs_and_indented_lines_stay_what_they_are() -> None:
 
 def test_lines_that_were_only_full_are_one_again() -> None:
     long = "a word " * 10
-    assert flowed(f"{long}\nand on.\nNext.") == [[(0, f"{long.strip()} and on."), (0, "Next.")]]
-    assert flowed(f"{long}\n- item") == [[(0, long.strip()), (0, "- item")]]
-    assert flowed(f"{long}\n    in") == [[(0, long.strip()), (4, "in")]]
+    assert split_paragraphs(f"{long}\nand on.\nNext.") == [
+        [(0, f"{long.strip()} and on."), (0, "Next.")]
+    ]
+    assert split_paragraphs(f"{long}\n- item") == [[(0, long.strip()), (0, "- item")]]
+    assert split_paragraphs(f"{long}\n    in") == [[(0, long.strip()), (4, "in")]]
 
 
 def test_what_cannot_be_seen_is_written_as_an_escape() -> None:
-    assert flowed("a\x1b[31m\u202eb\x85c") == [[(0, "a\\u001b[31m\\u202eb\\u0085c")]]
-    assert flowed(" \n\n ") == []
+    assert split_paragraphs("a\x1b[31m\u202eb\x85c") == [[(0, "a\\u001b[31m\\u202eb\\u0085c")]]
+    assert split_paragraphs(" \n\n ") == []
