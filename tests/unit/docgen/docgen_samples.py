@@ -1,4 +1,4 @@
-"""Small contracts and what is made of them, for the tests of guides."""
+"""Small contracts and what is made of them, for the tests of docgen."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from mcptest.docgen.model import (
 )
 
 
-def test_a_guide_is_called_what_the_server_calls_itself() -> None:
+def test_the_docs_are_called_what_the_server_calls_itself() -> None:
     assert docs_of(cases(SMALL)).title == "dice"
     titled = ServerDescription(
         source="the server", info={"name": "a", "title": "A"}, capabilities={}, features={}
@@ -29,12 +29,12 @@ def test_a_guide_is_called_what_the_server_calls_itself() -> None:
     ("file", "title"),
     [("dice_test.yaml", "dice"), ("dice.cases.yml", "dice"), ("dice.yaml", "dice.yaml")],
 )
-def test_a_guide_without_a_server_is_called_like_its_file(file: str, title: str) -> None:
+def test_docs_without_a_server_are_called_like_its_file(file: str, title: str) -> None:
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     assert docs_of(cases(text, file)).title == title
 
 
-def test_a_guide_to_several_files_without_a_name_is_called_something() -> None:
+def test_docs_of_several_files_without_a_name_are_called_something() -> None:
     text = 'in: {"jsonrpc": "2.0", "id": 1, "method": "ping"}'
     assert docs_of(cases(text, "a_test.yaml"), cases(text, "b_test.yaml")).title == "MCP server"
 
@@ -69,7 +69,7 @@ def test_a_live_server_says_what_is_offered_and_the_cases_how_it_is_used() -> No
     ]
 
 
-def test_a_dialogue_and_its_offers_know_each_other() -> None:
+def test_a_dialogue_and_its_features_know_each_other() -> None:
     docs = docs_of(cases(SMALL))
     assert [case.features for case in docs.cases] == [(), (), (0, 1)]
     assert [feature.cases for feature in docs.features] == [(2,), (2,)]
@@ -100,19 +100,19 @@ in: {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": "n
     assert [feature.cases for feature in docs.features] == [(0,), ()]
 
 
-def test_offers_of_one_name_are_one_and_those_without_are_left_out() -> None:
+def test_features_of_one_name_are_one_and_those_without_are_left_out() -> None:
     tools: list[dict[str, Any]] = [{"name": "a", "title": "first"}, {"name": "a"}, {}, {"name": 5}]
     assert [feature.title for feature in build_docs(server(tools=tools), ()).features] == ["first"]
 
 
-def test_more_offers_than_anybody_reads_are_counted() -> None:
+def test_more_features_than_anybody_reads_are_counted() -> None:
     tools = [{"name": f"t{number}"} for number in range(MAX_FEATURES + 3)]
     docs = build_docs(server(tools=tools), ())
     assert len(docs.features) == MAX_FEATURES
     assert docs.left_out == (("… 3 more tools",),)
 
 
-# Offers
+# Features
 
 
 def tool(**members: Any) -> FeatureDoc:
@@ -120,7 +120,7 @@ def tool(**members: Any) -> FeatureDoc:
 
 
 @pytest.mark.parametrize(
-    ("hints", "hints"),
+    ("annotations", "hints"),
     [
         ({"readOnlyHint": True}, ("read-only",)),
         ({"readOnlyHint": False, "destructiveHint": False}, ("not read-only", "not destructive")),
@@ -133,8 +133,8 @@ def tool(**members: Any) -> FeatureDoc:
         ({}, ()),
     ],
 )
-def test_annotations_are_said_in_words(hints: object, hints: tuple[str, ...]) -> None:
-    assert tool(annotations=hints).hints == hints
+def test_annotations_are_said_in_words(annotations: object, hints: tuple[str, ...]) -> None:
+    assert tool(annotations=annotations).hints == hints
 
 
 @pytest.mark.parametrize(

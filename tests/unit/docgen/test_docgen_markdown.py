@@ -286,7 +286,7 @@ def test_a_fence_is_longer_than_any_run_of_backticks_in_it() -> None:
     assert render_fence(["a"], "json") == "```json\na\n```"
 
 
-# Whole guides of hostile texts
+# Whole files of hostile texts
 
 
 def headings_of(tokens: list[Token]) -> list[tuple[str, str]]:
@@ -318,13 +318,13 @@ def assert_harmless(text: str, hostile: str) -> None:
 
 
 @pytest.mark.parametrize("text", SAMPLES)
-def test_a_guide_full_of_hostile_texts_has_no_markup_but_ours(text: str) -> None:
+def test_a_file_full_of_hostile_texts_has_no_markup_but_ours(text: str) -> None:
     assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(hostile_texts.filter(str.strip))
-def test_a_guide_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -> None:
+def test_a_file_full_of_random_hostile_texts_has_no_markup_but_ours(text: str) -> None:
     assert_harmless(render_markdown(docs_of_texts(text)), text)
 
 
