@@ -226,12 +226,12 @@ def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: P
         (
             ["echo_test.yaml", "--format", "htlm"],
             2,
-            "error: --format knows no 'htlm'; did you mean html?",
+            "error: --format has no 'htlm'; did you mean html?",
         ),
         (
             ["echo_test.yaml", "--format", "pdf"],
             2,
-            "error: --format knows no 'pdf'\n  help: there are: markdown, html",
+            "error: --format has no 'pdf'\n  help: there are: markdown, html",
         ),
         (["ecko_test.yaml"], 2, "error: there is no file or folder 'ecko_test.yaml'; did you mean"),
         (

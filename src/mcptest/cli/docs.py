@@ -40,8 +40,8 @@ _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
 _SERVER_WAYS = ("--server-command", "--config", "--url")
 
 
-class _Wish(Record):
-    """How the documentation is to look, and where it goes; "" is standard output."""
+class _Output(Record):
+    """Format, title and file of the documentation; "" is standard output."""
 
     format: str
     target: str
@@ -49,12 +49,12 @@ class _Wish(Record):
 
 
 def docs(arguments: Arguments) -> int:
-    """Gather what there is to say about a server, and write it; the exit status."""
-    wish = _wish(arguments)
+    """Write the documentation of a server; the exit status."""
+    output = _output(arguments)
     suites = _suites(arguments.paths) if arguments.paths else []
     is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
     if suites and not is_live:
-        _write(describe_server(suites), suites, wish)
+        _write(describe_server(suites), suites, output)
         return ExitCode.PASSED
     if not is_live and not find_own_config(arguments):
         raise UsageError(
@@ -66,28 +66,28 @@ def docs(arguments: Arguments) -> int:
     def work(visit: Visit, _launcher: Launcher) -> int:
         described, is_whole = _described(visit)
         visit.close()
-        _write(described, suites, wish)
+        _write(described, suites, output)
         return ExitCode.PASSED if is_whole else ExitCode.FAILED
 
     return visiting(arguments, choose_server(arguments), work)
 
 
-def _wish(arguments: Arguments) -> _Wish:
+def _output(arguments: Arguments) -> _Output:
     target = arguments.last("--output", "-")
     ending = os.path.splitext(target)[1].lower()
     format = arguments.last("--format") or _ENDINGS.get(ending, "markdown")
     if format not in _FORMATS:
         meant = closest(format, _FORMATS)
         question = f"; did you mean {meant}?" if meant else ""
-        message = f"--format knows no {visible(format)!r}{question}"
+        message = f"--format has no {visible(format)!r}{question}"
         raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
     if target == "-":
-        return _Wish(format=format, target="", title=arguments.last("--title"))
+        return _Output(format=format, target="", title=arguments.last("--title"))
     if any(_is_same(target, path) for path in arguments.paths):
         message = f"{visible(target)} is one of the files to read; it would be replaced"
         raise UsageError(message, "give the documentation another name")
     check_writable(target)
-    return _Wish(format=format, target=target, title=arguments.last("--title"))
+    return _Output(format=format, target=target, title=arguments.last("--title"))
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -105,7 +105,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
 
 
 def _described(visit: Visit) -> tuple[ServerDescription, bool]:
-    """What a live server says of itself, and whether all of it could be learned."""
+    """The description that a live server gives, and whether it is complete."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = [list_features(visit.ask, kind) for kind in declared]
     problems = [listing for listing in listings if listing.problem]
@@ -123,18 +123,18 @@ def _described(visit: Visit) -> tuple[ServerDescription, bool]:
     return described, not problems
 
 
-def _write(described: ServerDescription, suites: Sequence[Suite], wish: _Wish) -> None:
-    doc = build_docs(described, suites, wish.title)
+def _write(described: ServerDescription, suites: Sequence[Suite], output: _Output) -> None:
+    doc = build_docs(described, suites, output.title)
     if not doc.features and not doc.cases:
         raise NothingSelectedError(
             "there is nothing to document: no tool, no resource, no prompt and no dialogue"
         )
-    text = _FORMATS[wish.format](doc)
-    if not wish.target:
+    text = _FORMATS[output.format](doc)
+    if not output.target:
         StandardOutput().write_utf8(text)
         return
-    write_file(wish.target, text)
-    complain(f"wrote {visible(wish.target)}\n")
+    write_file(output.target, text)
+    complain(f"wrote {visible(output.target)}\n")
 
 
 COMMAND = Command(
