@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from mcptest.core.text import visible
 from test_hostile_texts import ACTIVE, QUIET, is_noticed
 from test_page_in_use import CONTRASTS
 
 from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.plan import Case, Suite
-from mcptest.core.visible import visible
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.html import render_html
 from mcptest.docgen.model import ServerDescription

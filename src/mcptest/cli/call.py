@@ -23,7 +23,7 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
 from mcptest.explore.features import list_features
 from mcptest.runner.discovery import read_text

@@ -19,14 +19,13 @@ from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.revisions import STATELESS
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import plural, shorten, visible
 from mcptest.explore.discover import Surveyor
 from mcptest.explore.features import is_declared, list_features
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.shown import counted
+from mcptest.matching.registry import builtin_registry
 from mcptest.runner.discovery import CONDUCTOR_ENDINGS, read_text
 from mcptest.runner.loading import Plan
 from mcptest.runner.run import RunOptions, run_plan
@@ -228,11 +227,11 @@ def _report(target: str, probes: list[Probe]) -> None:
     where = f"wrote {visible(target)}: " if target else ""
     # Overwrites the progress line.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    summary = f"{counted(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
+    summary = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
     complain(f"{start}{where}{summary}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
-        complain(f"{counted(deaths, 'call')} ended the server: look for exited_during_call\n")
+        complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
         complain(f"run them: mcptest run {visible(target)}\n")
 

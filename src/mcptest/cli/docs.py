@@ -14,7 +14,7 @@ from mcptest.core.exit_codes import ExitCode
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.cases import describe_server
 from mcptest.docgen.html import render_html

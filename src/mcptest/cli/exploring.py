@@ -19,7 +19,7 @@ from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.lists import describe_error
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused_markers, printable_json, visible
+from mcptest.core.text import defuse_markers, printable_json, visible
 from mcptest.reporters.failure_text import fault_details, fault_headline, stderr_lines
 from mcptest.reporters.json_report import render_failure
 from mcptest.reporters.paint import Paint
@@ -208,7 +208,7 @@ def tell_unfinished(visit: Visit) -> bool:
 
 def write_json(value: object) -> None:
     """A value as one line of JSON in which nothing can act on a terminal or a CI system."""
-    StandardOutput().write_utf8(defused_markers(printable_json(dump_json(value))) + "\n")
+    StandardOutput().write_utf8(defuse_markers(printable_json(dump_json(value))) + "\n")
 
 
 def write_lines(lines: list[str]) -> None:

@@ -10,7 +10,7 @@ from mcptest.cli.options import Command
 from mcptest.cli.server_choice import choose_server
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.scaffold import (
     CLUES,
     Guess,

@@ -10,7 +10,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.features import is_declared, list_features
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.explore.arguments import describe_type
 from mcptest.explore.features import feature_name
 

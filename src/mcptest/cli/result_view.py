@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.visible import visible
-from mcptest.matching.shown import shown
+from mcptest.core.text import show_json, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -113,5 +112,5 @@ def _size(data: object) -> str:
 def _json(value: object) -> list[str]:
     text = json.dumps(value, ensure_ascii=False, indent=2)
     if len(text) > _MAX_JSON_CHARS:
-        return [shown(value, _MAX_JSON_CHARS)]
+        return [show_json(value, _MAX_JSON_CHARS)]
     return visible(text, keep_newlines=True).split("\n")

@@ -10,10 +10,10 @@ from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.lists import ListPages
-from mcptest.core.outcome import ABSENT
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.redaction import redact_all, redactor
-from mcptest.core.visible import shorten, visible
+from mcptest.core.record import ABSENT
+from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.text import shorten, visible
 from mcptest.runner import faults
 from mcptest.runner.server import Server
 

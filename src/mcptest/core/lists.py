@@ -7,10 +7,9 @@ with a `ListProblem`; nothing is raised.
 
 from __future__ import annotations
 
-from mcptest.core.outcome import ABSENT
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

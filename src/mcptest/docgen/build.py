@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from mcptest.core.offer_kinds import KINDS
+from mcptest.core.text import plural, shorten, show_json
 from mcptest.core.uri_templates import is_made_from
-from mcptest.core.visible import shorten
 from mcptest.docgen.cases import (
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
@@ -23,7 +23,6 @@ from mcptest.docgen.cases import (
 from mcptest.docgen.model import Code, FeatureDoc, FileDoc, Row, ServerDoc, Table
 from mcptest.docgen.schema import schema_table
 from mcptest.explore.features import feature_name
-from mcptest.matching.shown import counted, shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -122,7 +121,7 @@ def _listed_features(
         named.pop("", None)
         features += [_build_feature(kind, each) for each in list(named.values())[:MAX_FEATURES]]
         if len(named) > MAX_FEATURES:
-            left_out.append((f"… {counted(len(named) - MAX_FEATURES, f'more {kind.noun}')}",))
+            left_out.append((f"… {plural(len(named) - MAX_FEATURES, f'more {kind.noun}')}",))
     return features, tuple(left_out)
 
 
@@ -219,7 +218,7 @@ def _facts(listed: Message, annotations: Message) -> Iterator[Inline]:
         for key, label in labels.items():
             if key in members:
                 value = members[key]
-                text = value if isinstance(value, str) else shown(value, MAX_VALUE_CHARS)
+                text = value if isinstance(value, str) else show_json(value, MAX_VALUE_CHARS)
                 yield label, Code(shorten(text, MAX_VALUE_CHARS))
 
 
@@ -238,7 +237,7 @@ def _tables(kind: Kind, listed: Message) -> Iterator[Table]:
 def _prompt_arguments(arguments: object) -> Table:
     """The arguments of a prompt, which have no schema."""
     if not isinstance(arguments, list):
-        value = Code(shown(arguments, MAX_VALUE_CHARS))
+        value = Code(show_json(arguments, MAX_VALUE_CHARS))
         return Table(title="Arguments", notes=(("The arguments are not a list: ", value, "."),))
     rows = [
         Row(

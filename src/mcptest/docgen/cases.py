@@ -11,11 +11,9 @@ import contextlib
 from mcptest.core.dialogue import Dialogue, Ref, Turn
 from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT
-from mcptest.core.paths import render_path
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import plural, render_path, shorten
 from mcptest.docgen.json_lines import is_tag, json_lines, one_line, split_tag
 from mcptest.docgen.model import (
     CaseDoc,
@@ -28,9 +26,8 @@ from mcptest.docgen.model import (
 )
 from mcptest.explore.features import feature_name
 from mcptest.formats.conductor_request import use_of
-from mcptest.matching.group import Group, Partial
+from mcptest.matching.compare import Group, Partial
 from mcptest.matching.patterns import Pattern
-from mcptest.matching.shown import counted
 from mcptest.matching.tags import TAGS
 from mcptest.matching.values import json_type
 
@@ -260,7 +257,7 @@ def build_case(case: Case, number: int, features: tuple[int, ...]) -> CaseDoc:
 def _summarize(dialogue: Dialogue, turn: Turn) -> Inline:
     """What a message is: `request tools/call NAME`, `answer to tools/list`, …"""
     if isinstance(turn.value, list):
-        return (f"batch of {counted(len(turn.value), 'message')}",)
+        return (f"batch of {plural(len(turn.value), 'message')}",)
     message = _as_dict(turn.value)
     kind = message_kind(message)
     if kind in ("request", "notification"):

@@ -11,10 +11,9 @@ import hashlib
 from importlib.resources import files
 from string import Template
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import plural, shorten
 from mcptest.docgen.json_lines import INDENT
 from mcptest.docgen.model import CASES, CONTENTS, Code, html_anchors, split_paragraphs
-from mcptest.matching.shown import counted
 from mcptest.reporters.html_markup import Markup, element, escaped, joined
 
 TYPE_CHECKING = False
@@ -236,7 +235,7 @@ def _json(lines: Sequence[Line]) -> Markup:
     block = element("pre", joined(shown))
     if len(lines) <= MAX_OPEN_LINES:
         return block
-    return element("details", element("summary", counted(len(lines), "line")), block)
+    return element("details", element("summary", plural(len(lines), "line")), block)
 
 
 def _list(items: Iterable[str], style: str = "") -> Markup:

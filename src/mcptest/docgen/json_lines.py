@@ -9,10 +9,9 @@ from __future__ import annotations
 import json
 
 from mcptest.core.dialogue import Ref
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.group import Group
+from mcptest.core.text import plural, shorten, visible
+from mcptest.matching.compare import Group
 from mcptest.matching.patterns import PREFIX, Pattern
-from mcptest.matching.shown import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ def json_lines(value: object) -> tuple[Line, ...]:
     rest = len(lines) - MAX_LINES
     if rest <= 0:
         return tuple(lines)
-    more: Line = (0, (("cut", f"… {counted(rest, 'more line')}"),))
+    more: Line = (0, (("cut", f"… {plural(rest, 'more line')}"),))
     return (*lines[:MAX_LINES], more)
 
 
@@ -142,7 +141,7 @@ def _quoted_tag(text: str) -> str:
 def _quoted(text: str) -> str:
     """A JSON string in which every character is visible, cut if it is very long."""
     rest = len(text) - MAX_TEXT_CHARS
-    tail = f" … {counted(rest, 'more character')}" if rest > 0 else ""
+    tail = f" … {plural(rest, 'more character')}" if rest > 0 else ""
     quoted = json.dumps(text[:MAX_TEXT_CHARS] + tail, ensure_ascii=False)
     if visible(quoted) == quoted:
         return quoted

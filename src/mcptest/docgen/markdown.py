@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.visible import visible
+from mcptest.core.text import defuse, visible
 from mcptest.docgen.json_lines import line_text
 from mcptest.docgen.model import CASES, CONTENTS, Code, markdown_anchors, split_paragraphs
 from mcptest.reporters.markdown import code_cell, code_span
-from mcptest.reporters.wording import defused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ class _Renderer:
         blocks += [render_inline(words) for words in self._doc.left_out]
         if self._doc.cases:
             blocks += self._cases()
-        return defused("\n\n".join(blocks) + "\n")
+        return defuse("\n\n".join(blocks) + "\n")
 
     def _overview(self) -> Iterator[str]:
         doc = self._doc

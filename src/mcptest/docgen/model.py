@@ -9,8 +9,7 @@ import re
 
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -179,14 +178,14 @@ class ServerDoc(Record):
     @property
     def overview(self) -> str:
         """How many features and cases there are."""
-        counts = [counted(len(found), KINDS[name].noun) for name, _, found in self.sections()]
+        counts = [plural(len(found), KINDS[name].noun) for name, _, found in self.sections()]
         last = counts.pop() if counts else ""
         listed = f"{', '.join(counts)} and {last}" if counts else last
         offered = f"The server offers {listed}." if last else "It names no offers."
         if not self.cases:
             return offered
         verb = "shows" if len(self.cases) == 1 else "show"
-        return f"{offered} {counted(len(self.cases), 'dialogue')} {verb} how it is used."
+        return f"{offered} {plural(len(self.cases), 'dialogue')} {verb} how it is used."
 
 
 # Anchors: the same as long as names are the same

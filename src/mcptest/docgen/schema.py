@@ -5,11 +5,9 @@ Depth and number of rows are bounded. Where something is left out, a row or a no
 
 from __future__ import annotations
 
-from mcptest.core.paths import EVERY, render_path
 from mcptest.core.schema_walk import SchemaWalker, dict_at, list_at, required_names
-from mcptest.core.visible import shorten
+from mcptest.core.text import EVERY, render_path, shorten, show_json
 from mcptest.docgen.model import Code, Row, Table
-from mcptest.matching.shown import shown
 from mcptest.matching.values import json_type
 
 TYPE_CHECKING = False
@@ -37,7 +35,7 @@ _CUT = "…"
 def schema_table(title: str, schema: object, nothing: str) -> Table:
     """The table of one schema; `nothing` is the note of one that names no members."""
     if not isinstance(schema, dict):
-        value = Code(shown(schema, MAX_VALUE_CHARS))
+        value = Code(show_json(schema, MAX_VALUE_CHARS))
         return Table(title=title, notes=(("The schema is not an object: ", value, "."),))
     builder = _TableBuilder(SchemaWalker(schema))
     rows: list[Row] = []
@@ -275,7 +273,7 @@ def _own_rules(node: SchemaNode) -> Iterator[Inline]:
         if key in schema and not (key.startswith("exclusive") and isinstance(schema[key], bool)):
             value = schema[key]
             is_bare = key in _UNQUOTED and isinstance(value, str)
-            text = shorten(value, MAX_VALUE_CHARS) if is_bare else shown(value, MAX_VALUE_CHARS)
+            text = shorten(value, MAX_VALUE_CHARS) if is_bare else show_json(value, MAX_VALUE_CHARS)
             yield words, Code(text)
     for key, words in _FLAGS.items():
         if schema.get(key) is True:
@@ -296,4 +294,4 @@ def _enumerate_values(values: list[object]) -> Iterator[str]:
     for number, value in enumerate(values):
         if number:
             yield ", "
-        yield Code(shown(value, MAX_VALUE_CHARS))
+        yield Code(show_json(value, MAX_VALUE_CHARS))

@@ -16,8 +16,8 @@ from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.suggest import closest
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.regex_sample import sample_of
+from mcptest.core.text import shorten, visible
+from mcptest.matching.regex import sample_match
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -424,7 +424,7 @@ def _string(schema: Schema, name: str) -> str:
     pattern, format = schema.get("pattern"), schema.get("format")
     if isinstance(format, str) and format in _FORMATS:
         return _FORMATS[format]
-    text = sample_of(pattern) if isinstance(pattern, str) else None
+    text = sample_match(pattern) if isinstance(pattern, str) else None
     if text is None:
         least = min(_size_at(schema, "minLength", 0), _MAX_VALUE_CHARS)
         most = _size_at(schema, "maxLength", _MAX_VALUE_CHARS)

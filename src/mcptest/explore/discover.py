@@ -14,7 +14,7 @@ import unicodedata
 from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
-from mcptest.core.visible import is_plain, shorten, visible
+from mcptest.core.text import is_visible, shorten, visible
 from mcptest.explore.arguments import is_fit_to_write, sample_arguments, sample_string
 from mcptest.explore.features import feature_name
 from mcptest.matching.patterns import PREFIX
@@ -448,7 +448,7 @@ def _plain_letters(text: str) -> str:
     """A text without invisible characters, and with plain letters instead of fancy ones."""
     if text.isascii():
         return text
-    plain = "".join(char for char in text if is_plain(char) or char.isspace())
+    plain = "".join(char for char in text if is_visible(char) or char.isspace())
     return unicodedata.normalize("NFKC", plain)
 
 

@@ -6,9 +6,9 @@ import time
 
 from mcptest.core import jsonrpc
 from mcptest.core.lists import ListPages
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.paths import render_path
-from mcptest.matching.shown import counted
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import plural, render_path
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class ListReader:
                 expected="a last page, without nextCursor",
                 actual={"pages": pages.count},
                 message=f"the list must have a last page, and {why} "
-                f"({counted(pages.count, 'page')})",
+                f"({plural(pages.count, 'page')})",
             )
 
     def _left_s(self) -> float:

@@ -10,7 +10,7 @@ import time
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.lists import ListPages
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.visible import shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.runner.launcher import Launcher
 from mcptest.runner.memory import client_of, memory_spec
 from mcptest.runner.server import Server

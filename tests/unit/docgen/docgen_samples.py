@@ -12,7 +12,7 @@ from mcptest.docgen.cases import describe_server
 from mcptest.docgen.model import ServerDescription
 from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 
 if TYPE_CHECKING:

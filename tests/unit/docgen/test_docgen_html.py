@@ -11,8 +11,8 @@ import pytest
 from docgen_samples import SMALL, cases, docs_of, docs_of_texts, docs_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
+from mcptest.core.text import visible
 
-from mcptest.core.visible import visible
 from mcptest.docgen.html import render_html
 
 SMALL_CASE = """

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from mcptest.core.dialogue import Ref
 from mcptest.docgen.json_lines import MAX_LINES, WIDTH, json_lines, line_text, one_line
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 
 

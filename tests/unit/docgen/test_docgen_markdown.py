@@ -11,8 +11,8 @@ from docgen_samples import SMALL, cases, docs_of, docs_of_texts, docs_of_tool
 from hostile_texts import HOSTILE, hostile_texts
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
+from mcptest.core.text import defuse_markers, visible
 
-from mcptest.core.visible import visible
 from mcptest.docgen.markdown import (
     escape_cell,
     escape_line,
@@ -23,7 +23,6 @@ from mcptest.docgen.markdown import (
     render_table,
 )
 from mcptest.docgen.model import Code
-from mcptest.reporters.wording import defused_markers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -306,9 +305,9 @@ def assert_harmless(text: str, hostile: str) -> None:
     levels = headings_of(tokens)
     ours = [("h2", name) for name in ("Contents", *SECTIONS)]
     assert [each for each in levels if each in ours] == ours
-    others = {defused_markers(text) for tag, text in levels if (tag, text) not in ours}
+    others = {defuse_markers(text) for tag, text in levels if (tag, text) not in ours}
     if len(hostile) < 150:
-        assert others <= set(map(defused_markers, names))
+        assert others <= set(map(defuse_markers, names))
     assert len(levels) == 1 + len(ours) + len(SECTIONS) - 1 + 2 + 4
     fences = [token for token in tokens if token.type == "fence"]
     assert {token.info for token in fences} <= {"json", "yaml"}

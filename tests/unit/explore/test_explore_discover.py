@@ -12,7 +12,7 @@ from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor
 from mcptest.explore.features import Listing
 from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.formats.conductor import load_conductor
-from mcptest.matching.builtins import builtin_registry
+from mcptest.matching.registry import builtin_registry
 
 TEXT = {"result": {"content": [{"type": "text", "text": "a"}]}}
 FAILURE = {"result": {"content": [], "isError": True}}

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mcptest.matching.regex import sample_match
 
 from mcptest.core.strict_json import dump_json
 from mcptest.explore.arguments import is_fit_to_write, sample_arguments
-from mcptest.matching.regex_sample import sample_of
 
 
 def sample(part: object, name: str = "a") -> object:
@@ -138,7 +138,7 @@ def test_no_schema_however_odd_is_too_much(schema: object) -> None:
     ],
 )
 def test_a_simple_pattern_gives_a_text_that_it_matches(pattern: str) -> None:
-    made = sample_of(pattern)
+    made = sample_match(pattern)
     assert made is not None
     assert re.search(pattern, made)
 
@@ -147,10 +147,10 @@ def test_a_simple_pattern_gives_a_text_that_it_matches(pattern: str) -> None:
     "pattern", [r"(?=a)", r"(a)\1", "(", "[a", "a)", r"\p{L}", "*", "a{9999}", "(" * 60 + ")" * 60]
 )
 def test_a_pattern_beyond_us_gives_nothing(pattern: str) -> None:
-    assert sample_of(pattern) is None
+    assert sample_match(pattern) is None
 
 
 @given(st.text(st.sampled_from("ab1^$.|()[]{}?*+\\dw-,:<>P=!"), max_size=15))
 def test_no_pattern_however_odd_is_too_much(pattern: str) -> None:
-    made = sample_of(pattern)
+    made = sample_match(pattern)
     assert made is None or len(made) <= 500

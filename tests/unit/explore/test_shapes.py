@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.explore.discover import answer_shape, exactly
-from mcptest.matching.builtins import builtin_registry
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
 
 
 def mismatches(expected: object, actual: object) -> list[str]:

@@ -11,8 +11,9 @@ from typing import Any, cast
 import pytest
 
 from mcptest.core.errors import ServerError
-from mcptest.core.outcome import ABSENT, Fault, Mismatch
+from mcptest.core.outcome import Fault, Mismatch
 from mcptest.core.plan import ClientSpec, HttpSpec, ServerSpec, Step
+from mcptest.core.record import ABSENT
 from mcptest.runner.findings import Findings
 from mcptest.runner.launcher import Launcher, Reply
 from mcptest.runner.outputs import Outputs
