@@ -206,7 +206,7 @@ def test_a_secret_of_the_config_is_blanked(tmp_path: Path) -> None:
 def test_a_list_that_breaks_off_is_told_and_what_there_is_is_written(tmp_path: Path) -> None:
     ended = from_server(tmp_path, FEATURES, "-o", "a.md", ENDLESS_LISTS="1")
     assert ended.code == 1
-    assert 'note: tools: the server gave the cursor "again" twice' in ended.err
+    assert 'note: tools: tools/list goes in a circle: a cursor came twice: "again"' in ended.err
     assert "### `echo`" in (tmp_path / "a.md").read_text(encoding="utf-8")
 
 
@@ -226,12 +226,12 @@ def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: P
         (
             ["echo_test.yaml", "--format", "htlm"],
             2,
-            "error: --format knows no 'htlm'; did you mean html?",
+            "error: --format has no 'htlm'; did you mean html?",
         ),
         (
             ["echo_test.yaml", "--format", "pdf"],
             2,
-            "error: --format knows no 'pdf'\n  help: there are: markdown, html",
+            "error: --format has no 'pdf'\n  help: there are: markdown, html",
         ),
         (["ecko_test.yaml"], 2, "error: there is no file or folder 'ecko_test.yaml'; did you mean"),
         (

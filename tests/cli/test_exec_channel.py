@@ -169,10 +169,10 @@ def test_all_pages_of_a_list_come_in_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("result", "why"),
     [
-        ({}, 'its answer to tools/list has no array "tools"'),
-        ({"tools": {}}, 'its answer to tools/list has no array "tools"'),
-        ({"tools": [], "nextCursor": 2}, 'has a "nextCursor" that is no text'),
-        ({"tools": [], "nextCursor": "2"}, "goes in a circle: a cursor has come before"),
+        ({}, 'the result of tools/list has no array "tools"'),
+        ({"tools": {}}, 'the result of tools/list has no array "tools"'),
+        ({"tools": [], "nextCursor": 2}, "the nextCursor of tools/list is not a string"),
+        ({"tools": [], "nextCursor": "2"}, "goes in a circle: a cursor came twice"),
         ([], "has no result that is an object"),
     ],
 )

@@ -369,7 +369,7 @@ def test_a_list_that_is_wrong_is_shown_as_far_as_it_goes_and_is_exit_1(tmp_path:
     (tmp_path / "server.py").write_text(source, encoding="utf-8")
     ended = mcptest(tmp_path, "list", "tools", "--", sys.executable, "server.py")
     assert (ended.code, ended.report()) == (1, {"tools": FIRST_PAGE})
-    assert ended.err.startswith("note: tools: nextCursor must be text and is 2\n")
+    assert ended.err.startswith("note: tools: the nextCursor of tools/list is not a string: 2\n")
 
 
 def test_after_two_dashes_a_command_without_a_server_finds_paths(tmp_path: Path) -> None:

@@ -21,10 +21,11 @@ from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_ser
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.jsonrpc import tool_failure
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
-from mcptest.explore.offers import KINDS, list_offers
+from mcptest.explore.features import list_features
 from mcptest.runner.discovery import read_text
 
 TYPE_CHECKING = False
@@ -73,8 +74,8 @@ def call(arguments: Arguments) -> int:
 
 def _schema(visit: Visit, name: str, *, is_checked: bool) -> dict[str, Any]:
     """The input schema of the tool of this name; a `UsageError` when there is no such tool."""
-    listing = list_offers(visit.ask, KINDS["tools"])
-    tool = listing.named(name)
+    listing = list_features(visit.ask, KINDS["tools"])
+    tool = listing.find(name)
     if tool is None and is_checked:
         if listing.problem:
             note(f"tools: {listing.problem}")

@@ -1,8 +1,8 @@
 """`mcptest discover`: write a test file for everything that a server offers.
 
-The server is asked for its lists, and whatever can be tried without harm is tried. What was
-seen becomes a test file, which is loaded and run once, as a user would, before it is written:
-what does not pass a second time is skipped in it, with the reason.
+The lists of the server are read, and what can be tried without harm is tried. The answers become a
+test file, which is loaded and run once before it is written: tests that do not pass a second time
+are skipped in it, with the reason.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_ser
 from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
 from mcptest.core.events import CaseFinished
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.revisions import STATELESS
 from mcptest.core.text import plural, shorten, visible
-from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.explore.discover import Surveyor
+from mcptest.explore.features import is_declared, list_features
 from mcptest.explore.skeleton import hidden_env, render_suite
-from mcptest.explore.survey import Surveyor
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.document import read_document
 from mcptest.matching.registry import builtin_registry
@@ -38,25 +39,25 @@ if TYPE_CHECKING:
     from mcptest.core.events import Event
     from mcptest.core.outcome import CaseResult
     from mcptest.core.plan import ServerSpec
-    from mcptest.explore.survey import Probe
+    from mcptest.explore.discover import Probe
     from mcptest.runner.server import Launcher
     from mcptest.runner.visit import Visit
 
     Message = dict[str, Any]
 
-__all__ = ["COMMAND", "discover", "impatient", "proven_suite"]
+__all__ = ["COMMAND", "discover", "proven_suite", "with_short_timeout"]
 
-# Shorter than in a run: whoever takes longer is not a good first test.
+# Shorter than in a run: a slow call is not a good first test.
 _TIMEOUT_S = 5.0
 
 
 def discover(arguments: Arguments) -> int:
-    """Learn what a server offers and write it down as tests; the exit status."""
+    """Write tests for the features of a server; the exit status."""
     if arguments.paths:
         message = f"mcptest discover takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
     target = _target(arguments)
-    spec = impatient(choose_server(arguments), arguments)
+    spec = with_short_timeout(choose_server(arguments), arguments)
     block = _server_block(arguments, spec, target)
 
     def work(visit: Visit, launcher: Launcher) -> int:
@@ -68,14 +69,14 @@ def discover(arguments: Arguments) -> int:
             write_file(target, text)
         else:
             StandardOutput().write_utf8(text)
-        _tell(target, probes)
+        _report(target, probes)
         return ExitCode.PASSED
 
     return visiting(arguments, spec, work)
 
 
-def impatient(spec: ServerSpec, arguments: Arguments) -> ServerSpec:
-    """The server with the time that one trial may take, unless the user has said."""
+def with_short_timeout(spec: ServerSpec, arguments: Arguments) -> ServerSpec:
+    """The server with the timeout of one trial, unless the user has set another."""
     return spec if arguments.has("--timeout") else spec.but(timeout_s=_TIMEOUT_S)
 
 
@@ -126,7 +127,7 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
 
 
 def _sent(arguments: Arguments, written: object) -> Message:
-    """What a server on HTTP is sent along, with variables in the place of their values."""
+    """Headers and credentials of a server on HTTP, as references to variables."""
     found: Message = {}
     words = (word.partition("=") for word in arguments.all("--header-env"))
     headers = {header: f"${{{name}}}" for header, _, name in words}
@@ -155,7 +156,7 @@ def proven_suite(
 ) -> tuple[str, list[Probe]]:
     """The text of a test file of which everything that is not skipped has passed."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = {kind.name: list_offers(visit.ask, kind) for kind in declared}
+    listings = {kind.name: list_features(visit.ask, kind) for kind in declared}
     for listing in listings.values():
         if listing.problem:
             note(f"{listing.kind.name}: {listing.problem}")
@@ -167,7 +168,7 @@ def proven_suite(
     name = visit.server_info.get("name")
     description = _writable(name) if isinstance(name, str) and name else visit.spec.name
     command = visit.spec.command
-    # What nobody has given a name is called what it calls itself.
+    # Without a name from the user, the server is called what it calls itself.
     unnamed = os.path.basename(command[0]) if command else visit.spec.name
     if block is not None and block["name"] == unnamed:
         block = {**block, "name": description}
@@ -183,7 +184,7 @@ def proven_suite(
 
 
 def _writable(name: str) -> str:
-    """A name that a server gave itself, as it can stand in a file and never mean a variable."""
+    """The name of a server as it can be written to a file, without references to variables."""
     return visible(shorten(name, 100)).replace("${", "{")
 
 
@@ -221,13 +222,13 @@ def _why(result: CaseResult) -> str:
     return visible(shorten(told, 300))
 
 
-def _tell(target: str, probes: list[Probe]) -> None:
+def _report(target: str, probes: list[Probe]) -> None:
     skipped = [probe.skip for probe in probes if probe.skip]
     where = f"wrote {visible(target)}: " if target else ""
-    # Over the line that says how long we have been waiting.
+    # Overwrites the progress line.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
-    told = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
-    complain(f"{start}{where}{told}\n")
+    summary = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
+    complain(f"{start}{where}{summary}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
         complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")

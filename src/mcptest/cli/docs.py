@@ -11,15 +11,16 @@ from mcptest.cli.server_choice import SERVER_OPTIONS, choose_server, find_own_co
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.record import Record
 from mcptest.core.suggest import closest
 from mcptest.core.text import visible
-from mcptest.explore.offers import KINDS, is_declared, list_offers
-from mcptest.guide.building import build_guide
-from mcptest.guide.contents import Described
-from mcptest.guide.contract import described_by
-from mcptest.guide.markdown import render_markdown
-from mcptest.guide.page import render_page
+from mcptest.docgen.build import build_docs
+from mcptest.docgen.cases import describe_server
+from mcptest.docgen.html import render_html
+from mcptest.docgen.markdown import render_markdown
+from mcptest.docgen.model import ServerDescription
+from mcptest.explore.features import is_declared, list_features
 from mcptest.runner.discovery import CONFIG_NAMES
 from mcptest.runner.loading import Unneeded, Wanted, load_suites
 
@@ -34,13 +35,13 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "docs"]
 
-_FORMATS = {"markdown": render_markdown, "html": render_page}
+_FORMATS = {"markdown": render_markdown, "html": render_html}
 _ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
 _SERVER_WAYS = ("--server-command", "--config", "--url")
 
 
-class _Wish(Record):
-    """How the documentation is to look, and where it goes; "" is standard output."""
+class _Output(Record):
+    """Format, title and file of the documentation; "" is standard output."""
 
     format: str
     target: str
@@ -48,12 +49,12 @@ class _Wish(Record):
 
 
 def docs(arguments: Arguments) -> int:
-    """Gather what there is to say about a server, and write it; the exit status."""
-    wish = _wish(arguments)
+    """Write the documentation of a server; the exit status."""
+    output = _output(arguments)
     suites = _suites(arguments.paths) if arguments.paths else []
     is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
     if suites and not is_live:
-        _write(described_by(suites), suites, wish)
+        _write(describe_server(suites), suites, output)
         return ExitCode.PASSED
     if not is_live and not find_own_config(arguments):
         raise UsageError(
@@ -65,28 +66,28 @@ def docs(arguments: Arguments) -> int:
     def work(visit: Visit, _launcher: Launcher) -> int:
         described, is_whole = _described(visit)
         visit.close()
-        _write(described, suites, wish)
+        _write(described, suites, output)
         return ExitCode.PASSED if is_whole else ExitCode.FAILED
 
     return visiting(arguments, choose_server(arguments), work)
 
 
-def _wish(arguments: Arguments) -> _Wish:
+def _output(arguments: Arguments) -> _Output:
     target = arguments.last("--output", "-")
     ending = os.path.splitext(target)[1].lower()
     format = arguments.last("--format") or _ENDINGS.get(ending, "markdown")
     if format not in _FORMATS:
         meant = closest(format, _FORMATS)
         question = f"; did you mean {meant}?" if meant else ""
-        message = f"--format knows no {visible(format)!r}{question}"
+        message = f"--format has no {visible(format)!r}{question}"
         raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
     if target == "-":
-        return _Wish(format=format, target="", title=arguments.last("--title"))
+        return _Output(format=format, target="", title=arguments.last("--title"))
     if any(_is_same(target, path) for path in arguments.paths):
         message = f"{visible(target)} is one of the files to read; it would be replaced"
         raise UsageError(message, "give the documentation another name")
     check_writable(target)
-    return _Wish(format=format, target=target, title=arguments.last("--title"))
+    return _Output(format=format, target=target, title=arguments.last("--title"))
 
 
 def _is_same(one: str, other: str) -> bool:
@@ -103,37 +104,37 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
     return suites
 
 
-def _described(visit: Visit) -> tuple[Described, bool]:
-    """What a live server says of itself, and whether all of it could be learned."""
+def _described(visit: Visit) -> tuple[ServerDescription, bool]:
+    """The description that a live server gives, and whether it is complete."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
-    listings = [list_offers(visit.ask, kind) for kind in declared]
+    listings = [list_features(visit.ask, kind) for kind in declared]
     problems = [listing for listing in listings if listing.problem]
     for listing in problems:
         note(f"{listing.kind.name}: {listing.problem}")
     info = visit.server_info if visit.server_info.get("name") else {"name": visit.spec.name}
-    described = Described(
+    described = ServerDescription(
         source="the server",
         info=info,
         capabilities=visit.capabilities,
         protocol_version=visit.protocol_version,
         instructions=visit.instructions,
-        offers={listing.kind.name: listing.offers for listing in listings},
+        features={listing.kind.name: listing.features for listing in listings},
     )
     return described, not problems
 
 
-def _write(described: Described, suites: Sequence[Suite], wish: _Wish) -> None:
-    guide = build_guide(described, suites, wish.title)
-    if not guide.offers and not guide.scenes:
+def _write(described: ServerDescription, suites: Sequence[Suite], output: _Output) -> None:
+    doc = build_docs(described, suites, output.title)
+    if not doc.features and not doc.cases:
         raise NothingSelectedError(
             "there is nothing to document: no tool, no resource, no prompt and no dialogue"
         )
-    text = _FORMATS[wish.format](guide)
-    if not wish.target:
+    text = _FORMATS[output.format](doc)
+    if not output.target:
         StandardOutput().write_utf8(text)
         return
-    write_file(wish.target, text)
-    complain(f"wrote {visible(wish.target)}\n")
+    write_file(output.target, text)
+    complain(f"wrote {visible(output.target)}\n")
 
 
 COMMAND = Command(

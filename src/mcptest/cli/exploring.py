@@ -17,9 +17,9 @@ from mcptest.cli.output import (
 )
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.lists import describe_error
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, visible
-from mcptest.explore.offers import error_sentence
 from mcptest.reporters.json import render_failure
 from mcptest.reporters.style import Paint
 from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
@@ -190,7 +190,7 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
     result = answer.get("result")
     if isinstance(result, dict):
         return result
-    said = error_sentence(answer["error"]) if "error" in answer else "its result is no object"
+    said = describe_error(answer["error"]) if "error" in answer else "its result is not an object"
     message = f"the server refused {method}: {said}"
     complain(f"error: {message}\n")
     if arguments.has("--json") and not arguments.has("--raw"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.cli.discover import impatient, proven_suite
+from mcptest.cli.discover import proven_suite, with_short_timeout
 from mcptest.cli.exploring import visiting, write_lines
 from mcptest.cli.options import Command
 from mcptest.cli.server_choice import choose_server
@@ -51,7 +51,7 @@ def init(arguments: Arguments) -> int:
     suite, status = render_first_suite(), int(ExitCode.PASSED)
     if arguments.command and not os.path.lexists(_SUITE):
         seen = _Seen()
-        spec = impatient(choose_server(arguments), arguments)
+        spec = with_short_timeout(choose_server(arguments), arguments)
         status = visiting(arguments, spec, seen.look)
         suite = seen.suite or suite
     written = _Written()
@@ -62,7 +62,7 @@ def init(arguments: Arguments) -> int:
         written.write(_CONFIG, render_config(guess))
     written.write(_SUITE, suite)
     written.write(_WORKFLOW, render_workflow(guess.runtime))
-    _tell(written, guess)
+    _report(written, guess)
     return status
 
 
@@ -94,7 +94,7 @@ def _clues() -> dict[str, str]:
             try:
                 found[name] = read_text(name)
             except FormatError:
-                # It is somebody else's file; whatever is wrong with it, it tells us nothing.
+                # An unreadable file says nothing about the server.
                 continue
     return found
 
@@ -139,7 +139,7 @@ class _Written:
             self.new.append(path)
 
 
-def _tell(written: _Written, guess: Guess) -> None:
+def _report(written: _Written, guess: Guess) -> None:
     lines = [f"wrote {path}" for path in written.new]
     lines += [f"left {visible(path)} as it is" for path in written.old]
     is_blind = _CONFIG in written.new and guess.reason == _NOTHING_FOUND.reason

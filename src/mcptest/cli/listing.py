@@ -8,14 +8,15 @@ from mcptest.cli.options import Command
 from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.suggest import closest
 from mcptest.core.text import visible
-from mcptest.explore.offers import KINDS, is_declared, list_offers
+from mcptest.explore.features import is_declared, list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.explore.offers import Kind
+    from mcptest.core.offer_kinds import Kind
     from mcptest.runner.server import Launcher
     from mcptest.runner.visit import Visit
 
@@ -48,7 +49,7 @@ def _show(visit: Visit, wanted: list[Kind], manner: Manner, *, is_chosen: bool) 
     for kind in wanted:
         if is_chosen and kind not in declared:
             note(f"the server does not declare {kind.capability}, so it was not asked for any")
-    listings = [list_offers(visit.ask, kind) for kind in declared]
+    listings = [list_features(visit.ask, kind) for kind in declared]
     if manner.is_raw:
         for listing in listings:
             for answer in listing.answers:
@@ -59,7 +60,7 @@ def _show(visit: Visit, wanted: list[Kind], manner: Manner, *, is_chosen: bool) 
     else:
         kinds = wanted if is_chosen else declared
         found: dict[str, object] = {kind.name: [] for kind in kinds}
-        found |= {listing.kind.name: list(listing.offers) for listing in listings}
+        found |= {listing.kind.name: list(listing.features) for listing in listings}
         write_json(found)
     problems = [listing for listing in listings if listing.problem]
     for listing in problems:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.text import visible
-from mcptest.explore.offers import name_of
-from mcptest.explore.schema import properties_of, required_of, resolved, type_words
+from mcptest.explore.arguments import describe_type
+from mcptest.explore.features import feature_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mcptest.explore.offers import Listing, Message
+    from mcptest.explore.features import Listing, Message
     from mcptest.reporters.style import Paint
 
     # Name, type, description; whether it is required.
@@ -26,36 +27,35 @@ def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> li
     lines: list[str] = []
     has_required = False
     for listing in listings:
-        lines += ["", paint.bold(f"{listing.kind.name} ({len(listing.offers):,})")]
-        for offer in listing.offers:
-            parameters = list(_parameters(listing.kind.name, offer))
+        lines += ["", paint.bold(f"{listing.kind.name} ({len(listing.features):,})")]
+        for feature in listing.features:
+            parameters = list(_parameters(listing.kind.name, feature))
             has_required |= any(required for *_, required in parameters)
-            lines += _offer_lines(name_of(offer, listing.kind), offer, paint, width)
+            lines += _feature_lines(feature_name(feature, listing.kind), feature, paint, width)
             lines += _parameter_lines(parameters, paint, width)
     if has_required:
         lines += ["", paint.dim("* required")]
     return lines[1:]
 
 
-def _offer_lines(name: str, offer: Message, paint: Paint, width: int) -> Iterator[str]:
+def _feature_lines(name: str, feature: Message, paint: Paint, width: int) -> Iterator[str]:
     # Whole, however long: it is there to be copied.
     yield f"  {paint.green(visible(name))}"
-    about = offer.get("description") or offer.get("title") or offer.get("name")
+    about = feature.get("description") or feature.get("title") or feature.get("name")
     if isinstance(about, str) and about != name:
         yield f"    {_cut(about, width - 4)}"
 
 
-def _parameters(kind: str, offer: Message) -> Iterator[Parameter]:
+def _parameters(kind: str, feature: Message) -> Iterator[Parameter]:
     if kind == "tools":
-        schema = offer.get("inputSchema")
-        root = schema if isinstance(schema, dict) else {}
-        found = resolved(root, root)
-        required = set(required_of(found))
-        for name, part in properties_of(found).items():
-            about = resolved(part, root).get("description")
-            yield name, type_words(part, root), _text(about), name in required
-    elif kind == "prompts" and isinstance(offer.get("arguments"), list):
-        for argument in offer["arguments"]:
+        walker = SchemaWalker(feature.get("inputSchema"))
+        schema = walker.root().schema
+        required = required_names(schema)
+        for name, part in dict_at(schema, "properties").items():
+            about = walker.resolve(part).schema.get("description")
+            yield name, describe_type(part, walker), _text(about), name in required
+    elif kind == "prompts" and isinstance(feature.get("arguments"), list):
+        for argument in feature["arguments"]:
             if isinstance(argument, dict) and isinstance(argument.get("name"), str):
                 is_required = argument.get("required") is True
                 yield argument["name"], "", _text(argument.get("description")), is_required

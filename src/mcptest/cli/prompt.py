@@ -17,8 +17,9 @@ from mcptest.cli.result_view import render_messages
 from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
-from mcptest.explore.offers import KINDS, list_offers
+from mcptest.explore.features import list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -58,8 +59,8 @@ def prompt(arguments: Arguments) -> int:
 
 def _schema(visit: Visit, name: str) -> dict[str, Any]:
     """The arguments of a prompt, in the form that a tool has them: all of them are text."""
-    listing = list_offers(visit.ask, KINDS["prompts"])
-    found = listing.named(name)
+    listing = list_features(visit.ask, KINDS["prompts"])
+    found = listing.find(name)
     if found is None:
         if listing.problem:
             note(f"prompts: {listing.problem}")

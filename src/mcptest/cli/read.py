@@ -17,9 +17,10 @@ from mcptest.cli.result_view import render_resource
 from mcptest.cli.server_choice import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
+from mcptest.core.offer_kinds import KINDS
 from mcptest.core.suggest import closest
 from mcptest.core.text import visible
-from mcptest.explore.offers import KINDS, list_offers
+from mcptest.explore.features import list_features
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ def read(arguments: Arguments) -> int:
 
 def _suggest(visit: Visit, uri: str) -> None:
     """Which address was probably meant: resources need not be listed, so this comes after."""
-    names = list_offers(visit.ask, KINDS["resources"]).names
+    names = list_features(visit.ask, KINDS["resources"]).names
     meant = closest(uri, names)
     if meant:
         note(f"there is a resource {visible(meant)}")

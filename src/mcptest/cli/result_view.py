@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.explore.offers import Message
+    from mcptest.explore.features import Message
     from mcptest.reporters.style import Paint
 
 __all__ = ["render_messages", "render_resource", "render_tool_result"]

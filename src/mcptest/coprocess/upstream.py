@@ -9,6 +9,7 @@ from mcptest.coprocess.refusals import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedErr
 from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
+from mcptest.core.lists import ListPages
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
@@ -31,7 +32,6 @@ __all__ = ["Upstream"]
 
 # After these the server is not used again: nothing it says can be trusted, or it is not there.
 _SPENT = frozenset(["connect_failed", "line_too_long", "output_budget", "session_lost"])
-_MAX_PAGES = 1000
 _MAX_COMMAND_CHARS = 200
 
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
@@ -101,31 +101,17 @@ class Upstream:
         limit_s = self.spec.timeout_s
         self._ready(method)
         deadline = time.monotonic() + limit_s
-        params: Message = {}
-        seen: set[str] = set()
         left_bytes = self.spec.limits.max_line_bytes
-        for _ in range(_MAX_PAGES):
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                raise self._useless(f"{method} is not at its end after {faults.seconds(limit_s)}")
+        pages = ListPages(method, key, limit_s=limit_s)
+        while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
             result = self.ask(method, params, left_s)
-            if not isinstance(result.get(key), list):
-                raise self._useless(f'its answer to {method} has no array "{key}"')
             left_bytes -= len(encode_line(result))
             if left_bytes < 0:
                 most = f"{self.spec.limits.max_line_bytes:,} bytes"
                 raise self._useless(f"the pages of {method} have more than {most} in all")
-            yield result[key]
-            cursor = result.get("nextCursor")
-            if cursor is None:
-                return
-            if not isinstance(cursor, str):
-                raise self._useless(f'its answer to {method} has a "nextCursor" that is no text')
-            if cursor in seen:
-                raise self._useless(f"{method} goes in a circle: a cursor has come before")
-            seen.add(cursor)
-            params = {"cursor": cursor}
-        raise self._useless(f"{method} does not end ({_MAX_PAGES:,} pages)")
+            yield pages.add({"result": result})
+        if pages.problem:
+            raise self._useless(pages.problem.reason)
 
     def _useless(self, why: str) -> RefusedError:
         return RefusedError(UPSTREAM_ERROR, f"the server cannot be used like this: {why}")

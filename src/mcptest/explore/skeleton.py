@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcptest.explore.survey import Probe
+    from mcptest.explore.discover import Probe
 
 __all__ = ["hidden_env", "render_suite"]
 

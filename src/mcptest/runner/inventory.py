@@ -11,6 +11,7 @@ import time
 from mcptest.core.coverage import offers_in
 from mcptest.core.errors import ServerError
 from mcptest.core.kinds import FINDINGS
+from mcptest.core.lists import ListPages
 from mcptest.core.offer_kinds import KINDS
 
 TYPE_CHECKING = False
@@ -62,19 +63,10 @@ def _remember(server: Server, error: ServerError) -> None:
         server.findings.add(error.fault.kind, error.fault.message)
 
 
-def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[object]:
-    """What each page of a list holds. A server that does not know the list has none."""
-    params: dict[str, object] = {}
-    for _ in range(_MAX_PAGES):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise EndlessError
-        result = server.ask(kind.method, params, left_s).get("result")
-        if not isinstance(result, dict):
-            return
-        yield result.get(kind.name)
-        cursor = result.get("nextCursor")
-        if not isinstance(cursor, str):
-            return
-        params = {"cursor": cursor}
-    raise EndlessError
+def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[list[object]]:
+    """The entries of each page of a list; a server that does not know the list has none."""
+    pages = ListPages(kind.method, kind.name, max_pages=_MAX_PAGES)
+    while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
+        yield pages.add(server.ask(kind.method, params, left_s))
+    if pages.problem and pages.problem.kind in ("circle", "endless", "timeout"):
+        raise EndlessError

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from hashlib import sha256
 
 from mcptest.core import jsonrpc
+from mcptest.core.lists import ListPages
 from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
 from mcptest.core.text import plural, render_path
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
+    from mcptest.core.lists import ListProblem
     from mcptest.core.offer_kinds import Kind
 
     # The whole answer to a method with params, which must come within so many seconds.
@@ -37,58 +38,59 @@ class ListReader:
 
     def read(self, kind: Kind) -> Iterator[Mismatch]:
         """What is wrong with a list, page by page."""
-        params: dict[str, object] = {}
-        seen: set[bytes] = set()
-        for page in range(1, MAX_PAGES + 1):
-            left_s = self._deadline - time.monotonic()
-            if left_s <= 0:
-                yield _endless(kind, f"it is not at its end after {self._limit_s:g} s", page - 1)
-                return
+        pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, is_strict=True)
+        while (params := pages.next_params(left_s := self._left_s())) is not None:
             answer = self._ask(kind.method, params, left_s)
-            place = f"{kind.method} (page {page})" if page > 1 else kind.method
-            result = answer.get("result")
-            if not isinstance(result, dict):
-                yield from self._no_result(kind, answer, place)
+            entries = pages.add(answer)
+            place = f"{kind.method} (page {pages.count})" if pages.count > 1 else kind.method
+            yield from _wrong_entries(kind, entries, place)
+            if pages.problem and pages.problem.kind in ("refused", "malformed"):
+                yield from self._wrong_result(kind, answer, place)
                 return
-            yield from _wrong_entries(kind, result, place)
-            cursor = result.get("nextCursor", ABSENT)
-            if cursor is ABSENT:
+            if pages.problem and pages.problem.kind in ("cursor", "circle"):
+                yield _wrong_cursor(pages.problem, f"{place} result.nextCursor")
                 return
-            wrong = _wrong_cursor(cursor, seen, place)
-            if wrong:
-                yield wrong
-                return
-            params = {"cursor": cursor}
-        yield _endless(kind, "it does not end", MAX_PAGES)
+        if pages.problem:
+            is_late = pages.problem.kind == "timeout"
+            why = (
+                f"it is not at its end after {self._limit_s:g} s" if is_late else "it does not end"
+            )
+            yield Mismatch(
+                path=kind.method,
+                expected="a last page, without nextCursor",
+                actual={"pages": pages.count},
+                message=f"the list must have a last page, and {why} "
+                f"({plural(pages.count, 'page')})",
+            )
 
-    def _no_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
-        error = answer.get("error")
+    def _left_s(self) -> float:
+        return self._deadline - time.monotonic()
+
+    def _wrong_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
+        error, result = answer.get("error"), answer.get("result", ABSENT)
         code = error.get("code") if isinstance(error, dict) else None
         if kind.unit == "resourceTemplate" and code == jsonrpc.METHOD_NOT_FOUND:
             # The capability is that of resources; nothing says that there must be templates.
             self._notes.append(f"the server does not know {kind.method}: it has no templates")
         elif "error" in answer:
             yield refused(answer, kind.method, f"{place} error")
+        elif isinstance(result, dict):
+            message = f"a list of {kind.noun}s must be an array"
+            found = result.get(kind.name, ABSENT)
+            yield _typed(f"{place} result.{kind.name}", "array", found, message)
         else:
-            message, actual = "the result must be an object", answer.get("result", ABSENT)
-            yield _typed(f"{place} result", "object", actual, message)
+            yield _typed(f"{place} result", "object", result, "the result must be an object")
 
 
-def _endless(kind: Kind, why: str, pages: int) -> Mismatch:
-    return Mismatch(
-        path=kind.method,
-        expected="a last page, without nextCursor",
-        actual={"pages": pages},
-        message=f"the list must have a last page, and {why} ({plural(pages, 'page')})",
-    )
+def _wrong_cursor(problem: ListProblem, path: str) -> Mismatch:
+    if problem.kind == "cursor":
+        message = "where there is another page, it must be a string"
+        return _typed(path, "string", problem.value, message)
+    message = "this cursor has come before: the list goes in a circle"
+    return Mismatch(path=path, expected="a new cursor", actual=problem.value, message=message)
 
 
-def _wrong_entries(kind: Kind, result: dict[str, Any], place: str) -> Iterator[Mismatch]:
-    entries = result.get(kind.name, ABSENT)
-    if not isinstance(entries, list):
-        path = f"{place} result.{kind.name}"
-        yield _typed(path, "array", entries, f"a list of {kind.noun}s must be an array")
-        return
+def _wrong_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:
     needed = ("name",) if kind.key == "name" else (kind.key, "name")
     for index, entry in enumerate(entries):
         path = f"{place} {render_path(('result', kind.name, index))}"
@@ -99,22 +101,8 @@ def _wrong_entries(kind: Kind, result: dict[str, Any], place: str) -> Iterator[M
             value = entry.get(key, ABSENT)
             # What it is called by cannot be nothing.
             if not isinstance(value, str) or (key == kind.key and not value):
-                message = f"a {kind.noun} needs a {key}: a text that is not empty"
+                message = f"a {kind.noun} needs a {key}: a string that is not empty"
                 yield _typed(f"{path}.{key}", "string", value, message)
-
-
-def _wrong_cursor(cursor: object, seen: set[bytes], place: str) -> Mismatch | None:
-    """What is wrong with the way to the next page; a right one is remembered."""
-    path = f"{place} result.nextCursor"
-    if not isinstance(cursor, str):
-        return _typed(path, "string", cursor, "where there is another page, it must be text")
-    # They can be of any length.
-    digest = sha256(cursor.encode("utf-8", "surrogatepass")).digest()
-    if digest in seen:
-        message = "this cursor has come before: the list goes in a circle"
-        return Mismatch(path=path, expected="a new cursor", actual=cursor, message=message)
-    seen.add(digest)
-    return None
 
 
 def _typed(path: str, type_: str, actual: object, message: str) -> Mismatch:

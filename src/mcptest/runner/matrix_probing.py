@@ -135,7 +135,7 @@ def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
     times: dict[str, int] = {}
     try:
         for page in list_pages(server, kind, deadline):
-            for entry in page if isinstance(page, list) else ():
+            for entry in page:
                 if isinstance(entry, dict) and isinstance(name := entry.get(kind.key), str):
                     times[name] = times.get(name, 0) + 1
                     found[name, times[name]] = entry

@@ -16,11 +16,10 @@ from mcptest.core import jsonrpc
 from mcptest.core.errors import ServerError
 from mcptest.core.framing import encode_line
 from mcptest.core.kinds import FINDINGS
+from mcptest.core.lists import ListPages
 from mcptest.core.offer_kinds import KINDS
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
-from mcptest.core.strict_json import dump_json
-from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +41,6 @@ MAX_PAGES = 100
 # So many pages are asked for where nobody has asked for the list.
 _MAX_LEARNED_PAGES = 20
 
-_MAX_QUOTED = 200
 _KIND = KINDS["tools"]
 
 # A list may be read again: each request of a session has an id of its own.
@@ -90,20 +88,10 @@ def _declares_tools(capabilities: object) -> bool:
 def _read_pages(ask: Ask, entries: list[dict[str, Any]], patience_s: float, max_pages: int) -> str:
     """Fill in what the pages hold; why that is not all of it, "" when it is."""
     deadline = time.monotonic() + patience_s
-    params: dict[str, object] = {}
-    seen: set[str] = set()
-    for _ in range(max_pages):
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            return f"{_KIND.method} is not at its end after {patience_s:g} s"
-        gap, cursor = _read_page(ask(params, left_s), entries)
-        if gap or cursor is None:
-            return gap
-        if cursor in seen:
-            return f"{_KIND.method} goes in a circle: a nextCursor came twice"
-        seen.add(cursor)
-        params = {"cursor": cursor}
-    return f"{_KIND.method} does not end: {max_pages} pages were read"
+    pages = ListPages(_KIND.method, _KIND.name, limit_s=patience_s, max_pages=max_pages)
+    while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
+        entries += [each for each in pages.add(ask(params, left_s)) if isinstance(each, dict)]
+    return pages.problem.message if pages.problem else ""
 
 
 def _asked(server: ServerFace, params: dict[str, object], limit_s: float) -> Any:
@@ -111,24 +99,3 @@ def _asked(server: ServerFace, params: dict[str, object], limit_s: float) -> Any
     line = encode_line(jsonrpc.request(id, _KIND.method, params))
     step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)
     return server.perform(step, limit_s).message
-
-
-def _read_page(answer: Any, entries: list[dict[str, Any]]) -> tuple[str, str | None]:
-    """What is wrong with a page, and the cursor of the next one, if there is one."""
-    if "error" in answer:
-        return f"{_KIND.method} was answered with an error: {_cut(answer['error'])}", None
-    result = answer.get("result")
-    listed = result.get(_KIND.name) if isinstance(result, dict) else None
-    if not isinstance(listed, list):
-        return f"the answer to {_KIND.method} has no array of tools", None
-    entries += [each for each in listed if isinstance(each, dict)]
-    cursor = result.get("nextCursor")
-    # Some write null for none; there is no doubt about what they mean.
-    if cursor is None or isinstance(cursor, str):
-        return "", cursor
-    return f"the nextCursor of {_KIND.method} is no text: {_cut(cursor)}", None
-
-
-def _cut(value: object) -> str:
-    text = dump_json(value)
-    return visible(text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}…")

@@ -8,6 +8,7 @@ import threading
 import time
 
 from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.lists import ListPages
 from mcptest.core.revisions import REVISIONS
 from mcptest.core.text import shorten, visible
 from mcptest.runner.launcher import Launcher
@@ -39,7 +40,6 @@ _LISTS = {
     "mcp.listTools": ("tools/list", "tools"),
     "mcp.listResources": ("resources/list", "resources"),
 }
-_MAX_PAGES = 1000
 
 # After these nothing that the server says can be trusted.
 _SPENT = frozenset(["line_too_long", "output_budget"])
@@ -184,24 +184,12 @@ class _MemoryLine:
         """Every page of a list, in one; all together may take as long as one answer."""
         deadline = time.monotonic() + self._spec.timeout_s
         entries: list[object] = []
-        params: Message = {}
-        seen: set[str] = set()
-        for _ in range(_MAX_PAGES):
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                raise _useless(f"{method} is not at its end after {self._spec.timeout_s:g} s")
-            page = self._asked(server, method, params, left_s)
-            if not isinstance(page.get(key), list):
-                raise _useless(f'its answer to {method} has no array "{key}"')
-            entries += page[key]
-            cursor = page.get("nextCursor")
-            if cursor is None:
-                return {key: entries}
-            if not isinstance(cursor, str) or cursor in seen:
-                raise _useless(f"{method} cannot be read on: a cursor is no text, or came before")
-            seen.add(cursor)
-            params = {"cursor": cursor}
-        raise _useless(f"{method} does not end ({_MAX_PAGES:,} pages)")
+        pages = ListPages(method, key, limit_s=self._spec.timeout_s)
+        while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
+            entries += pages.add({"result": self._asked(server, method, params, left_s)})
+        if pages.problem:
+            raise _useless(pages.problem.reason)
+        return {key: entries}
 
     def _gone(self, fault: Fault) -> UpstreamGoneError:
         self._lost = UpstreamGoneError(_UPSTREAM_GONE, _words(fault), _evidence(fault))

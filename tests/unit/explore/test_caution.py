@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.explore.caution import why_not_called
+from mcptest.explore.discover import reason_not_to_call
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ from mcptest.explore.caution import why_not_called
     ],
 )
 def test_a_tool_that_could_do_harm_is_not_called(tool: dict[str, Any]) -> None:
-    assert why_not_called(tool)
+    assert reason_not_to_call(tool)
 
 
 @pytest.mark.parametrize(
@@ -84,4 +84,4 @@ def test_a_tool_that_could_do_harm_is_not_called(tool: dict[str, Any]) -> None:
     ],
 )
 def test_a_tool_that_only_reads_is_called(tool: dict[str, Any]) -> None:
-    assert why_not_called(tool) == ""
+    assert reason_not_to_call(tool) == ""

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.strict_json import dump_json
-from mcptest.explore.samples import is_fit_to_write, sample_arguments
+from mcptest.explore.arguments import is_fit_to_write, sample_arguments
 from mcptest.matching.regex import sample_match
 
 

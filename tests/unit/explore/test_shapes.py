@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.explore.shapes import answer_shape, exactly
+from mcptest.explore.discover import answer_shape, exactly
 from mcptest.matching.compare import compare
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry

@@ -260,12 +260,12 @@ def test_what_a_server_does_wrong_while_it_is_asked_is_a_finding(
     [
         (
             {"error": {"code": -32601, "message": "n\x1bo"}},
-            'tools/list was answered with an error: {"code":-32601,"message":"n\\u001bo"}',
+            'the server refused tools/list: code -32601, "n\\u001bo"',
         ),
-        ({"result": None}, "the answer to tools/list has no array of tools"),
-        ({"result": {"tools": "none"}}, "the answer to tools/list has no array of tools"),
-        (page(nextCursor="again"), "tools/list goes in a circle: a nextCursor came twice"),
-        (page(nextCursor=5), "the nextCursor of tools/list is no text: 5"),
+        ({"result": None}, 'the result of tools/list has no array "tools": null'),
+        ({"result": {"tools": 5}}, 'the result of tools/list has no array "tools": {"tools":5}'),
+        (page(nextCursor="again"), 'tools/list goes in a circle: a cursor came twice: "again"'),
+        (page(nextCursor=5), "the nextCursor of tools/list is not a string: 5"),
     ],
 )
 def test_an_answer_that_could_not_be_checked_is_a_finding_that_says_why(
@@ -283,9 +283,8 @@ def test_a_list_that_never_ends_is_read_to_a_bound() -> None:
     server = FakeServer(*(page(nextCursor=str(number)) for number in range(2 * MAX_PAGES)))
     assert judged(server, came()) == ()
     assert len(server.asked) == MAX_PAGES
-    assert told(server) == [
-        ("unchecked_output", f"{UNCHECKED} tools/list does not end: {MAX_PAGES} pages were read")
-    ]
+    why = f"tools/list does not end (pages read: {MAX_PAGES}, entries: 0)"
+    assert told(server) == [("unchecked_output", f"{UNCHECKED} {why}")]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,130 @@
+"""Read a list of MCP page by page, without input or output.
+
+`ListPages` gives the params of the next request and takes the answer to it. A server that repeats
+a cursor, never stops giving cursors or answers with something else than a page ends the list
+with a `ListProblem`; nothing is raised.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Literal
+
+    ProblemKind = Literal["refused", "malformed", "cursor", "circle", "endless", "timeout"]
+
+__all__ = ["ListPages", "ListProblem", "describe_error"]
+
+_MAX_QUOTED_CHARS = 300
+
+
+class ListProblem(Record):
+    """Why a list was not read to its end.
+
+    `reason` holds nothing that the server sent; `value` is what it sent instead of a page, or
+    instead of a cursor.
+    """
+
+    kind: ProblemKind
+    reason: str
+    value: object = ABSENT
+
+    @property
+    def message(self) -> str:
+        """The reason and the value, which is shortened and holds nothing invisible."""
+        if self.value is ABSENT:
+            return self.reason
+        shown = describe_error(self.value) if self.kind == "refused" else _quote(self.value)
+        return f"{self.reason}: {shown}"
+
+
+class ListPages:
+    """The pages of one list, in the order in which they are requested.
+
+        while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
+            entries = pages.add(ask(method, params, left_s))
+
+    `key` is the member of the result that holds the entries; `limit_s` is how long all pages
+    together may take, which the caller measures. With `is_strict` a `nextCursor` of
+    null is a problem; otherwise it means the last page, as many servers intend it.
+    """
+
+    def __init__(
+        self,
+        method: str,
+        key: str,
+        *,
+        limit_s: float = 0.0,
+        max_pages: int = 1_000,
+        max_entries: int = 1_000_000,
+        is_strict: bool = False,
+    ) -> None:
+        self._method = method
+        self._key = key
+        self._limit_s = limit_s
+        self._max_pages = max_pages
+        self._max_entries = max_entries
+        self._is_strict = is_strict
+        self._params: dict[str, object] | None = {}
+        # Cursors may be of any length, so only their hashes are kept.
+        self._seen: set[int] = set()
+        self._entries = 0
+        self.count = 0
+        self.problem: ListProblem | None = None
+
+    def next_params(self, left_s: float = 1.0) -> dict[str, object] | None:
+        """The params of the next request; None if there is none, or no time left for it."""
+        if self._params is not None and left_s <= 0:
+            self._stop("timeout", f"{self._method} is not at its end after {self._limit_s:g} s")
+        return self._params
+
+    def add(self, answer: dict[str, Any]) -> list[Any]:
+        """Take the answer to the last request; the entries of its page, [] if it has none."""
+        self._params = None
+        self.count += 1
+        if "error" in answer:
+            self._stop("refused", f"the server refused {self._method}", answer["error"])
+            return []
+        result = answer.get("result")
+        entries = result.get(self._key) if isinstance(result, dict) else None
+        if not isinstance(result, dict) or not isinstance(entries, list):
+            reason = f'the result of {self._method} has no array "{self._key}"'
+            self._stop("malformed", reason, result)
+            return []
+        self._entries += len(entries)
+        if "nextCursor" in result and (self._is_strict or result["nextCursor"] is not None):
+            self._follow(result["nextCursor"])
+        return entries
+
+    def _follow(self, cursor: object) -> None:
+        method = self._method
+        if not isinstance(cursor, str):
+            self._stop("cursor", f"the nextCursor of {method} is not a string", cursor)
+        elif hash(cursor) in self._seen:
+            self._stop("circle", f"{method} goes in a circle: a cursor came twice", cursor)
+        elif self.count >= self._max_pages or self._entries >= self._max_entries:
+            read = f"pages read: {self.count:,}, entries: {self._entries:,}"
+            self._stop("endless", f"{method} does not end ({read})")
+        else:
+            self._seen.add(hash(cursor))
+            self._params = {"cursor": cursor}
+
+    def _stop(self, kind: ProblemKind, reason: str, value: object = ABSENT) -> None:
+        self._params = None
+        self.problem = ListProblem(kind=kind, reason=reason, value=value)
+
+
+def describe_error(error: object) -> str:
+    """A JSON-RPC error as part of a sentence."""
+    if not isinstance(error, dict):
+        return _quote(error)
+    words = f"code {error.get('code')}, {_quote(error.get('message'))}"
+    return f"{words}, data {_quote(error['data'])}" if "data" in error else words
+
+
+def _quote(value: object) -> str:
+    return visible(shorten(dump_json(value), _MAX_QUOTED_CHARS))

@@ -1,0 +1,87 @@
+"""The features of a server: its tools, resources, resource templates and prompts."""
+
+from __future__ import annotations
+
+from mcptest.core.jsonrpc import METHOD_NOT_FOUND
+from mcptest.core.lists import ListPages
+from mcptest.core.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.core.offer_kinds import Kind
+
+    Message = dict[str, Any]
+    Ask = Callable[[str, dict[str, object]], Message]
+
+__all__ = ["Listing", "feature_name", "is_declared", "list_features"]
+
+MAX_PAGES = 200
+MAX_FEATURES = 10_000
+
+
+class Listing(Record):
+    """All features of one kind. `problem` says why there may be more of them, or none.
+
+    `first_page_count` is how many came with the first page; `answers` are the pages as received.
+    """
+
+    kind: Kind
+    features: tuple[Message, ...] = ()
+    first_page_count: int = 0
+    answers: tuple[Message, ...] = ()
+    problem: str = ""
+
+    def find(self, name: str) -> Message | None:
+        """The feature of this name, or None."""
+        return next((each for each in self.features if feature_name(each, self.kind) == name), None)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(feature_name(each, self.kind) for each in self.features)
+
+
+def feature_name(feature: Message, kind: Kind) -> str:
+    """What identifies a feature: its name or its URI; "" if it has none."""
+    name = feature.get(kind.key)
+    return name if isinstance(name, str) else ""
+
+
+def is_declared(kind: Kind, capabilities: object) -> bool:
+    """Whether the server declares this kind in its capabilities."""
+    return isinstance(capabilities, dict) and kind.capability in capabilities
+
+
+def list_features(ask: Ask, kind: Kind) -> Listing:
+    """Request every page of one kind; `ask` sends a request and returns the answer."""
+    pages = ListPages(kind.method, kind.name, max_pages=MAX_PAGES, max_entries=MAX_FEATURES)
+    answers: list[Message] = []
+    features: list[Message] = []
+    first_page_count = nameless = 0
+    while (params := pages.next_params()) is not None:
+        answers.append(ask(kind.method, params))
+        entries = pages.add(answers[-1])
+        named = [each for each in entries if isinstance(each, dict) and feature_name(each, kind)]
+        nameless += len(entries) - len(named)
+        features += named
+        first_page_count = first_page_count if pages.count > 1 else len(named)
+    problem = pages.problem.message if pages.problem else ""
+    if kind.name == "resourceTemplates" and _is_unknown_method(answers[-1]):
+        # Templates share the capability of resources, and many servers have only resources.
+        problem = ""
+    if nameless and not problem:
+        problem = f"{nameless} of the {kind.name} have no {kind.key}; they are left out"
+    return Listing(
+        kind=kind,
+        features=tuple(features[:MAX_FEATURES]),
+        first_page_count=first_page_count,
+        answers=tuple(answers),
+        problem=problem,
+    )
+
+
+def _is_unknown_method(answer: Message) -> bool:
+    error = answer.get("error")
+    return isinstance(error, dict) and error.get("code") == METHOD_NOT_FOUND
