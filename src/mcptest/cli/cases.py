@@ -16,8 +16,7 @@ from mcptest.cli.output import (
 from mcptest.core.errors import UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, visible
 from mcptest.runner.discovery import CASE_ENDINGS, read_text
 from mcptest.traffic.contract import build_contract
 from mcptest.traffic.reading import read_traffic
@@ -101,7 +100,7 @@ def _report(target: str, contract: Contract) -> None:
     if len(contract.notes) > _MAX_NOTES:
         complain(f"warning: … and {len(contract.notes) - _MAX_NOTES:,} more like these\n")
     skipped = f", {contract.skipped:,} of them skipped: unanswered" if contract.skipped else ""
-    summary = f"{counted(contract.cases, 'case')}{skipped}"
+    summary = f"{plural(contract.cases, 'case')}{skipped}"
     complain(f"wrote {visible(target)}: {summary}\n" if target else f"{summary}\n")
     if target:
         file = visible(target)

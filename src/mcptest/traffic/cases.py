@@ -12,11 +12,10 @@ from collections import Counter
 from itertools import count
 
 from mcptest.core.jsonrpc import id_key, message_kind, tool_failure
-from mcptest.core.key_words import words_of
 from mcptest.core.record import Record
+from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, shorten, visible
 from mcptest.traffic.reading import messages_in, method_of, opposite, progress_token
 from mcptest.traffic.varying import ANY, Tag
 
@@ -355,7 +354,7 @@ def message_keys(case: RecordedCase) -> list[str]:
 
 def identifier(text: str) -> str:
     """A text as an identifier of letters, digits and underscores."""
-    words = re.sub(r"[^A-Za-z0-9]+", "_", "_".join(words_of(text))).strip("_")
+    words = re.sub(r"[^A-Za-z0-9]+", "_", "_".join(split_words(text))).strip("_")
     words = words[:_MAX_IDENTIFIER].strip("_")
     return words if words and not words[0].isdigit() else f"value_{words}".strip("_")
 
@@ -400,9 +399,9 @@ def case_comment(case: RecordedCase) -> str:
     kinds = [message_kind(each.message) for each in case.messages if each.direction == "out"]
     own = []
     if notified := kinds.count("notification"):
-        own.append(counted(notified, "notification"))
+        own.append(plural(notified, "notification"))
     if asked := kinds.count("request"):
-        own.append(f"{counted(asked, 'request')} of its own")
+        own.append(f"{plural(asked, 'request')} of its own")
     return f"{sentence}; the server sends {' and '.join(own)}." if own else f"{sentence}."
 
 

@@ -10,11 +10,9 @@ from __future__ import annotations
 import posixpath
 import re
 
-from mcptest.core.paths import render_path
 from mcptest.core.record import Record
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED, is_secret, members_of
-from mcptest.core.visible import shorten, visible
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
+from mcptest.core.text import render_path, shorten, visible
 from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
 from mcptest.traffic.cases import (
     Names,

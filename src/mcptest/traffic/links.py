@@ -11,8 +11,8 @@ from functools import lru_cache, reduce
 from operator import getitem
 
 from mcptest.core.jsonrpc import id_key
-from mcptest.core.key_words import words_of
-from mcptest.core.visible import visible
+from mcptest.core.secrets import split_words
+from mcptest.core.text import visible
 from mcptest.traffic.cases import identifier
 from mcptest.traffic.reading import messages_in
 from mcptest.traffic.varying import (
@@ -127,7 +127,7 @@ class Linker:
         if value_key not in self._bound:
             source_marks, source_at, source_key = source
             # The longer of the two keys says more: noteId rather than id.
-            words = words_of(source_key if key == "id" else key)
+            words = split_words(source_key if key == "id" else key)
             name = self._names.unique(identifier("_".join(words).removeprefix("next_")))
             self._bound[value_key] = name
             source_marks[source_at] = Tag(name="bind", text=name)
@@ -181,7 +181,7 @@ def _is_unmistakable(value: object) -> bool:
 
 @lru_cache(maxsize=4096)
 def _is_handle_key(key: str) -> bool:
-    return is_id_key(key) or words_of(key)[-1:] == ("token",)
+    return is_id_key(key) or split_words(key)[-1:] == ("token",)
 
 
 def _scalars_of(message: Any) -> Iterator[tuple[Steps, str, Any]]:

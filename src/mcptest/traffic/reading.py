@@ -15,7 +15,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def _read_capture(document: object, file: str) -> tuple[list[Session], list[str]
         sessions.append(Session(messages=tuple(messages), label=label))
     if skipped:
         are = "is not a message and was" if skipped == 1 else "are not messages and were"
-        notes.append(f"{file}: {counted(skipped, 'line')} {are} left out")
+        notes.append(f"{file}: {plural(skipped, 'line')} {are} left out")
     return sessions, notes
 
 
@@ -302,7 +302,7 @@ def _read_log(text: str, file: str, not_json: NotJsonError) -> tuple[list[Sessio
             named += f" and {len(skipped) - _MAX_NAMED:,} more"
         have = "has no message and was" if len(skipped) == 1 else "have no message and were"
         which = "line" if len(skipped) == 1 else "lines"
-        count = counted(len(skipped), "line")
+        count = plural(len(skipped), "line")
         notes.insert(0, f"{file}: {count} {have} left out: {which} {named}")
     return sessions, notes
 

@@ -11,8 +11,7 @@ import re
 from functools import lru_cache
 
 from mcptest.core.blanking import Redactor
-from mcptest.core.redaction import BLANK
-from mcptest.core.secret_names import REDACTED, is_secret, members_of, names_secret
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of, names_secret
 from mcptest.core.strict_json import dump_json
 from mcptest.traffic.varying import CONSTANT_KEYS, SCHEMA_KEYS
 

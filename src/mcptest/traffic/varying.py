@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.key_words import words_of
 from mcptest.core.record import Record
+from mcptest.core.secrets import split_words
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,12 +154,12 @@ _MAX_KEYED_CHARS = 500
 
 def is_id_key(key: str) -> bool:
     """True if values under a key are there to be used again."""
-    return not _ID_WORDS.isdisjoint(words_of(key)[-1:])
+    return not _ID_WORDS.isdisjoint(split_words(key)[-1:])
 
 
 def _expression_by_key(key: str, text: str) -> str:
     """A regular expression for the whole string; "" if the key says nothing about it."""
-    words = words_of(key)
+    words = split_words(key)
     if not words or len(text) > _MAX_KEYED_CHARS:
         return ""
     if words[-1] in _ID_WORDS:
@@ -187,7 +187,7 @@ def _id_expression(text: str) -> str:
 
 
 def _is_varying_number(key: str, digits: str, known: Container[str] = ()) -> bool:
-    words = words_of(key)
+    words = split_words(key)
     if not _RUN_WORDS.isdisjoint(words):
         return True
     is_time = not _TIME_WORDS.isdisjoint(words[-1:])

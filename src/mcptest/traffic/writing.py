@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import defused_markers, visible
+from mcptest.core.text import defuse_markers, visible
 from mcptest.formats.scalars import resolve_plain
 from mcptest.traffic.varying import Tag
 
@@ -55,7 +55,7 @@ def _document(case: WrittenCase) -> list[str]:
 
 
 def _comment(text: str) -> str:
-    return f"# {defused_markers(visible(text))}"
+    return f"# {defuse_markers(visible(text))}"
 
 
 def _scalar_line(text: str) -> str:
@@ -133,7 +133,7 @@ def _tag(tag: Tag) -> str:
         return f"!!{tag.name} "
     if re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", tag.text):
         return f"!!{tag.name} {tag.text}"
-    if "\n" not in tag.text and defused_markers(visible(tag.text)) == tag.text:
+    if "\n" not in tag.text and defuse_markers(visible(tag.text)) == tag.text:
         single = tag.text.replace("'", "''")
         return f"!!{tag.name} '{single}'"
     return f"!!{tag.name} {_quoted(tag.text)}"
@@ -144,4 +144,4 @@ def _quoted(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     # As `visible` would: what has only these in it need not be gone through by character.
     escaped = escaped.replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{defused_markers(visible(escaped))}"'
+    return f'"{defuse_markers(visible(escaped))}"'

@@ -11,8 +11,8 @@ from traffic_samples import UUID, loaded, log
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Suite
-from mcptest.matching.blanks import filled, has_blanks, pulled
 from mcptest.matching.compare import compare
+from mcptest.matching.tags import fill, has_blanks, pull_bound
 from mcptest.traffic import contract_text
 
 # Whatever could leave its quotes, be taken for something else or vary.
@@ -111,8 +111,8 @@ def refuse_unmet(suite: Suite, said: list[tuple[str, Any]]) -> None:
         assert case.dialogue
         for turn in case.dialogue.turns:
             message = recorded.pop(marker_of(turn.value))  # type: ignore[arg-type]
-            values |= pulled(turn.binds, message)
-            wanted = filled(turn.value, values)
+            values |= pull_bound(turn.binds, message)
+            wanted = fill(turn.value, values)
             if not turn.is_ours:
                 assert list(compare(wanted, message, leniency="objects")) == []
             elif has_blanks(wanted):

@@ -18,8 +18,7 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.matching.blanks import made_up
-from mcptest.matching.tags import read_tag
+from mcptest.matching.tags import make_value, read_tag
 from mcptest.traffic.varying import Tag, VaryingStrings, expression_for, is_random
 
 ID = "caf2bc7d"
@@ -324,7 +323,7 @@ def test_an_expression_is_narrow_and_a_mock_can_generate_a_match(
     assert expression_for(text) == expression
     tag = Tag(name="re", text=f"^{expression}$")
     assert is_met(tag, text)
-    assert is_met(tag, made_up(read_tag(tag.name, tag.text)))
+    assert is_met(tag, make_value(read_tag(tag.name, tag.text)))
 
 
 def test_the_longest_of_several_values_is_found() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcptest.core.secrets import split_words
 from traffic_samples import (
     HANDSHAKE,
     call,
@@ -17,7 +18,6 @@ from traffic_samples import (
     told,
 )
 
-from mcptest.core.key_words import words_of
 from mcptest.traffic.cases import Names, identifier
 
 
@@ -134,7 +134,7 @@ def test_numbers_are_given_to_names_that_are_taken() -> None:
     ],
 )
 def test_a_key_has_words(key: str, words: list[str]) -> None:
-    assert list(words_of(key)) == words
+    assert list(split_words(key)) == words
 
 
 @pytest.mark.parametrize(

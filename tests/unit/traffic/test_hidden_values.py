@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from mcptest.core.secrets import is_secret
+from mcptest.core.text import render_path
 from traffic_samples import call, cases_of, contract, request, result
-
-from mcptest.core.paths import render_path
-from mcptest.core.secret_names import is_secret
 
 
 def only_case(*said: tuple[str, Any], keep_values: bool = False) -> dict[str, Any]:

@@ -14,8 +14,7 @@ from traffic_samples import (
     result,
 )
 
-from mcptest.matching.blanks import made_up
-from mcptest.matching.tags import literal_parts, read_tag
+from mcptest.matching.tags import literal_parts, make_value, read_tag
 from mcptest.traffic.varying import tag_for
 
 HEX = "0123456789abcdef0123"
@@ -193,7 +192,7 @@ def test_very_many_values_in_one_text_are_described() -> None:
 def test_a_mock_can_make_up_a_value_for_every_tag(value: str) -> None:
     tag = tag_for("text", f"a/b\\ {value}!")
     assert tag is not None
-    made = made_up(read_tag(tag.name, tag.text))
+    made = make_value(read_tag(tag.name, tag.text))
     assert is_met(tag, made)
 
 

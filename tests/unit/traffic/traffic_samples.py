@@ -7,9 +7,9 @@ from typing import Any
 
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.group import written
+from mcptest.matching.compare import source_of
 from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
 from mcptest.traffic.reading import Traffic, read_traffic
@@ -86,7 +86,7 @@ def loaded(text: str) -> Suite:
 def cases_of(text: str) -> dict[str, dict[str, Any]]:
     """The messages of each case by their keys, tags as they are written."""
     return {
-        case.name: {turn.key: written(turn.value) for turn in case.dialogue.turns}
+        case.name: {turn.key: source_of(turn.value) for turn in case.dialogue.turns}
         for case in loaded(text).cases
         if case.dialogue
     }

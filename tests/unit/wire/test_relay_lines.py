@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.traffic.reading import is_message as readers_take
 from mcptest.wire.relay_lines import Lines, is_message
 
