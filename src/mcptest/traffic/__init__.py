@@ -1,4 +1,4 @@
-"""From recorded traffic to a contract: captures and logs become case files."""
+"""Turn recorded traffic, a capture or a log, into a contract."""
 
 from mcptest.traffic.contract import contract_text
 from mcptest.traffic.reading import is_traffic

@@ -1,42 +1,56 @@
-"""From recorded traffic to a contract: the text of a case file, and what to know about it."""
+"""From recorded traffic to a contract: the text of a case file.
+
+Messages are written as they were recorded. In what the server sent, values that vary become
+tags and secrets match anything. What the client sent is sent again, except for values that the
+server chose and for secrets.
+"""
 
 from __future__ import annotations
 
 import posixpath
+import re
 
 from mcptest.core.record import Record
-from mcptest.core.text import shorten
+from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
+from mcptest.core.text import render_path, shorten, visible
 from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
-from mcptest.traffic.comparing import laid_over
-from mcptest.traffic.describing import Describer
-from mcptest.traffic.hiding import secrets_in
-from mcptest.traffic.ids import marks_of_server, with_own_ids
+from mcptest.traffic.cases import (
+    Names,
+    case_comment,
+    case_name,
+    mark_server_ids,
+    message_keys,
+    split_session,
+)
 from mcptest.traffic.links import Linker
-from mcptest.traffic.naming import Names, case_name, keys_of
-from mcptest.traffic.passages import passages_of
-from mcptest.traffic.reading import read_recording
-from mcptest.traffic.recording import mistake
-from mcptest.traffic.telling import sentence_about
-from mcptest.traffic.texts import TextDescriber
+from mcptest.traffic.reading import error, read_traffic
+from mcptest.traffic.secrets import Secrets
+from mcptest.traffic.varying import (
+    ANY,
+    CONSTANT_KEYS,
+    HALF_CHARACTER,
+    SCHEMA_KEYS,
+    STRING,
+    find_varying,
+    tag_for,
+    tag_for_spans,
+    without_overlaps,
+)
 from mcptest.traffic.writing import WrittenCase, render_cases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from mcptest.traffic.ids import Marks
-    from mcptest.traffic.passages import Passage
-    from mcptest.traffic.recording import Recording
+    from mcptest.traffic.cases import Marks, RecordedCase
+    from mcptest.traffic.reading import Message, Traffic, TrafficMessage
+    from mcptest.traffic.varying import Span, Steps, Tag, VaryingStrings
 
 __all__ = ["Contract", "build_contract", "contract_text"]
 
-_LESS = "record less at a time"
-_UNANSWERED = "the recording has no answer to this"
-
 
 class Contract(Record):
-    """A case file: its text, how many cases it has, and sentences about what is special."""
+    """The text of a case file, how many cases it has, and sentences about what is special."""
 
     text: str
     cases: int
@@ -45,132 +59,262 @@ class Contract(Record):
 
 
 def contract_text(text: str, file: str, *, keep_values: bool = False) -> str:
-    """The case file that a recording makes. FormatError when there is nothing to make it of."""
-    return build_contract([read_recording(text, file)], keep_values=keep_values).text
+    """The case file for recorded traffic. FormatError if there is nothing to make it of."""
+    return build_contract(read_traffic(text, file), keep_values=keep_values).text
 
 
-def build_contract(recordings: Sequence[Recording], *, keep_values: bool = False) -> Contract:
-    """The contract of one conversation, recorded once or several times."""
-    recording = laid_over(list(recordings))
-    passages: list[Passage] = []
-    notes = list(recording.notes)
-    for session in recording.sessions:
-        found, left_out = passages_of(session)
-        passages += map(with_own_ids, found)
-        notes += [f"{recording.file}: {sentence}" for sentence in left_out]
-    if not passages:
-        raise mistake("F005", recording.file, "no message of this recording can be in a contract")
-    _refuse_too_much(passages, recording.file)
-    builder = _Builder(passages, keep_values=keep_values)
-    cases = builder.cases()
-    text = render_cases(_heading(recordings), cases)
-    _refuse_too_long(text, recording.file)
-    return Contract(
-        text=text,
-        cases=len(cases),
-        skipped=sum(bool(case.skip) for case in cases),
-        notes=(*notes, *builder.notes()),
-    )
+def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
+    """The contract for recorded traffic; with `keep_values` nothing that varies is replaced."""
+    file = traffic.file
+    cases: list[RecordedCase] = []
+    notes = list(traffic.notes)
+    for session in traffic.sessions:
+        found, left_out = split_session(session)
+        cases += found
+        notes += [f"{file}: {sentence}" for sentence in left_out]
+    if not cases:
+        raise error("F005", file, "no message of this file can be in a contract")
+    messages = [each.message for case in cases for each in case.messages]
+    # Checked before much time is spent on what no reader of case files would accept.
+    if not is_within_limits(messages):
+        limit = f"a case file may hold {MAX_NODES:,} values; record less at a time"
+        raise error("F004", file, "there is too much traffic in this file", limit)
 
-
-class _Builder:
-    """Describes the passages of a recording, one after the other."""
-
-    def __init__(self, passages: list[Passage], *, keep_values: bool) -> None:
-        self._passages = passages
-        self._keep_values = keep_values
-        # Names of values hold for the whole file.
-        self._value_names = Names()
-        self._linker = Linker(self._value_names)
-        secrets = (
-            secret
-            for passage in passages
-            for spoken in passage.messages
-            for message in (spoken.message, *spoken.others)
-            for secret in secrets_in(message)
+    secrets = Secrets(messages)
+    case_names = Names()
+    names = [
+        case_names.unique(
+            secrets.redact_known(case_name(_with_redacted_targets(case, secrets))),
+            "{name} ({number})",
         )
-        self._texts = TextDescriber(secrets, self._linker.varying, keep_values=keep_values)
-        self._describer = Describer(self._texts, keep_values=keep_values)
-        names = Names()
-        self._case_names = [
-            names.unique(self._ours(case_name(self._shown(passage))), "{name} ({number})")
-            for passage in passages
-        ]
-
-    def _ours(self, text: str) -> str:
-        return self._texts.without_secrets(text)
-
-    def _shown(self, passage: Passage) -> Passage:
-        """A passage to be named: of a secret that is cut, nobody would know what is left."""
-        said = (each.but(message=self._shown_message(each.message)) for each in passage.messages)
-        return passage.but(messages=tuple(said))
-
-    def _shown_message(self, message: Any) -> Any:
-        if isinstance(message, list):
-            return [self._shown_message(part) for part in message]
-        params = message.get("params")
-        if not isinstance(params, dict):
-            return message
-        named = {
-            name: self._texts.redacted(params[name])
-            for name in ("name", "uri")
-            if isinstance(params.get(name), str)
-        }
-        return {**message, "params": {**params, **named}}
-
-    def cases(self) -> list[WrittenCase]:
-        marks = self._marks()
-        return [
+        for case in cases
+    ]
+    value_names = Names()
+    marks = [mark_server_ids(case, value_names) for case in cases]
+    linker = Linker(value_names)
+    if not keep_values:
+        for case, own, name in zip(cases, marks, names, strict=True):
+            linker.link(case, own, name)
+    describer = _Describer(secrets, linker.varying, keep_values=keep_values)
+    written = []
+    for case, own, name in zip(cases, marks, names, strict=True):
+        comment = case_comment(_with_redacted_targets(case, secrets))
+        described = describer.describe(case, own, name)
+        written.append(
             WrittenCase(
                 name=name,
-                comment=self._ours(sentence_about(self._shown(passage))),
-                messages=tuple(
-                    zip(keys_of(passage.messages), self._values(passage, own, name), strict=True)
-                ),
-                skip=_UNANSWERED if passage.is_unanswered else "",
+                comment=secrets.redact_known(comment),
+                messages=tuple(zip(message_keys(case), described, strict=True)),
+                skip="not answered when it was recorded" if case.is_unanswered else "",
             )
-            for passage, own, name in zip(self._passages, marks, self._case_names, strict=True)
-        ]
-
-    def notes(self) -> list[str]:
-        """What whoever reads the contract should know."""
-        return [self._ours(note) for note in (*self._linker.notes, *self._describer.notes)]
-
-    def _marks(self) -> list[Marks]:
-        marks = [marks_of_server(passage, self._value_names) for passage in self._passages]
-        if not self._keep_values:
-            for passage, own, name in zip(self._passages, marks, self._case_names, strict=True):
-                self._link(passage, own, name)
-            for passage, own in zip(self._passages, marks, strict=True):
-                self._linker.varying.add_bound(passage, own)
-        return marks
-
-    def _link(self, passage: Passage, marks: Marks, name: str) -> None:
-        for index, spoken in enumerate(passage.messages):
-            if spoken.direction == "in":
-                self._linker.say(index, spoken, marks, name)
-            else:
-                self._linker.hear(index, spoken, marks, is_source=not passage.is_unanswered)
-
-    def _values(self, passage: Passage, marks: Marks, name: str) -> Iterator[object]:
-        for index, spoken in enumerate(passage.messages):
-            yield self._describer.described(index, spoken, marks, name)
-
-
-def _heading(recordings: Sequence[Recording]) -> str:
-    files = (posixpath.basename(recording.file) for recording in recordings)
-    return f"Made by mcptest from {shorten(', '.join(files), 200)}; edit it as you like."
-
-
-def _refuse_too_much(passages: list[Passage], file: str) -> None:
-    """Refuse what no reader of case files would take, before much time is spent on it."""
-    if not is_within_limits([[each.message for each in one.messages] for one in passages]):
-        limit = f"a case file may hold {MAX_NODES:,} values"
-        raise mistake("F004", file, "there is too much in this recording", f"{limit}; {_LESS}")
-
-
-def _refuse_too_long(text: str, file: str) -> None:
+        )
+    source = shorten(posixpath.basename(file), 200)
+    text = render_cases(f"Made by mcptest from {source}; edit it as you like.", written)
     size = len(text.encode("utf-8"))
     if size > MAX_TEXT_BYTES:
         message = f"the contract would have {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
-        raise mistake("F004", file, message, _LESS)
+        raise error("F004", file, message, "record less at a time")
+    return Contract(
+        text=text,
+        cases=len(cases),
+        skipped=sum(case.is_unanswered for case in cases),
+        notes=(*notes, *map(secrets.redact_known, (*linker.notes, *describer.notes))),
+    )
+
+
+def _with_redacted_targets(case: RecordedCase, secrets: Secrets) -> RecordedCase:
+    """A case to be named: names are cut, and part of a secret could not be recognized as one."""
+
+    def redacted(message: Any) -> Any:
+        if isinstance(message, list):
+            return [redacted(part) for part in message]
+        params = message.get("params")
+        if not isinstance(params, dict):
+            return message
+        targets = {
+            name: secrets.redact(params[name])
+            for name in ("name", "uri")
+            if isinstance(params.get(name), str)
+        }
+        return {**message, "params": {**params, **targets}}
+
+    return case.but(
+        messages=tuple(each.but(message=redacted(each.message)) for each in case.messages)
+    )
+
+
+_SENT = "holds a secret; a made-up string is sent instead"
+_SENT_INSIDE = (
+    f'holds a secret inside a longer string; "{REDACTED}" is sent instead, and the case will not '
+    "play as recorded"
+)
+_RECEIVED = "holds a secret, which is left out and not checked"
+# Of more secrets in one string it would take too long to match where each ends.
+_MAX_SECRETS = 10
+
+
+class _Describer:
+    """Turns the messages of one case after the other into what the contract has for them."""
+
+    def __init__(self, secrets: Secrets, varying: VaryingStrings, *, keep_values: bool) -> None:
+        self._secrets = secrets
+        self._varying = varying
+        self._keep_values = keep_values
+        # What the client has sent so far: if the server repeats it, it does not vary.
+        self._known: set[str] = set()
+        self._unwritable: dict[str, bool] = {}
+        self._marks: Marks = {}
+        self._case = ""
+        self._index = 0
+        self._is_sent = False
+        self.notes: dict[str, None] = {}
+
+    def describe(self, case: RecordedCase, marks: Marks, name: str) -> list[Any]:
+        self._marks, self._case = marks, name
+        return [self._describe_turn(index, each) for index, each in enumerate(case.messages)]
+
+    def _describe_turn(self, index: int, each: TrafficMessage) -> Any:
+        self._index, self._is_sent = index, each.direction == "in"
+        if isinstance(each.message, list):
+            return [
+                self._describe_message(message, (part,))
+                for part, message in enumerate(each.message)
+            ]
+        return self._describe_message(each.message, ())
+
+    def _describe_message(self, message: Message, lead: Steps) -> Message:
+        described = {}
+        for name, inner in message.items():
+            steps = (*lead, name)
+            if not self._is_sent and not _is_expected(message, name):
+                continue
+            is_envelope = name in ("jsonrpc", "id", "method")
+            if is_envelope and (self._index, steps) not in self._marks:
+                described[name] = _without_half_characters(inner)
+            elif (key := self._describe_key(name, lead)) is not None:
+                described[key] = self._describe_value(inner, steps, name)
+        return described
+
+    def _describe_key(self, name: str, steps: Steps) -> str | None:
+        """A key as it is written; None if it is left out, so that it is not checked."""
+        if self._is_sent:
+            return self._describe_sent_string(name, steps, is_prose=True)
+        if name not in self._unwritable:
+            is_varying = name in self._varying and not self._keep_values
+            is_bad = HALF_CHARACTER.search(name) or self._secrets.find(name, is_prose=True)
+            self._unwritable[name] = bool(is_varying or is_bad)
+        if not self._unwritable[name]:
+            return name
+        if self._has_secret(name, is_prose=True):
+            self._note(steps, "has a secret for a key and is checked without it")
+        return None
+
+    def _describe_value(self, value: Any, steps: Steps, key: str) -> Any:
+        if (self._index, steps) in self._marks:
+            mark = self._marks[self._index, steps]
+            return value if mark is None else mark
+        is_schema = not SCHEMA_KEYS.isdisjoint(steps)
+        if is_secret(key, value) and not is_schema:
+            self._note(steps, _SENT if self._is_sent else _RECEIVED)
+            return _with_any_scalars(value) if self._is_sent else ANY
+        if isinstance(value, dict):
+            described = {}
+            for step, name, inner in members_of(value, key):
+                written = self._describe_key(str(step), steps)
+                if written is not None:
+                    described[written] = self._describe_value(inner, (*steps, step), name)
+            return described
+        if isinstance(value, list):
+            return [
+                self._describe_value(inner, (*steps, step), name)
+                for step, name, inner in members_of(value, key)
+            ]
+        return self._describe_scalar(value, steps, key, is_schema=is_schema)
+
+    def _describe_scalar(self, value: Any, steps: Steps, key: str, *, is_schema: bool) -> Any:
+        is_prose = is_schema or key in CONSTANT_KEYS
+        if isinstance(value, str) and not self._is_sent:
+            if self._has_secret(value, is_prose=is_prose):
+                self._note(steps, _RECEIVED)
+            return self._describe_received_string(value, key, is_schema=is_schema)
+        is_prose = is_prose and isinstance(value, str)
+        if value != BLANK and self._secrets.covers(str(value), is_prose=is_prose):
+            self._note(steps, _SENT if self._is_sent else _RECEIVED)
+            return ANY
+        if self._is_sent:
+            self._known.add(str(value))
+            if not isinstance(value, str):
+                return value
+            self._known.update(value[start:end] for start, end, _ in find_varying(key, value))
+            return self._describe_sent_string(value, steps, is_prose=is_prose)
+        is_literal = is_schema or key in CONSTANT_KEYS or self._keep_values
+        return (None if is_literal else tag_for(key, value, self._known)) or value
+
+    def _describe_sent_string(self, text: str, steps: Steps, *, is_prose: bool) -> str:
+        """A string that a file can contain, without secrets."""
+        if BLANK in text:
+            self._note(steps, f"holds {BLANK}, a secret that was blanked when it was recorded")
+        redacted = self._secrets.redact(text, is_prose=is_prose)
+        if redacted != text:
+            self._note(steps, _SENT_INSIDE)
+        if HALF_CHARACTER.search(redacted):
+            self._note(steps, "holds half a character, which cannot be written")
+        return str(_without_half_characters(redacted))
+
+    def _describe_received_string(self, text: str, key: str, *, is_schema: bool) -> Tag | str:
+        is_constant = key in CONSTANT_KEYS
+        places = self._secrets.find(text, is_prose=is_schema or is_constant)
+        if places == [(0, len(text))]:
+            return ANY
+        varying: list[Span] = []
+        if not (self._keep_values or is_schema or text in self._known):
+            by_look = [] if is_constant else find_varying(key, text, self._known)
+            inside = self._varying.spans_in(text, self._known, skips_words=is_constant)
+            varying = without_overlaps([*by_look, *inside])
+        hidden = [(start, end, _secret_expression(text[start:end])) for start, end in places]
+        spans = without_overlaps([*hidden, *varying])
+        # Otherwise part of a secret would be left over.
+        is_hidden = len(hidden) <= _MAX_SECRETS and set(hidden) <= set(spans)
+        tag = tag_for_spans(text, spans) if is_hidden else STRING
+        if tag is None and HALF_CHARACTER.search(text):
+            return STRING
+        return text if tag is None else tag
+
+    def _has_secret(self, text: str, *, is_prose: bool) -> bool:
+        """True if there is a secret in a string that was not blanked when it was recorded."""
+        places = self._secrets.find(text, is_prose=is_prose)
+        return any(text[start:end] != BLANK for start, end in places)
+
+    def _note(self, steps: Steps, sentence: str) -> None:
+        path = [self._secrets.redact(each) if isinstance(each, str) else each for each in steps]
+        place = visible(shorten(render_path(path), 100))
+        self.notes[f"{self._case}: {place} {sentence}"] = None
+
+
+def _is_expected(message: Message, name: str) -> bool:
+    """False for members of a server's message that a contract cannot require."""
+    if name == "jsonrpc":
+        return bool(message[name] == "2.0")
+    if name in ("result", "error") and "result" in message and "error" in message:
+        return name == ("result" if message["error"] is None else "error")
+    return True
+
+
+def _secret_expression(secret: str) -> str:
+    """An expression for a secret: white space and quotes only if it has some."""
+    if secret == BLANK or re.search(r"\s", secret):
+        return r"[\s\S]+"
+    return r"\S+" if '"' in secret else '[^\\s"]+'
+
+
+def _without_half_characters(value: Any) -> Any:
+    return HALF_CHARACTER.sub("\ufffd", value) if isinstance(value, str) else value
+
+
+def _with_any_scalars(value: Any) -> Any:
+    """A secret to be sent: its structure with any value for strings and numbers."""
+    if isinstance(value, dict):
+        return {name: _with_any_scalars(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [_with_any_scalars(inner) for inner in value]
+    return value if value is None or isinstance(value, bool) else ANY

@@ -13,7 +13,7 @@ from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, visible
 from mcptest.formats.scalars import resolve_plain
-from mcptest.traffic.tag import Tag
+from mcptest.traffic.varying import Tag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from traffic_samples import (
 )
 
 from mcptest.core.secrets import split_words
-from mcptest.traffic.naming import Names, word_of
+from mcptest.traffic.cases import Names, identifier
 
 
 def comments(*said: tuple[str, Any]) -> dict[str, str]:
@@ -141,4 +141,4 @@ def test_a_key_has_words(key: str, words: list[str]) -> None:
     ("text", "word"), [("a-b", "a_b"), ("", "value"), ("9", "value_9"), ("x" * 99, "x" * 40)]
 )
 def test_a_word_may_be_a_name(text: str, word: str) -> None:
-    assert word_of(text) == word
+    assert identifier(text) == word

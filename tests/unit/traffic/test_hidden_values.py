@@ -36,7 +36,7 @@ def test_a_secret_is_any_value_in_an_answer_and_in_a_request(key: str, keep_valu
     assert found["out"]["result"] == {key: "!!any"}
     place = render_path(("params", "arguments", key))
     assert made.notes == (
-        f"tools/call get_time: {place} holds a secret; a made-up text is sent in its place",
+        f"tools/call get_time: {place} holds a secret; a made-up string is sent instead",
         f"tools/call get_time: {render_path(('result', key))} holds a secret, which is left out "
         "and not checked",
     )

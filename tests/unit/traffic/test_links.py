@@ -120,8 +120,8 @@ def test_a_value_from_inside_a_longer_text_is_sent_as_it_is_and_told() -> None:
     said = [*exchange(1, call(0), text=f"made {UUID}"), *exchange(2, call(0, id=UUID))]
     made = contract(*said)
     assert made.notes == (
-        f"tools/call get_time (2): the client sends {UUID}, which the server had brought inside a "
-        "longer text; it is sent again as it is",
+        f"tools/call get_time (2): the client sends {UUID}, which the server sent inside a "
+        "longer string; it is sent again as it is",
     )
     assert arguments(messages(*said)[2]) == {"id": UUID}
 

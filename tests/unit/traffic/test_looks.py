@@ -15,7 +15,7 @@ from traffic_samples import (
 )
 
 from mcptest.matching.tags import literal_parts, make_value, read_tag
-from mcptest.traffic.looks import look_of
+from mcptest.traffic.varying import tag_for
 
 HEX = "0123456789abcdef0123"
 
@@ -49,7 +49,7 @@ HEX = "0123456789abcdef0123"
 def test_a_text_that_varies_is_met_by_another_of_its_kind_and_by_no_other(
     value: str, other: str
 ) -> None:
-    tag = look_of("text", value)
+    tag = tag_for("text", value)
     assert tag is not None
     assert tag.name in ("re", "ere")
     assert is_met(tag, value)
@@ -85,7 +85,7 @@ def test_a_text_that_varies_is_met_by_another_of_its_kind_and_by_no_other(
     ],
 )
 def test_a_value_that_does_not_look_so_stays(value: object) -> None:
-    assert look_of("text", value) is None
+    assert tag_for("text", value) is None
     assert answer_to_call(value) == value
 
 
@@ -109,7 +109,7 @@ def test_a_value_that_does_not_look_so_stays(value: object) -> None:
     ],
 )
 def test_a_key_says_that_a_value_varies(key: str, value: object, tag: str) -> None:
-    found = look_of(key, value)
+    found = tag_for(key, value)
     assert found is not None
     assert f"!!{found.name} {found.text}" == tag
     assert is_met(found, value)
@@ -135,7 +135,7 @@ def test_a_key_says_that_a_value_varies(key: str, value: object, tag: str) -> No
     ],
 )
 def test_a_key_does_not_say_that_a_value_varies(key: str, value: object) -> None:
-    assert look_of(key, value) is None
+    assert tag_for(key, value) is None
 
 
 @pytest.mark.parametrize("key", ["description", "title", "instructions"])
@@ -190,7 +190,7 @@ def test_very_many_values_in_one_text_are_described() -> None:
     ],
 )
 def test_a_mock_can_make_up_a_value_for_every_tag(value: str) -> None:
-    tag = look_of("text", f"a/b\\ {value}!")
+    tag = tag_for("text", f"a/b\\ {value}!")
     assert tag is not None
     made = make_value(read_tag(tag.name, tag.text))
     assert is_met(tag, made)
@@ -198,7 +198,7 @@ def test_a_mock_can_make_up_a_value_for_every_tag(value: str) -> None:
 
 def test_the_literal_parts_of_a_described_text_are_the_text() -> None:
     value = "a/b\\/c 12:34:56 d\\"
-    tag = look_of("text", value)
+    tag = tag_for("text", value)
     assert tag is not None
     spelt = literal_parts(tag.text)
     assert spelt[0] == "a/b"

@@ -115,7 +115,7 @@ def test_the_end_of_a_handshake_that_comes_late_is_a_case_of_its_own() -> None:
 def test_a_request_without_an_answer_is_skipped_and_all_others_are_run() -> None:
     said = [("in", call(2, "lost")), ("in", call(3)), ("out", result(3))]
     assert skips(*said) == {
-        "tools/call lost": "the recording has no answer to this",
+        "tools/call lost": "not answered when it was recorded",
         "tools/call get_time": None,
     }
 
@@ -149,8 +149,8 @@ def test_an_answer_to_nothing_is_left_out_and_told() -> None:
     said = [("in", call(2)), ("out", result(2)), ("out", result(2)), ("out", result("2"))]
     assert keys(*said) == {"tools/call get_time": ["in", "out"]}
     assert notes(*said) == (
-        "session.json: an answer with id 2 answers no request, and is left out",
-        'session.json: an answer with id "2" answers no request, and is left out',
+        "session.json: a response with id 2 answers no request and is left out",
+        'session.json: a response with id "2" answers no request and is left out',
     )
 
 
@@ -196,7 +196,7 @@ def test_a_batch_is_one_message_with_an_answer_each() -> None:
 
 def test_a_batch_of_which_a_part_is_never_answered_is_skipped() -> None:
     said = [("in", [call(2), call(3)]), ("out", result(2)), *HANDSHAKE]
-    assert list(skips(*said).values()) == ["the recording has no answer to this", None]
+    assert list(skips(*said).values()) == ["not answered when it was recorded", None]
 
 
 def test_a_batch_that_is_answered_in_part_while_another_request_waits_is_a_case_by_itself() -> None:

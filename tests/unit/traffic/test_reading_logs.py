@@ -20,19 +20,19 @@ from traffic_samples import (
 )
 
 from mcptest.core.errors import FormatError
-from mcptest.traffic.reading import read_recording
+from mcptest.traffic.reading import read_traffic
 
 FILE = "tee.ndjson"
 ASKED = request(1, "sampling/createMessage")
 
 
 def said(text: str) -> list[tuple[str, Any]]:
-    recording = read_recording(text, FILE)
+    recording = read_traffic(text, FILE)
     return [(each.direction, each.message) for each in recording.sessions[0].messages]
 
 
 def notes(text: str) -> tuple[str, ...]:
-    return read_recording(text, FILE).notes
+    return read_traffic(text, FILE).notes
 
 
 def lines(*values: Any) -> str:
@@ -172,9 +172,7 @@ def test_directions_that_the_server_sees_are_turned_round() -> None:
     text = log(*((other["out" if side == "in" else "in"], each) for side, each in HANDSHAKE))
     assert said(text) == HANDSHAKE
     (note,) = notes(text)
-    assert (
-        note == "tee.ndjson: the directions are those that the server sees, and were turned round"
-    )
+    assert note == "tee.ndjson: the directions are those of the server's side and were reversed"
     assert notes(log(*HANDSHAKE)) == ()
 
 
@@ -192,14 +190,12 @@ def test_a_batch_of_requests_stays_one_and_any_other_is_taken_apart() -> None:
 def test_lines_without_a_message_are_left_out_and_told() -> None:
     text = f"server started\n\n{IN}\n{{broken\n{OUT}\n" + '{"level": "info", "msg": "x"}\n'
     assert said(text) == [("in", call(1)), ("out", result(1))]
-    assert notes(text) == ("tee.ndjson: 3 lines hold no message and were left out: lines 1, 4, 6",)
+    assert notes(text) == ("tee.ndjson: 3 lines have no message and were left out: lines 1, 4, 6",)
 
 
 def test_of_very_many_lines_only_the_first_are_named() -> None:
     assert notes("noise\n" * 30 + IN)[0].endswith("lines 1, 2, 3, 4, 5, 6, 7, 8 and 22 more")
-    assert notes(f"noise\n{IN}") == (
-        "tee.ndjson: 1 line holds no message and was left out: line 1",
-    )
+    assert notes(f"noise\n{IN}") == ("tee.ndjson: 1 line has no message and was left out: line 1",)
 
 
 def test_blank_lines_are_no_news() -> None:
@@ -235,7 +231,7 @@ def test_a_line_that_no_contract_could_hold_is_left_out(line: str) -> None:
 )
 def test_a_file_without_any_message_is_refused(text: str, message: str) -> None:
     with pytest.raises(FormatError) as caught:
-        read_recording(text, FILE)
+        read_traffic(text, FILE)
     (found,) = caught.value.diagnostics
     assert (found.code, found.message) == ("F005", message)
     assert "capture" in found.help
@@ -252,9 +248,9 @@ def test_a_file_without_any_message_is_refused(text: str, message: str) -> None:
 )
 def test_a_case_file_needs_no_conversion(text: str) -> None:
     with pytest.raises(FormatError) as caught:
-        read_recording(text, FILE)
+        read_traffic(text, FILE)
     (found,) = caught.value.diagnostics
-    assert found.message == "this is a case file already, and needs no conversion"
+    assert found.message == "this is a case file already and needs no conversion"
     assert found.help == "run it as it is: mcptest run FILE"
 
 
@@ -268,7 +264,7 @@ def test_a_byte_order_mark_and_dos_lines_do_not_matter() -> None:
 
 def test_a_new_handshake_begins_a_new_session() -> None:
     text = log(*HANDSHAKE, *HANDSHAKE)
-    sessions = read_recording(text, FILE).sessions
+    sessions = read_traffic(text, FILE).sessions
     assert [[each.message for each in session.messages] for session in sessions] == [
         [INITIALIZE, OPENED, INITIALIZED],
         [INITIALIZE, OPENED, INITIALIZED],

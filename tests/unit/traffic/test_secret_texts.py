@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from traffic_samples import call, cases_of, contract, result
 
-from mcptest.traffic.secret_texts import merged, secret_places, without_scheme
+from mcptest.traffic.secrets import secret_places
 
 JWT = "eyJhbGciOi.eyJzdWIiOi.c2ln-x_y"
 PEM = "-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----"
@@ -140,15 +140,6 @@ def test_a_text_that_repeats_itself_is_read_to_its_end(piece: str) -> None:
     assert len(secret_places("password: " + piece * 20_000)) <= 20_000
 
 
-def test_places_that_overlap_are_one() -> None:
-    assert merged([(4, 6), (0, 3), (2, 5), (7, 7), (8, 9)]) == [(0, 6), (8, 9)]
-
-
-@pytest.mark.parametrize(("text", "rest"), [("Bearer x", "x"), ("token y", "y"), ("z", "z")])
-def test_an_authorization_has_a_scheme(text: str, rest: str) -> None:
-    assert without_scheme(text) == rest
-
-
 # In a contract
 
 
@@ -172,11 +163,11 @@ def test_a_secret_in_a_longer_text_is_an_expression_or_a_word() -> None:
         "text": r'!!ere {"apiKey":"/[^\s"]+/","n":1}',
         "all": "!!any",
     }
-    inside = 'holds a secret inside a longer text; "REDACTED" is sent in its place'
+    inside = 'holds a secret inside a longer string; "REDACTED" is sent instead'
     assert notes == [
         f"params.arguments.note {inside}, and the case will not play as recorded",
         f"params.arguments.url {inside}, and the case will not play as recorded",
-        "params.arguments.key holds a secret; a made-up text is sent in its place",
+        "params.arguments.key holds a secret; a made-up string is sent instead",
         "result.text holds a secret, which is left out and not checked",
         "result.all holds a secret, which is left out and not checked",
     ]

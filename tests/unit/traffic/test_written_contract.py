@@ -12,7 +12,7 @@ from traffic_samples import FILE, answer_to_call, call, capture, cases_of, contr
 
 from mcptest.core.errors import FormatError
 from mcptest.traffic import contract_text
-from mcptest.traffic.tag import Tag
+from mcptest.traffic.varying import Tag
 from mcptest.traffic.writing import WrittenCase, render_cases
 
 ROOT = Path(__file__).parents[3]
@@ -57,7 +57,7 @@ def test_a_contract_is_written_in_the_style_of_json() -> None:
         "\n---\n"
         "# The client calls the tool get_time, and gets no answer.\n"
         "case: tools/call get_time (2)\n"
-        "_skip: the recording has no answer to this\n"
+        "_skip: not answered when it was recorded\n"
         "in:\n"
         "  {\n"
         '    "jsonrpc": "2.0",\n'
@@ -219,7 +219,7 @@ def test_a_recording_with_nothing_but_answers_to_nothing_is_refused() -> None:
     with pytest.raises(FormatError) as caught:
         contract_text(log(("out", result(1))), FILE)
     (found,) = caught.value.diagnostics
-    assert found.message == "no message of this recording can be in a contract"
+    assert found.message == "no message of this file can be in a contract"
 
 
 def test_a_contract_that_nobody_could_read_is_refused() -> None:
@@ -227,7 +227,7 @@ def test_a_contract_that_nobody_could_read_is_refused() -> None:
     with pytest.raises(FormatError) as caught:
         contract_text(log(*said), FILE)
     (found,) = caught.value.diagnostics
-    assert (found.code, found.message) == ("F004", "there is too much in this recording")
+    assert (found.code, found.message) == ("F004", "there is too much traffic in this file")
     assert found.help == "a case file may hold 1,000,000 values; record less at a time"
 
 

@@ -12,9 +12,8 @@ from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
-from mcptest.traffic.reading import read_recording
-from mcptest.traffic.recording import Recording
-from mcptest.traffic.tag import Tag
+from mcptest.traffic.reading import Traffic, read_traffic
+from mcptest.traffic.varying import Tag
 
 Message = dict[str, Any]
 
@@ -64,13 +63,13 @@ def capture(*exchanges: Message, **members: Any) -> str:
     return json.dumps({"server_label": "stdio://s", "exchanges": list(exchanges), **members})
 
 
-def recording(*said: tuple[str, Any]) -> Recording:
-    return read_recording(log(*said), FILE)
+def recording(*said: tuple[str, Any]) -> Traffic:
+    return read_traffic(log(*said), FILE)
 
 
 def contract(*said: tuple[str, Any], keep_values: bool = False) -> Contract:
     """The contract of one recording; it loads, for a run and for a mock."""
-    made = build_contract([recording(*said)], keep_values=keep_values)
+    made = build_contract(recording(*said), keep_values=keep_values)
     loaded(made.text)
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.record import ABSENT
-from mcptest.traffic.recording import is_message as readers_take
+from mcptest.traffic.reading import is_message as readers_take
 from mcptest.wire.relay_lines import Lines, is_message
 
 VALUES: list[Any] = [
