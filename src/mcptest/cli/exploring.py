@@ -31,13 +31,12 @@ from mcptest.wire.interrupts import Interrupts
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
 
     from mcptest.cli.options import Arguments
     from mcptest.core.outcome import Fault
     from mcptest.core.plan import ServerSpec
+    from mcptest.explore.features import Message
 
-    Message = dict[str, Any]
 
 __all__ = [
     "OUTPUT_OPTIONS",

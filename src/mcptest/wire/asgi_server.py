@@ -1,7 +1,7 @@
-"""A server that is an ASGI app in our own process, with the face of one over HTTP.
+"""A server that is an ASGI app in this process. Implements the interface of the HTTP client.
 
-Sessions, streams and both eras are those of `mcptest.wire.http_talk`; only that requests reach
-the app without a connection.
+Sessions, streams and both eras are handled as over HTTP; requests reach the app without a
+connection.
 """
 
 from __future__ import annotations
