@@ -17,7 +17,7 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
-from mcptest.invariants.reading import score_file
+from mcptest.rules.captures import score_file
 from mcptest.reporters.conformance_files import (
     render_conformance_json,
     render_conformance_junit,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.framing import Frame, Noise, encode_line
-from mcptest.runner.watching_rules import RuleWatch
+from mcptest.rules.watch import RuleWatch
 
 HELLO = {
     "protocolVersion": "2025-11-25",
