@@ -73,10 +73,14 @@ def _blob(path: str, contents: Members) -> list[str] | None:
 
 def _annotations(entry: Entry, facts: Facts) -> Findings:
     holders = listed_objects if entry.method in LISTED else result_blocks
-    return collect(_annotation_faults(path, holder) for path, holder in holders(entry, facts))
+    has_dates = facts.oldest >= "2025-06-18"
+    return collect(
+        _annotation_faults(path, holder, has_dates=has_dates)
+        for path, holder in holders(entry, facts)
+    )
 
 
-def _annotation_faults(path: str, holder: Members) -> list[str] | None:
+def _annotation_faults(path: str, holder: Members, *, has_dates: bool) -> list[str] | None:
     if "annotations" not in holder and not (
         "size" in holder and holder.get("type") in (None, "resource_link")
     ):
@@ -87,7 +91,7 @@ def _annotation_faults(path: str, holder: Members) -> list[str] | None:
     if not 0 <= priority <= 1:
         faults.append(must_be(f"{path}.annotations.priority", "a number from 0 to 1", priority))
     modified = annotations.get("lastModified")
-    if isinstance(modified, str) and not is_iso_date(modified):
+    if has_dates and isinstance(modified, str) and not is_iso_date(modified):
         faults.append(must_be(f"{path}.annotations.lastModified", "an ISO 8601 date", modified))
     return faults
 

@@ -330,7 +330,7 @@ RULES = (
         name="base64-media",
         category="tools",
         property="images and audio from tools are base64 and name their media type",
-        topics=SHAPE_TOPICS,
+        topics=_CALLS,
         look=by_shape("TOOL-14", _media),
         nothing="no tool answered with an image or with audio",
     ),
