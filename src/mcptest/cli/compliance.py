@@ -17,7 +17,6 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
 from mcptest.core.visible import visible
-from mcptest.rules.captures import score_file
 from mcptest.reporters.conformance_files import (
     render_conformance_json,
     render_conformance_junit,
@@ -26,6 +25,7 @@ from mcptest.reporters.conformance_files import (
 from mcptest.reporters.conformance_text import render_conformance
 from mcptest.reporters.marks import narrow_encoding
 from mcptest.reporters.paint import Paint
+from mcptest.rules.captures import score_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     # of the exchange, and how it was received over HTTP.
     Event = tuple[int, int, str, Any, int, dict[str, Any]]
 
-__all__ = ["score_capture", "score_file"]
+__all__ = ["Replay", "SessionJudge", "score_capture", "score_file"]
 
 _HELP = (
     'a capture is {"server_label": "…", "server_capabilities": {…}, "exchanges": '
@@ -92,7 +92,7 @@ class _Reader:
             raise self._refused("F005", "the file is empty")
         if self._stream.peek() != "{":
             raise self._refused("F008", f"{where or 'a capture'} must be an object")
-        judge, seen = _SessionJudge(), set()
+        judge, seen = SessionJudge(), set()
         self._stream.take("{")
         while self._stream.peek() != "}":
             name = self._stream.value()
@@ -122,7 +122,7 @@ class _Reader:
             raise self._stream.error("a comma with nothing after it")
         return True
 
-    def _member(self, judge: _SessionJudge, name: str, where: str) -> None:
+    def _member(self, judge: SessionJudge, name: str, where: str) -> None:
         self._stream.peek()
         place = self._stream.error("")
         value = self._stream.value()
@@ -133,7 +133,7 @@ class _Reader:
             raise self._refused("F008", message, place)
         judge.set_member(name, value)
 
-    def _exchanges(self, judge: _SessionJudge, where: str) -> None:
+    def _exchanges(self, judge: SessionJudge, where: str) -> None:
         if self._stream.peek() != "[":
             raise self._refused("F008", f"{where} must be an array")
         self._stream.take("[")
@@ -182,7 +182,7 @@ class _Reader:
 # Sessions
 
 
-class _SessionJudge:
+class SessionJudge:
     """Judges one session, exchange by exchange; its other members may come at any time."""
 
     def __init__(self, rules: Sequence[Rule] = RULES) -> None:
@@ -190,7 +190,7 @@ class _SessionJudge:
         self._written_ids: dict[IdKey, object] = {}
         facts.written_ids = self._written_ids
         self._scorer = Scorer(rules, facts)
-        self._replay = _Replay(self._scorer)
+        self._replay = Replay(self._scorer)
         self.member = Member("", "")
 
     def set_member(self, name: str, value: Any) -> None:
@@ -234,7 +234,7 @@ def score_capture(
     """The score of sessions that are in memory."""
     scores, members = [], []
     for session in sessions:
-        judge = _SessionJudge(rules)
+        judge = SessionJudge(rules)
         for name, value in session.items():
             if name != "exchanges":
                 judge.set_member(name, value)
@@ -253,7 +253,7 @@ _LISTS = ("server_messages", "replies", "noise")
 _MAX_HELD = 20_000
 
 
-class _Replay:
+class Replay:
     """Passes the events of one session to a scorer in the order in which they happened.
 
     Events with an `order` wait for all lower numbers; others are passed on as they are in the

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
     Members = dict[str, Any]
 
-__all__ = ["ID_RULES", "RULES"]
+__all__ = ["ID_RULES", "RULES", "encoding_fault"]
 
 _BOM = "\ufeff"
 _UTF16_MARKS = ("\\xff\\xfe", "\\xfe\\xff")
 _ESCAPE_CHARS = 4
 
 
-def _encoding_fault(line: str) -> str:
+def encoding_fault(line: str) -> str:
     """What is wrong with the encoding of a line, "" when nothing is or it is not a message.
 
     Lines that are not messages are kept as strings with each byte that is not UTF-8 as `\\xNN`.
@@ -105,7 +105,7 @@ def _utf8(entry: Entry, _: Facts) -> Findings:
     if entry.kind != "noise":
         # It could be read, so it was UTF-8.
         return ()
-    fault = _encoding_fault(entry.message)
+    fault = encoding_fault(entry.message)
     return [f"{fault}: {show(entry.message)}"] if fault else None
 
 

@@ -96,15 +96,13 @@ def _annotation_faults(path: str, holder: Members, *, has_dates: bool) -> list[s
     return faults
 
 
-_BLOCKS = ("result:tools/call", "result:prompts/get")
-
 RULES = (
     Rule(
         id="RES-03",
         name="uri-valid",
         category="resources",
         property="the uris of resources are URIs, and no two listed resources share one",
-        topics=("result:resources/list", *_BLOCKS),
+        topics=SHAPE_TOPICS,
         watch=_Uris,
         nothing="no resource was listed, linked or embedded",
     ),

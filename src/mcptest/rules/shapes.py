@@ -297,9 +297,10 @@ def _members(shape: str, version: str) -> Check:
             row_rule = row.rule or within or _GENERAL
             faults.setdefault(row_rule, [])
             names = row.name.replace("^", "|").split("|")
-            count = sum(name in value for name in names)
-            if count == 0 or (count > 1 and "^" in row.name):
-                found = "an object with neither" if count == 0 else "an object with both"
+            has_none = not any(name in value for name in names)
+            has_both = all(type(value.get(name)) is str for name in names)
+            if has_none or (has_both and "^" in row.name):
+                found = f"an object with {'neither' if has_none else 'both'}"
                 _add(faults, row_rule, path, f"an object with {' or '.join(names)}", found)
 
     return check

@@ -7,15 +7,14 @@ from typing import Any
 import pytest
 
 from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS
-from mcptest.invariants.client_rules import CLIENT_RULES
-from mcptest.invariants.facts import META_CAPABILITIES, META_VERSION, Facts
-from mcptest.invariants.scoring import Scorer
-from mcptest.invariants.secret_words import asks_for_secret, is_secret_name
-from mcptest.invariants.urls import is_url, split_url
+from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.rules.facts import META_CAPABILITIES, Facts
+from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES as EVERY_RULE
+from mcptest.rules.syntax import is_url
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
-RULES = {rule.id: rule for rule in CLIENT_RULES}
+RULES = {rule.id: rule for rule in EVERY_RULE}
 
 
 def judged(
@@ -23,10 +22,10 @@ def judged(
 ) -> Verdict:
     """What one rule says when a server asks for things, or answers a call with a result."""
     facts = Facts()
-    facts.note_version(VERSIONS[letter])
+    facts.set_version(VERSIONS[letter])
     facts.client_capabilities = capabilities or {}
     scorer = Scorer([RULES[id]], facts)
-    meta = {META_VERSION: VERSIONS[letter], META_CAPABILITIES: capabilities or {}}
+    meta = {VERSION_KEY: VERSIONS[letter], META_CAPABILITIES: capabilities or {}}
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": meta}}
     scorer.client(call if letter == "E" else {**call, "params": {}}, 0)
     for number, (method, params) in enumerate(asked):
@@ -48,7 +47,7 @@ def form(**properties: Any) -> dict[str, Any]:
 
 
 def test_input_requests_mean_nothing_before_the_revision_that_has_them() -> None:
-    result = interim(name={"method": "sampling/createMessage"})
+    result = interim(name={"method": "sampling/createMessage", "params": {}})
     assert judged("SAMP-03", "D", result=result).status == "not_applicable"
     assert judged("SAMP-03", "E", result=result).status == "fail"
 
@@ -63,7 +62,7 @@ def test_what_a_task_asks_is_judged_by_its_shape_but_not_by_capabilities(
     id: str, status: str
 ) -> None:
     facts = Facts()
-    facts.note_version(VERSIONS["E"])
+    facts.set_version(VERSIONS["E"])
     scorer = Scorer([RULES[id]], facts)
     scorer.client({"jsonrpc": "2.0", "id": 1, "method": "tasks/get", "params": {"taskId": "t"}})
     inputs = {"inputRequests": {"q": {"method": "elicitation/create", "params": {}}}}
@@ -187,116 +186,12 @@ def test_other_texts_are_no_urls(url: str) -> None:
     assert not is_url(url)
 
 
-def test_a_url_is_split_into_its_parts() -> None:
-    url = split_url("https://u:p@h:1/a/b?c=d?e#f#g")
-    parts = (url.scheme, url.authority, url.path, url.query, url.fragment)
-    assert parts == ("https", "u:p@h:1", "/a/b", "c=d?e", "f#g")
-
-
-# Secrets
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "password",
-        "newPassword2",
-        "password_confirmation",
-        "Password (again)",
-        "API key",
-        "apiKey",
-        "APIKey",
-        "OPENAI_API_KEY",
-        "github-token",
-        "clientSecret",
-        "Credit card number",
-        "cvv",
-    ],
-)
-def test_names_of_secrets_are_known(name: str) -> None:
-    assert is_secret_name(name)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "",
-        "2",
-        "name",
-        "next_page_token",
-        "pageToken",
-        "tokens",
-        "token_count",
-        "secret_santa",
-        "password_length",
-        "passport",
-        "key",
-        "keyboard",
-    ],
-)
-def test_names_that_only_look_like_secrets_are_not(name: str) -> None:
-    assert not is_secret_name(name)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "Please enter your password",
-        "Hello! To go on, paste the API key.",
-        "Provide your GitHub personal access token\nThank you",
-    ],
-)
-def test_a_sentence_that_asks_for_a_secret_is_known(message: str) -> None:
-    assert asks_for_secret(message)
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "",
-        "Enter your name.",
-        "Your password has expired. Enter a date.",
-        "Never enter your password here",
-        "Don't enter your password here",
-        "Enter the name of the token",
-        "Enter the token limit",
-        "Do you want to reset the password?",
-    ],
-)
-def test_a_sentence_that_only_speaks_of_one_is_not(message: str) -> None:
-    assert not asks_for_secret(message)
-
-
-def test_a_message_asks_for_nothing_when_nothing_can_be_typed_in() -> None:
-    for wanted, status in (({"type": "boolean"}, "pass"), ({"type": "string"}, "warning")):
-        asked = form(it=wanted) | {"message": "Enter your password"}
-        assert judged("ELIC-06", "D", asked=[("elicitation/create", asked)]).status == status
-
-
-@pytest.mark.parametrize(
-    ("url", "status"),
-    [
-        ("https://example.com/connect?state=abc&code=1", "pass"),
-        ("https://example.com/@joe", "pass"),
-        ("https://example.com/?token=", "pass"),
-        ("https://example.com/?mail=joe@example.com", "warning"),
-        ("https://example.com/#access_token=1", "warning"),
-        ("https://token@example.com/", "warning"),
-    ],
-)
-def test_a_url_must_not_tell_secrets(url: str, status: str) -> None:
-    asked = [("elicitation/create", {"mode": "url", "url": url})]
-    verdict = judged("ELIC-07", "D", asked=asked)
-    assert verdict.status == status
-    assert "joe@example.com" not in verdict.message
-
-
 # Rounds
 
 
 def test_an_answer_to_nothing_in_particular_is_not_judged_by_its_method() -> None:
     facts = Facts()
-    facts.note_version(VERSIONS["E"])
+    facts.set_version(VERSIONS["E"])
     scorer = Scorer([RULES["MRTR-01"]], facts)
     scorer.server({"jsonrpc": "2.0", "id": 9, "result": {"resultType": "input_required"}})
     assert scorer.finish().verdicts[0].status == "not_applicable"
@@ -332,7 +227,7 @@ def test_every_undeclared_kind_and_mode_is_counted() -> None:
 def test_a_token_that_a_later_request_gives_again_is_no_task_s_any_more() -> None:
     for is_again, status in ((True, "pass"), (False, "fail")):
         facts = Facts()
-        facts.note_version(VERSIONS["E"])
+        facts.set_version(VERSIONS["E"])
         scorer = Scorer([RULES["XTASK-13"]], facts)
         params = {"_meta": {"progressToken": "p"}}
         call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}

@@ -6,24 +6,24 @@ from typing import Any
 
 import pytest
 
-from mcptest.invariants.composition import Member, hazards_of
+from mcptest.rules.composition import Member, find_hazards
 
 
 def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str = "") -> Member:
     made = Member(label, transport)
     listed = {"result": {"tools": [{"name": name} for name in tools]}}
-    made.exchanged({"method": "tools/list"}, listed)
+    made.add_exchange({"method": "tools/list"}, listed)
     for id in ids:
-        made.exchanged({"id": id, "method": "ping"}, None)
+        made.add_exchange({"id": id, "method": "ping"}, None)
     return made
 
 
 def kinds(*members: Member) -> list[str]:
-    return [hazard.kind for hazard in hazards_of(list(members))]
+    return [hazard.kind for hazard in find_hazards(list(members))]
 
 
 def test_the_same_tool_on_two_servers_is_named_with_both() -> None:
-    [hazard] = hazards_of([member("stdio://a", "x", "y"), member("stdio://b", "x")])
+    [hazard] = find_hazards([member("stdio://a", "x", "y"), member("stdio://b", "x")])
     assert (hazard.kind, hazard.what, hazard.servers) == (
         "tool_overlap",
         ("x",),
@@ -45,27 +45,27 @@ def test_two_sessions_of_one_server_offer_the_same_tools() -> None:
 def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
     one, other = member("stdio://python3", "x"), member("stdio://python3", "x")
     for made, name in ((one, "weather"), (other, "news")):
-        made.exchanged({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
-    [hazard] = hazards_of([one, other])
+        made.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
+    [hazard] = find_hazards([one, other])
     assert hazard.servers == ("stdio://python3 (weather)", "stdio://python3 (news)")
-    other.exchanged({"method": "initialize"}, {"result": {"serverInfo": {"name": "weather"}}})
-    assert hazards_of([one, other]) == []
+    other.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": "weather"}}})
+    assert find_hazards([one, other]) == []
 
 
 def test_many_sessions_with_the_same_ids_are_told_of_up_to_a_number() -> None:
     members = [member(f"stdio://{number}", ids=(1,)) for number in range(500)]
-    assert len(hazards_of(members)) == 100
+    assert len(find_hazards(members)) == 100
 
 
 def test_the_requests_of_a_batch_count() -> None:
     one, other = member("a"), member("b")
     for made in (one, other):
-        made.exchanged([{"id": 1, "method": "ping"}, 5], None)
+        made.add_exchange([{"id": 1, "method": "ping"}, 5], None)
     assert kinds(one, other) == ["id_collision"]
 
 
 def test_an_id_that_two_sessions_used_collides() -> None:
-    [hazard] = hazards_of([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
+    [hazard] = find_hazards([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
     assert (hazard.kind, hazard.what) == ("id_collision", (2, "k"))
 
 
@@ -86,6 +86,6 @@ def test_sessions_on_different_transports_cannot_collide() -> None:
 )
 def test_odd_answers_are_no_tools(response: Any) -> None:
     made = Member("a", "")
-    made.exchanged({"method": "tools/list"}, response)
-    made.exchanged([1], response)
+    made.add_exchange({"method": "tools/list"}, response)
+    made.add_exchange([1], response)
     assert made.tools == {}

@@ -13,13 +13,11 @@ from hypothesis import strategies as st
 
 from mcptest.core.conformance import Verdict
 from mcptest.core.revisions import REVISIONS
-from mcptest.invariants.client_rules import CLIENT_RULES
-from mcptest.invariants.facts import Facts
-from mcptest.invariants.flow_rules import FLOW_RULES
-from mcptest.invariants.memory import Latest
-from mcptest.invariants.scoring import Scorer
-from mcptest.invariants.telling import Teller
-from mcptest.invariants.wording import few, seen, shown
+from mcptest.rules.captures import Replay
+from mcptest.rules.facts import Facts
+from mcptest.rules.judge import Scorer
+from mcptest.rules.registry import RULES
+from mcptest.rules.rule import Latest, limit, show, show_member
 
 VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
 SUBSCRIPTION = "io.modelcontextprotocol/subscriptionId"
@@ -31,15 +29,15 @@ class Talk:
 
     def __init__(self, letter: str) -> None:
         facts = Facts()
-        facts.note_version(VERSIONS[letter])
-        self.scorer = Scorer((*FLOW_RULES, *CLIENT_RULES), facts)
+        facts.set_version(VERSIONS[letter])
+        self.scorer = Scorer(RULES, facts)
         self._exchange = -1
 
     def ask(self, id: object, method: str, _http: Any = None, **params: Any) -> None:
         """The client sends a request."""
         self._exchange += 1
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
-        self.scorer.client(message, self._exchange, None, _http)
+        self.scorer.client(message, self._exchange, _http)
 
     def answer(self, id: object, **result: Any) -> None:
         """The server answers one."""
@@ -49,7 +47,7 @@ class Talk:
     def note(self, method: str, _http: Any = None, **params: Any) -> None:
         """The server sends a notification."""
         message = {"jsonrpc": "2.0", "method": method, "params": params}
-        self.scorer.server(message, self._exchange, None, _http)
+        self.scorer.server(message, self._exchange, _http)
 
     def server_asks(self, id: object, method: str, **params: Any) -> None:
         message = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
@@ -71,7 +69,7 @@ def test_only_the_latest_is_remembered_and_it_is_known_that_something_was_forgot
     latest = Latest(2)
     has_forgotten = []
     for key, value in (("a", 1), ("b", 2), ("a", 3), ("c", 4)):
-        latest.note(key, value)
+        latest.add(key, value)
         has_forgotten.append(latest.has_forgotten)
     assert has_forgotten == [False, False, False, True]
     assert (len(latest), "b" in latest, latest.get("a"), latest.get("b")) == (2, False, 3, None)
@@ -81,10 +79,10 @@ def test_only_the_latest_is_remembered_and_it_is_known_that_something_was_forgot
 
 
 def test_words_about_values_are_short_and_few() -> None:
-    assert len(shown("x" * 10_000)) <= 80
-    assert seen({"a": None}, "a") == "null"
-    assert seen({"a": None}, "b") == "missing"
-    assert len(few(str(number) for number in range(1000))) == 20
+    assert len(show("x" * 10_000)) <= 80
+    assert show_member({"a": None}, "a") == "null"
+    assert show_member({"a": None}, "b") == "missing"
+    assert len(limit(str(number) for number in range(1000))) == 20
 
 
 # Progress
@@ -153,7 +151,7 @@ def test_a_server_may_use_a_token_again_when_its_request_is_answered() -> None:
 
 def test_before_a_revision_is_agreed_on_a_message_of_progress_may_be_anything() -> None:
     facts = Facts()
-    scorer = Scorer(FLOW_RULES, facts)
+    scorer = Scorer(RULES, facts)
     params = {"progressToken": 1, "progress": 1, "message": 1}
     scorer.server({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
     [verdict] = [each for each in scorer.finish().verdicts if each.id == "PROG-05"]
@@ -309,7 +307,7 @@ def words_in(value: Any) -> Iterator[str]:
             yield from words_in(inner)
 
 
-FAMILIES = {rule.id.partition("-")[0] for rule in (*FLOW_RULES, *CLIENT_RULES)}
+FAMILIES = {rule.id.partition("-")[0] for rule in RULES}
 CAPTURES = [
     json.loads(path.read_text(encoding="utf-8"))
     for path in sorted((Path(__file__).parents[2] / "captures").glob("*.json"))
@@ -387,8 +385,8 @@ def broken_exchanges(draw: st.DrawFn) -> list[Any]:
 @settings(max_examples=200, deadline=None)
 @given(broken_exchanges())
 def test_no_change_in_a_good_session_makes_a_rule_fail_to_answer(exchanges: list[Any]) -> None:
-    scorer = Scorer((*FLOW_RULES, *CLIENT_RULES), Facts())
-    teller = Teller(scorer)
+    scorer = Scorer(RULES, Facts())
+    teller = Replay(scorer)
     for exchange in exchanges:
         teller.exchange(exchange)
     teller.finish()

@@ -24,15 +24,15 @@ def judged_live(session: dict[str, Any]) -> SessionScore:
     """Without any order of its own, a capture is told as it stands."""
     judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
     for exchange in session["exchanges"]:
-        judge.client(exchange["request"], 0.0)
+        judge.client(exchange["request"])
         for message in exchange.get("server_messages", ()):
-            judge.server(message, 0.0)
+            judge.server(message)
         for message in exchange.get("replies", ()):
-            judge.client(message, 0.0)
+            judge.client(message)
         for line in exchange.get("noise", ()):
-            judge.noise(line, 0.0)
+            judge.noise(line)
         if exchange.get("response") is not None:
-            judge.server(exchange["response"], 0.0)
+            judge.server(exchange["response"])
     return judge.finish("")
 
 
@@ -82,13 +82,13 @@ def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "s", "version": "1"},
     }
-    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}, 0.0)
-    judge.server({"jsonrpc": "2.0", "id": 0, "result": hello}, 0.0)
-    judge.client({"jsonrpc": "2.0", "method": "notifications/initialized"}, 0.0)
+    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    judge.server({"jsonrpc": "2.0", "id": 0, "result": hello})
+    judge.client({"jsonrpc": "2.0", "method": "notifications/initialized"})
     params = {"name": "echo", "arguments": {}}
-    judge.client({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}, 0.0)
+    judge.client({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
     text = {"content": [{"type": "text", "text": "hi"}]}
-    judge.server({"jsonrpc": "2.0", "id": 1, "result": text}, 0.0)
+    judge.server({"jsonrpc": "2.0", "id": 1, "result": text})
     score = judge.finish("exit status 0")
     families = {verdict.id.partition("-")[0] for verdict in score.verdicts}
     assert families == {"INV", "BASE"}
@@ -97,7 +97,7 @@ def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
 
 def test_an_unusual_word_brings_all_rules_in() -> None:
     judge = LiveJudge("stdio://s", "stdio:1")
-    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}, 0.0)
-    judge.server({"jsonrpc": "2.0", "id": 0, "result": {}}, 0.0)
+    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    judge.server({"jsonrpc": "2.0", "id": 0, "result": {}})
     families = {each.id.partition("-")[0] for each in judge.finish("").verdicts}
     assert {"INV", "BASE", "TOOL", "PROG", "ELIC"} <= families

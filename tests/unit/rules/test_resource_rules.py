@@ -10,13 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mcptest.core.conformance import Verdict
-from mcptest.invariants.annotations import is_iso_date
-from mcptest.invariants.encoded import base64_fault, is_media_type
 from mcptest.rules.captures import score_capture
-from mcptest.invariants.resource_rules import RESOURCE_RULES
-from mcptest.invariants.uris import template_fault, uri_fault
+from mcptest.rules.registry import RULES as EVERY_RULE
+from mcptest.rules.syntax import base64_fault, is_iso_date, is_media_type, template_fault, uri_fault
 
-RULES = {rule.id: rule for rule in RESOURCE_RULES}
+RULES = {rule.id: rule for rule in EVERY_RULE}
 
 
 def verdict(id: str, method: str, result: Any, version: str = "2025-11-25") -> Verdict:
@@ -159,7 +157,7 @@ def test_base64_is_base64(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("a", "stands for nothing"),
+        ("a", "has no meaning"),
         ("ab", "must end in 2"),
         ("abc", "must end in 1"),
         ("abcd=", "must end in 0"),

@@ -10,14 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS
-from mcptest.invariants.facts import META_VERSION
+from mcptest.core.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import score_capture
-from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
-from mcptest.invariants.resource_rules import RESOURCE_RULES
-from mcptest.invariants.tool_rules import TOOL_RULES
+from mcptest.rules.registry import RULES as EVERY_RULE
+from mcptest.rules.schemas import is_affordable, is_plainly_valid
 
-RULES = {rule.id: rule for rule in TOOL_RULES}
+RULES = {rule.id: rule for rule in EVERY_RULE}
 OLD = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
 
 
@@ -409,7 +407,7 @@ MEMBERS = st.sampled_from(
         *("sizes", "audience", "priority", "lastModified", "size", "data", "mimeType", "text"),
         *("blob", "resource", "arguments", "values", "total", "hasMore", "nextCursor", "$ref"),
         *("resultType", "$defs", "anyOf", "items", "enum", "additionalProperties", "minimum"),
-        *("serverInfo", "_meta", "capabilities", "task", "protocolVersion", "a", META_VERSION),
+        *("serverInfo", "_meta", "capabilities", "task", "protocolVersion", "a", VERSION_KEY),
     ]
 )
 ANY_JSON = st.recursive(
@@ -457,6 +455,6 @@ def test_no_value_breaks_a_rule_itself(
     exchanges: list[dict[str, Any]], version: str, block: dict[str, Any] | None
 ) -> None:
     session = {"protocol_version": version, "server_capabilities": block, "exchanges": exchanges}
-    score = score_capture([session], [*TOOL_RULES, *RESOURCE_RULES])
+    score = score_capture([session], EVERY_RULE)
     for found in score.sessions[0].verdicts:
         assert len(found.message) < 600

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.conformance import Verdict
-from mcptest.invariants.facts import LETTERS, META_VERSION
+from mcptest.core.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import SessionJudge, score_capture
-from mcptest.invariants.transport_rules import TRANSPORT_RULES
+from mcptest.rules.registry import RULES
 
-VERSIONS = {letter: version for version, letter in LETTERS.items()}
-BY_ID = {rule.id: rule for rule in TRANSPORT_RULES}
+VERSIONS = dict(zip("ABCDE", REVISIONS, strict=True))
+BY_ID = {rule.id: rule for rule in RULES}
 
 OK: dict[str, object] = {"content": []}
 JSON_ANSWER = {"stream": "post", "status": 200, "content_type": "application/json"}
@@ -117,11 +117,11 @@ def test_json_that_is_no_message_is_noise_too(message: object, verdict: str) -> 
 
 def late(*exchanges: dict[str, Any], transport: str) -> dict[str, Verdict]:
     """The verdicts when the transport is named after the exchanges."""
-    judge = SessionJudge(TRANSPORT_RULES)
-    judge.note("protocol_version", VERSIONS["E"])
+    judge = SessionJudge(RULES)
+    judge.set_member("protocol_version", VERSIONS["E"])
     for exchange in exchanges:
         judge.exchange(exchange)
-    judge.note("transport", transport)
+    judge.set_member("transport", transport)
     return {each.id: each for each in judge.finish().verdicts}
 
 
@@ -348,13 +348,13 @@ def test_events_that_are_sent_again_keep_their_ids() -> None:
 
 
 def test_only_so_many_ids_of_events_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mcptest.invariants.http_streams._MAX_IDS", 3)
+    monkeypatch.setattr("mcptest.rules.http._MAX_IDS", 3)
     events = [came(**EVENTS, event_id=id) for id in ("1", "2", "3", "4", "4", "1")]
     assert verdict("HTTP-23", "D", *events).count == 1
 
 
 def modern(id: int, method: str, meta: dict[str, object], *said: dict[str, Any]) -> dict[str, Any]:
-    meta = {META_VERSION: VERSIONS["E"]} | meta
+    meta = {VERSION_KEY: VERSIONS["E"]} | meta
     return {
         "request": request(id, method, _meta=meta),
         "server_messages": list(said),
@@ -552,5 +552,5 @@ def test_no_session_makes_a_rule_about_transports_fail(
         "protocol_version": VERSIONS.get(letter, ""),
         "exchanges": exchanges,
     }
-    [score] = score_capture([session], TRANSPORT_RULES).sessions
+    [score] = score_capture([session], RULES).sessions
     assert all(len(each.message) < 500 for each in score.verdicts)
