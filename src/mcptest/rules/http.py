@@ -91,7 +91,7 @@ class _OldTransport:
         self._is_old: bool | None = None
 
     def is_used(self, entry: Entry, facts: Facts) -> bool:
-        """Whether it is, as far as is known when this is entry."""
+        """Whether it is, as far as is known at this entry."""
         if facts.transport.lower().startswith(_OLD):
             return True
         if self._is_old is None and entry.kind in ("result", "error") and entry.http:

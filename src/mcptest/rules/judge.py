@@ -31,7 +31,7 @@ _MAX_KEYS = 1000
 
 
 class _Judged:
-    """One rule and what it has entry so far."""
+    """One rule and what it has found so far."""
 
     __slots__ = ("count", "exchange", "has_looked", "message", "rule", "see", "watch")
 
@@ -54,7 +54,7 @@ class _Judged:
 
 
 class Scorer:
-    """Judges one session; things are told to it in the order in which they were entry.
+    """Judges one session; it gets the entries in the order in which they were sent.
 
     `look_closer` is called with each entry before it is judged, until it returns True because it
     has loaded all rules.
@@ -82,7 +82,7 @@ class Scorer:
         self._by_key.clear()
         self._contented.clear()
 
-    # What was entry
+    # Entries
 
     def client(self, message: object, exchange: int = -1, http: Http = None) -> None:
         """The client sent this; a batch counts as its messages."""
@@ -298,10 +298,10 @@ def _is_plain_hello(result: object) -> bool:
 
 
 class LiveJudge:
-    """Is told everything that is entry, in order, and says at the end what the rules make of it.
+    """Judges a session that is still going on.
 
-    It begins with the rules that count and remember, and loads the others when something is entry
-    that they could have anything to say of.
+    It begins with the rules that count and remember, and loads the others at the first entry
+    that is not ordinary.
     """
 
     def __init__(
