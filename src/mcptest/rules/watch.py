@@ -1,10 +1,10 @@
-"""Judge what is said to and by a server, in the time that is spent waiting for it anyway.
+"""Judge a live session in the time that is spent waiting for the server anyway.
 
-What passes is only noted. The rules are asked when the next answer is waited for; while the
-server thinks there is nothing better to do. What would take so long that the answer might come
-meanwhile is left until nobody waits: it would be taken for time that the server took. And once the
-rules have seen a few plain answers to plain calls, further ones are only counted: no rule could say
-anything of them that it has not said.
+Traffic is only collected when it passes. It is judged while the next answer is awaited. Judging
+that could take longer than the answer is put off until no answer is awaited: it would be counted
+as time of the server. After a few plain answers to plain calls, further ones are only counted: no
+rule can find anything new in them. The rules themselves are imported then too, because loading
+them takes 10 ms.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["RuleWatch"]
 
-# So much may wait to be judged; what floods us is judged as it comes.
+# Items that may wait to be judged; beyond that they are judged at once.
 _MAX_WAITING = 500
 
-# So many plain answers are judged before further ones are only counted.
+# Plain answers that are judged before further ones are only counted.
 _ENOUGH = 3
 
 _CALL = b'"method":"tools/call"'
@@ -40,7 +40,7 @@ _EXTRA = b'"_meta"'
 
 
 class RuleWatch:
-    """Watches one session for the rules, which name requests by their `written_ids`."""
+    """Observes one session. Findings name requests by their `written_ids`."""
 
     def __init__(
         self, label: str, transport: str, written_ids: Mapping[IdKey, object] | None = None
@@ -48,7 +48,7 @@ class RuleWatch:
         self._label = label
         self._transport = transport
         self._written_ids = written_ids
-        # What has passed and was not looked at yet, and what of it is to be judged.
+        # Traffic that was not sorted yet, and the part of it that is to be judged.
         self._passed: list[bytes | Sequence[Item]] = []
         self._waiting: list[bytes | Item] = []
         self._judge: LiveJudge | None = None
@@ -58,7 +58,7 @@ class RuleWatch:
         self._seen = 0
         self._skipped: list[object] = []
         self._known = -1
-        # Whether something is left until nobody waits.
+        # True if judging was put off until no answer is awaited.
         self.is_behind = False
 
     def sent(self, line: bytes) -> None:
@@ -72,7 +72,7 @@ class RuleWatch:
             self._sort()
 
     def _sort(self) -> None:
-        """Tell what is to be judged from what need only be counted."""
+        """Separate what is to be judged from what need only be counted."""
         passed, self._passed = self._passed, []
         for each in passed:
             if isinstance(each, bytes):
@@ -105,8 +105,8 @@ class RuleWatch:
         call, self._call = self._call, b""
         self._wait_with([call], is_plain=True)
 
-    def _wait_with(self, said: Sequence[bytes | Item], *, is_plain: bool) -> None:
-        self._waiting += said
+    def _wait_with(self, items: Sequence[bytes | Item], *, is_plain: bool) -> None:
+        self._waiting += items
         if not is_plain:
             # It may change what is known: nothing is skipped until it has been judged.
             self._seen = 0
@@ -114,7 +114,7 @@ class RuleWatch:
             self._judge_waiting()
 
     def work(self) -> None:
-        """Look at what has passed, while an answer is waited for; what takes long is left."""
+        """Judge while an answer is awaited; what may take long is put off."""
         if self.is_behind:
             return
         self._sort()
@@ -122,7 +122,7 @@ class RuleWatch:
             self._judge_waiting(is_awaited=True)
 
     def catch_up(self) -> None:
-        """The same while nobody waits: nothing is left."""
+        """Judge everything, while no answer is awaited."""
         self.is_behind = False
         self._sort()
         if self._waiting:
@@ -149,14 +149,14 @@ class RuleWatch:
         judge.skip(skipped)
 
     def _count_plain(self, judge: LiveJudge) -> None:
-        """Begin again whenever something has become known that rules may go by."""
+        """Begin again whenever something becomes known that a verdict may depend on."""
         if judge.state != self._known:
             self._known, self._seen = judge.state, 0
         elif judge.may_skip:
             self._seen += 1
 
     def _made(self) -> LiveJudge:
-        # See above: this is when there is time for it.
+        # See the module docstring.
         from mcptest.rules.judge import LiveJudge  # noqa: PLC0415
 
         self._judge = LiveJudge(self._label, self._transport, self._written_ids)
@@ -165,7 +165,7 @@ class RuleWatch:
     def finish(
         self, exit_status: str, *, is_stderr_utf8: bool | None = None
     ) -> tuple[SessionScore, Member]:
-        """The session is over: what the rules say, and what other sessions are compared with."""
+        """The session is over: the verdicts, and what other sessions are compared with."""
         self._sort()
         if self._call:
             self._give_up_call()
