@@ -9,8 +9,7 @@ from mcptest.cli.conductor import COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.core.strict_json import dump_json
-from mcptest.matching.builtins import builtin_registry
-from mcptest.matching.registry import Directive, Matcher
+from mcptest.matching.registry import Directive, Matcher, builtin_registry
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import Rule
 

@@ -16,7 +16,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.reporters.conformance_files import (
     render_conformance_json,
     render_conformance_junit,

@@ -12,7 +12,7 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.json_stream import BrokenStreamError, JsonStream
 from mcptest.core.jsonrpc import id_key
-from mcptest.matching.values import a_type
+from mcptest.matching.values import type_name
 from mcptest.rules.composition import Member, find_hazards
 from mcptest.rules.facts import Facts
 from mcptest.rules.judge import Scorer
@@ -127,9 +127,11 @@ class _Reader:
         place = self._stream.error("")
         value = self._stream.value()
         if name in _TEXTS and not isinstance(value, str):
-            raise self._refused("F008", f"{where} must be a string and is {a_type(value)}", place)
+            raise self._refused(
+                "F008", f"{where} must be a string and is {type_name(value)}", place
+            )
         if name == "server_capabilities" and not isinstance(value, (dict, type(None))):
-            message = f"{where} must be an object or null and is {a_type(value)}"
+            message = f"{where} must be an object or null and is {type_name(value)}"
             raise self._refused("F008", message, place)
         judge.set_member(name, value)
 
@@ -150,14 +152,14 @@ class _Reader:
         place = self._stream.error("")
         exchange = self._stream.value()
         if not isinstance(exchange, dict):
-            message = f"{where} must be an object and is {a_type(exchange)}"
+            message = f"{where} must be an object and is {type_name(exchange)}"
             raise self._refused("F008", message, place)
         if "request" not in exchange:
             raise self._refused("F007", f'{where} has no "request"', place)
         for member in ("request", "response"):
             value = exchange.get(member, {})
             if not isinstance(value, (dict, list)) and (member == "request" or value is not None):
-                message = f"{where}.{member} must be an object and is {a_type(value)}"
+                message = f"{where}.{member} must be an object and is {type_name(value)}"
                 raise self._refused("F008", message, place)
         return exchange
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_path, shorten
 from mcptest.rules.facts import META_CAPABILITIES
 from mcptest.rules.rule import (
     Rule,

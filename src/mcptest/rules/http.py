@@ -22,8 +22,7 @@ begins with "sse" or "http+sse", or by the answer to `initialize`, which comes o
 from __future__ import annotations
 
 from mcptest.core import jsonrpc
-from mcptest.core.paths import render_trail
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_trail, shorten
 from mcptest.rules.rule import (
     Rule,
     Watch,
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.rules.facts import Facts
     from mcptest.rules.rule import Entry, Findings
 

@@ -8,7 +8,7 @@ from itertools import chain, islice
 from mcptest.core import jsonrpc
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,14 +8,14 @@ schema refers to is fetched.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten
+from mcptest.core.text import shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
 
     Members = dict[str, Any]
     Steps = list[str | int]

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from functools import cache
 
-from mcptest.core.paths import render_trail
 from mcptest.core.record import Record
 from mcptest.core.revisions import REVISIONS
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_trail, shorten
 from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, has_kind, show
 from mcptest.rules.schemas import describe_schema_error
 from mcptest.rules.shape_table import MESSAGES, SHAPES
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from mcptest.core.paths import Trail
+    from mcptest.core.text import Trail
     from mcptest.rules.facts import Facts
     from mcptest.rules.rule import Entry, Findings, Look
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.paths import render_path
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.visible import shorten
+from mcptest.core.text import render_path, shorten
 from mcptest.rules.content import LISTED, complete_result, each_block, listed_objects
 from mcptest.rules.lists import ListedOnce, list_changed_rule
 from mcptest.rules.rule import Rule, Watch, collect, members, show

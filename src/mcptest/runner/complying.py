@@ -14,12 +14,12 @@ from mcptest.core import jsonrpc
 from mcptest.core.conformance import merge_sessions
 from mcptest.core.framing import encode_line
 from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import ABSENT, CaseResult, Mismatch
-from mcptest.core.paths import parse_path
+from mcptest.core.outcome import CaseResult, Mismatch
 from mcptest.core.plan import Expectation, Step
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.revisions import STATELESS, VERSION_KEY
 from mcptest.core.session import INITIALIZE_ID
+from mcptest.core.text import parse_path
 from mcptest.matching.compare import pull
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES

@@ -12,10 +12,11 @@ import time
 from mcptest.core import jsonrpc
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.framing import encode_line
-from mcptest.core.outcome import ABSENT, Fault
+from mcptest.core.outcome import Fault
 from mcptest.core.plan import Expectation, Step
+from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import parse_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner import faults
 from mcptest.runner.connection import Connection, Waiting
 from mcptest.runner.launcher import Launcher, Reply
