@@ -10,12 +10,11 @@ from mcptest.cli.conductor import COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.core.strict_json import dump_json
-from mcptest.invariants.facts import LETTERS
-from mcptest.invariants.registry import RULES
-from mcptest.invariants.rule import Rule
 from mcptest.matching.matchers import NAMES_BY_MODULE
 from mcptest.matching.registry import DIRECTIVES, Directive, Matcher, Registry
 from mcptest.reporters.registry import REPORTERS
+from mcptest.rules.registry import RULES
+from mcptest.rules.rule import Rule
 
 ROOT = Path(__file__).resolve().parent.parent
 NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit. -->\n"
@@ -130,26 +129,28 @@ def rule_page() -> str:
     parts = [
         NOTE,
         "# Rules, by id\n",
-        "What [every run is watched for](compliance.md). The letters are the revisions of the\n"
-        f"protocol: {', '.join(f'{letter} is {version}' for version, letter in LETTERS.items())}.\n"
-        "Where a rule is a MUST, its breach is a failure; where it is a SHOULD, a warning.\n",
+        "What [every run is checked for](compliance.md), and the revisions of the protocol that\n"
+        "have each rule. Breaking a MUST is a failure, breaking a SHOULD a warning.\n",
     ]
     families = dict.fromkeys(rule.id.partition("-")[0] for rule in RULES)
     for family in families:
         parts.append(
-            f"## {family}\n\n| id | name | MUST | SHOULD | what holds |\n|---|---|---|---|---|"
+            f"## {family}\n\n| id | name | level | revisions | what holds |\n|---|---|---|---|---|"
         )
         for rule in RULES:
             if rule.id.partition("-")[0] == family:
-                must, should = (_letters(rule, level) for level in ("MUST", "SHOULD"))
-                cells = (rule.id, rule.name, must, should, _cell(rule.property))
+                level = f"MUST since {rule.must_since}" if rule.must_since else rule.level
+                cells = (rule.id, rule.name, level, _revisions(rule), _cell(rule.property))
                 parts.append(f"| {' | '.join(cells)} |")
         parts.append("")
     return "\n".join(parts)
 
 
-def _letters(rule: Rule, level: str) -> str:
-    return "".join(letter for letter in "ABCDE" if rule.levels.get(letter) == level)
+def _revisions(rule: Rule) -> str:
+    if rule.since == rule.until:
+        return f"only {rule.since}" if rule.since else "all"
+    bounds = (("since", rule.since), ("until", rule.until))
+    return " ".join(f"{word} {version}" for word, version in bounds if version)
 
 
 def report_page() -> str:

@@ -11,7 +11,7 @@ import pytest
 from staging import echo, plan_for, spec_for, stage
 
 from mcptest.core.events import CaseFinished
-from mcptest.invariants.live import LiveJudge
+from mcptest.rules.judge import LiveJudge
 from mcptest.runner import connection
 from mcptest.runner.run import RunOptions, run_plan
 

@@ -12,7 +12,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.stdio import stdio_client
 
-from mcptest.invariants.judging import score_capture
+from mcptest.rules.captures import score_capture
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -17,7 +17,6 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.exit_codes import ExitCode
 from mcptest.core.suggest import closest
 from mcptest.core.text import visible
-from mcptest.invariants.reading import score_file
 from mcptest.reporters.rules import (
     render_conformance,
     render_conformance_json,
@@ -25,6 +24,7 @@ from mcptest.reporters.rules import (
     render_conformance_sarif,
 )
 from mcptest.reporters.style import Paint, narrow_encoding
+from mcptest.rules.captures import score_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from mcptest.core.conformance import SessionScore
-    from mcptest.invariants.composition import Member
+    from mcptest.rules.composition import Member
 
     Scored = tuple[SessionScore, Member]
 
@@ -40,11 +40,11 @@ def conformance_of(scores: Sequence[Scored]) -> CaptureScore:
     if not scores:
         return CaptureScore()
     # Loaded by now: it is what made the scores.
-    from mcptest.invariants.composition import hazards_of  # noqa: PLC0415
+    from mcptest.rules.composition import find_hazards  # noqa: PLC0415
 
     return CaptureScore(
         sessions=merge_sessions(score for score, _ in scores),
-        hazards=tuple(hazards_of([member for _, member in scores])),
+        hazards=tuple(find_hazards([member for _, member in scores])),
     )
 
 

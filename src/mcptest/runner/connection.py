@@ -15,10 +15,10 @@ from mcptest.core.errors import ServerError
 from mcptest.core.framing import Frame, encode_line
 from mcptest.core.session import ClientSession
 from mcptest.core.trouble import Trouble
+from mcptest.rules.watch import RuleWatch
 from mcptest.runner import faults
 from mcptest.runner.findings import Findings
 from mcptest.runner.inbox import Inbox
-from mcptest.runner.watching_rules import RuleWatch
 from mcptest.runner.wires import wire_to
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcptest.core.framing import Noise, Overlong
     from mcptest.core.outcome import LogLine
     from mcptest.core.plan import ServerSpec
-    from mcptest.invariants.composition import Member
+    from mcptest.rules.composition import Member
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.log import MessageLog
     from mcptest.runner.tape import Tape

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mcptest.core.dialogue import Dialogue
     from mcptest.core.outcome import Finding, LogLine, LogWish
     from mcptest.core.plan import ServerSpec, Step
-    from mcptest.invariants.composition import Member
+    from mcptest.rules.composition import Member
     from mcptest.runner.server import Launcher
 
 __all__ = ["Keeper"]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import SessionScore
     from mcptest.core.coverage import CoveredOffer, ServerCoverage, Use
-    from mcptest.invariants.composition import Member
+    from mcptest.rules.composition import Member
 
     # The file of the suite that has a server, "" for one that belongs to none, and its name.
     Owned = tuple[str, str]

@@ -17,9 +17,9 @@ from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
-from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
 from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
+from mcptest.rules.schemas import is_affordable, is_plainly_valid
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.tool_list import read_tools
 from mcptest.runner.trying import tried_apart

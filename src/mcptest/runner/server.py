@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from mcptest.core.outcome import Effect
     from mcptest.core.plan import ServerSpec
     from mcptest.core.session import Message
-    from mcptest.invariants.composition import Member
+    from mcptest.rules.composition import Member
     from mcptest.runner.connection import Item
 
     # How much stderr had brought, and when it was, as a step's message was sent.

@@ -1,0 +1,529 @@
+"""Rules about how messages are received over HTTP: HTTP.
+
+Beside its messages an exchange may have an object `http`, with the same members: `response` is
+one object, `server_messages` and `replies` are arrays. Each object says how one message was
+received, and is `Entry.http`. Members that are not known are missing:
+
+* `stream`: "post" when it came in the answer to a POST, "get" when it came on a stream that was
+  opened with GET.
+* `request_id`: the id of the request whose POST was answered so. Without it a message may belong
+  to any request that is open.
+* `resumed`: true when the stream goes on with an earlier one (`Last-Event-ID`).
+* `status`: the HTTP status of the answer, an integer.
+* `content_type`: the header of that name; "" when there was none.
+* `event_id`, `event`: the id and the name of the event of an event stream.
+* `headers`: the headers of the answer, an object with their names in lower case.
+* `session_id`: the session that the answer gave (`Mcp-Session-Id`).
+
+The old transport of two endpoints is recognised by the transport of the session, which
+begins with "sse" or "http+sse", or by the answer to `initialize`, which comes on a GET stream.
+"""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.text import render_trail, shorten
+from mcptest.rules.rule import (
+    Rule,
+    Watch,
+    collect,
+    show,
+)
+from mcptest.rules.schemas import inner_schemas
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from mcptest.core.text import Trail
+    from mcptest.rules.facts import Facts
+    from mcptest.rules.rule import Entry, Findings
+
+    Members = dict[str, Any]
+
+__all__ = ["RULES", "on_stream"]
+
+JSON = "application/json"
+EVENT_STREAM = "text/event-stream"
+
+_OLD = ("sse", "http+sse")
+
+
+def on_stream(entry: Entry, stream: str) -> bool:
+    """Whether a message came on a stream of this kind; one that was resumed is not meant."""
+    http = entry.http
+    return http.get("stream") == stream and http.get("resumed") is not True
+
+
+def _media_type(http: Members) -> str | None:
+    """The media type of an answer without its parameters; None when it is not known."""
+    found = http.get("content_type", _header(http, "content-type"))
+    return found.partition(";")[0].strip().lower() if isinstance(found, str) else None
+
+
+def _header(http: Members, name: str) -> str | None:
+    """A header of an answer; None when it had none or that is not known."""
+    headers = http.get("headers")
+    found = headers.get(name) if isinstance(headers, dict) else None
+    return found if isinstance(found, str) else None
+
+
+def _is_refused(http: Members) -> bool:
+    """Whether the status says that the message was not accepted: then the body is free."""
+    status = http.get("status")
+    return type(status) is int and status >= 400
+
+
+def _possible_requests(entry: Entry, facts: Facts) -> list[dict[str, Any]]:
+    """The open requests of the client whose answer a message may have come in."""
+    if "request_id" not in entry.http:
+        return list(facts.open.values())
+    request = facts.open.get(jsonrpc.id_key(entry.http["request_id"]))
+    return [request] if request else []
+
+
+class _OldTransport:
+    """Detects the old transport of two endpoints (HTTP+SSE)."""
+
+    def __init__(self) -> None:
+        self._is_old: bool | None = None
+
+    def is_used(self, entry: Entry, facts: Facts) -> bool:
+        """Whether it is, as far as is known at this entry."""
+        if facts.transport.lower().startswith(_OLD):
+            return True
+        if self._is_old is None and entry.kind in ("result", "error") and entry.http:
+            self._is_old = entry.method == "initialize" and on_stream(entry, "get")
+        return bool(self._is_old)
+
+
+def _content_type(entry: Entry, _: Facts) -> Findings:
+    if not on_stream(entry, "post") or _is_refused(entry.http):
+        return None
+    found = _media_type(entry.http)
+    if found is None or found in (JSON, EVENT_STREAM):
+        return None if found is None else ()
+    seen = f"as {show(found)}" if found else "without a Content-Type"
+    return [
+        f"the answer to the POST of {show(entry.method)} came {seen}; it must be {JSON} or "
+        f"{EVENT_STREAM}"
+    ]
+
+
+def _json_body(entry: Entry, facts: Facts) -> Findings:
+    if not entry.http or _media_type(entry.http) != JSON or not on_stream(entry, "post"):
+        return None
+    if _is_refused(entry.http):
+        return None
+    if entry.kind == "batch":
+        if facts.oldest < "2025-06-18":
+            return ()
+        return [f"a JSON answer is an array and must be one object: {show(entry.message)}"]
+    if entry.kind not in ("result", "error"):
+        return [f"a JSON answer to a POST must be a response and is {show(entry.message)}"]
+    id = entry.message.get("id")
+    if entry.request is not None or id is None:
+        return ()
+    return [f"a JSON answer to a POST has the id {show(id)}, which no open request has"]
+
+
+def _session_id(entry: Entry, _: Facts) -> Findings:
+    id = entry.http.get("session_id") or _header(entry.http, "mcp-session-id")
+    if not id or not isinstance(id, str):
+        return None
+    strange = next((char for char in id if not "!" <= char <= "~"), None)
+    if strange is None:
+        return ()
+    return [
+        f"the session id {show(id)} has the character {show(strange)} in it; only visible "
+        "ASCII characters, from ! to ~, may be"
+    ]
+
+
+def _not_buffered(entry: Entry, _: Facts) -> Findings:
+    if not isinstance(entry.http.get("headers"), dict) or _media_type(entry.http) != EVENT_STREAM:
+        return None
+    found = _header(entry.http, "x-accel-buffering")
+    if found is not None and found.strip().lower() == "no":
+        return ()
+    seen = "missing" if found is None else show(found)
+    return [f"X-Accel-Buffering of an event stream is {seen}; with no, proxies do not hold it back"]
+
+
+_ANSWER_RULES = (
+    Rule(
+        id="HTTP-03",
+        name="request-content-type",
+        category="http",
+        property=f"a request that is POSTed is answered with {JSON} or {EVENT_STREAM}",
+        since="2025-03-26",
+        topics=("result", "error"),
+        look=_content_type,
+        nothing="the capture names no Content-Type of the answer to a POST",
+    ),
+    Rule(
+        id="HTTP-04",
+        name="json-single-object",
+        category="http",
+        property="an answer in JSON is one object, the response to the request",
+        since="2025-03-26",
+        topics=("server",),
+        look=_json_body,
+        nothing="no POST was answered in JSON",
+    ),
+    Rule(
+        id="HTTP-11",
+        name="session-id-ascii",
+        category="http",
+        property="a session id has only visible ASCII characters in it",
+        since="2025-03-26",
+        until="2025-11-25",
+        topics=("result:initialize",),
+        look=_session_id,
+        nothing="the server gave no session id",
+        elsewhere="no sessions",
+    ),
+    Rule(
+        id="HTTP-54",
+        name="x-accel-buffering",
+        category="http",
+        property="event streams are sent with X-Accel-Buffering: no",
+        since="2026-07-28",
+        level="SHOULD",
+        topics=("result", "error", "notification:notifications/subscriptions/acknowledged"),
+        look=_not_buffered,
+        nothing="the capture has no headers of an event stream",
+    ),
+)
+
+
+# So many streams that wait for their response, and ids of events, are remembered.
+_MAX_STREAMS = 1000
+_MAX_IDS = 50_000
+_MAX_ID_CHARS = 1000
+
+_MESSAGES = ("result", "error", "request", "notification")
+
+
+class _NoResponsesOnGet(Watch):
+    def __init__(self) -> None:
+        self._old = _OldTransport()
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if not entry.http or self._old.is_used(entry, facts) or not on_stream(entry, "get"):
+            return None
+        if entry.kind not in ("result", "error"):
+            return ()
+        id = facts.name_id(entry.message.get("id"))
+        return [f"the response to id {id} came on a GET stream; only a resumed one may bring it"]
+
+
+class _ResponseOnPost(Watch):
+    """Event streams that answer a POST: each brings the response and then ends."""
+
+    def __init__(self) -> None:
+        self._old = _OldTransport()
+        self._requests = 0
+        # The streams without a response yet, by the id of their request, and how many requests
+        # there had been when they were first seen.
+        self._open: dict[jsonrpc.IdKey, int] = {}
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.is_client:
+            self._see_client(entry)
+            return None
+        if not entry.http or self._old.is_used(entry, facts):
+            return None
+        if entry.kind in ("result", "error"):
+            return self._answered(entry, facts)
+        if not on_stream(entry, "post") or _media_type(entry.http) != EVENT_STREAM:
+            return None
+        return self._began(entry, facts)
+
+    def _see_client(self, entry: Entry) -> None:
+        if entry.kind == "request":
+            self._requests += 1
+        elif entry.method == "notifications/cancelled":
+            self._open.pop(jsonrpc.id_key(entry.params.get("requestId")), None)
+
+    def _began(self, entry: Entry, facts: Facts) -> Findings:
+        requests = _possible_requests(entry, facts)
+        if len(requests) == 1 and len(self._open) < _MAX_STREAMS:
+            self._open.setdefault(jsonrpc.id_key(requests[0].get("id")), self._requests)
+        elif "request_id" in entry.http and not requests:
+            id = facts.name_id(entry.http["request_id"])
+            return [f"{show(entry.method)} came on the stream of id {id} after its response"]
+        return None
+
+    def _answered(self, entry: Entry, facts: Facts) -> Findings:
+        was_open = self._open.pop(jsonrpc.id_key(entry.message.get("id")), None) is not None
+        if on_stream(entry, "post") and _media_type(entry.http) == EVENT_STREAM:
+            return ()
+        if not was_open or not on_stream(entry, "get"):
+            return None
+        id = facts.name_id(entry.message.get("id"))
+        return [f"the stream that answers id {id} did not bring its response: a GET stream did"]
+
+    def end(self, facts: Facts) -> Findings:
+        left = [
+            facts.open[key]
+            for key, requests in self._open.items()
+            if requests < self._requests and key in facts.open
+        ]
+        if not left:
+            return None
+        return [
+            f"the stream that answers {show(request.get('method'))} never brought its response"
+            for request in left
+        ]
+
+
+class _EventIds(Watch):
+    def __init__(self) -> None:
+        self._seen: set[str] = set()
+        self._last: dict[str, Any] | None = None
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        id = entry.http.get("event_id")
+        # The messages of a batch came in one event.
+        if not id or not isinstance(id, str) or entry.http is self._last:
+            return None
+        self._last = entry.http
+        if entry.http.get("resumed") is True or len(id) > _MAX_ID_CHARS:
+            return None
+        if id in self._seen:
+            return [f"two events have the id {show(id)}; ids are unique in a session"]
+        if len(self._seen) < _MAX_IDS:
+            self._seen.add(id)
+        return ()
+
+
+class _OldEvents(Watch):
+    def __init__(self) -> None:
+        self._old = _OldTransport()
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if not entry.http or not self._old.is_used(entry, facts):
+            return None
+        if entry.http.get("stream") == "post":
+            return [
+                f"a message came in the answer to a POST and not as an event: {show(entry.message)}"
+            ]
+        name = entry.http.get("event") or "message"
+        if name == "message":
+            return ()
+        return [f"a message came as the event {show(name)}; it must be a message event"]
+
+
+_STREAM_RULES = (
+    Rule(
+        id="HTTP-08",
+        name="get-no-responses",
+        category="http",
+        property="no response comes on a GET stream that resumes no other",
+        since="2025-03-26",
+        until="2025-11-25",
+        topics=_MESSAGES,
+        watch=_NoResponsesOnGet,
+        nothing="nothing came on a GET stream",
+        elsewhere="no GET streams",
+    ),
+    Rule(
+        id="HTTP-10",
+        name="sse-contains-response",
+        category="http",
+        property="an event stream that answers a POST brings the response and then ends",
+        since="2025-03-26",
+        until="2025-11-25",
+        level="SHOULD",
+        topics=("client", *_MESSAGES),
+        watch=_ResponseOnPost,
+        nothing="no POST was answered with an event stream",
+    ),
+    Rule(
+        id="HTTP-23",
+        name="event-id-unique",
+        category="http",
+        property="the ids of events are unique over all streams of a session",
+        since="2025-03-26",
+        until="2025-11-25",
+        topics=("server",),
+        watch=_EventIds,
+        nothing="no event has an id",
+        elsewhere="no ids of events",
+    ),
+    Rule(
+        id="HTTP-57",
+        name="old-sse-message-events",
+        category="http",
+        property="over the transport of two endpoints every message comes as a message event",
+        until="2024-11-05",
+        topics=_MESSAGES,
+        watch=_OldEvents,
+        nothing="nothing came over the transport of two endpoints",
+        elsewhere="another transport over HTTP",
+    ),
+)
+
+
+_LOG_LEVEL = "io.modelcontextprotocol/logLevel"
+# What comes only on the stream of subscriptions/listen.
+_SUBSCRIBED = frozenset(
+    [
+        "notifications/tools/list_changed",
+        "notifications/prompts/list_changed",
+        "notifications/resources/list_changed",
+        "notifications/resources/updated",
+        "notifications/subscriptions/acknowledged",
+    ]
+)
+
+
+def _no_requests(entry: Entry, _: Facts) -> Findings:
+    if not entry.http:
+        return None
+    if entry.kind != "request":
+        return ()
+    return [f"the request {show(entry.method)} came over HTTP; the server may not ask anything"]
+
+
+def _related(entry: Entry, facts: Facts) -> Findings:
+    if not on_stream(entry, "post"):
+        return None
+    requests = _possible_requests(entry, facts)
+    if not requests:
+        return None
+    if any(_belongs(entry, request) for request in requests):
+        return ()
+    asked = show(requests[0].get("method")) if len(requests) == 1 else "every open request"
+    return [f"{show(entry.method)} came in the answer to {asked}, which did not ask for it"]
+
+
+def _belongs(entry: Entry, request: dict[str, Any]) -> bool:
+    """Whether a notification can be about a request."""
+    params = request.get("params")
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    meta = meta if isinstance(meta, dict) else {}
+    if entry.method == "notifications/progress":
+        token = jsonrpc.id_key(entry.params.get("progressToken"))
+        return "progressToken" in meta and jsonrpc.id_key(meta["progressToken"]) == token
+    if entry.method == "notifications/message":
+        return _LOG_LEVEL in meta
+    return entry.method not in _SUBSCRIBED or request.get("method") == "subscriptions/listen"
+
+
+_RELATED_RULES = (
+    Rule(
+        id="HTTP-39",
+        name="sse-no-requests",
+        category="http",
+        property="no request of the server comes over HTTP",
+        since="2026-07-28",
+        topics=("result", "error", "request", "notification"),
+        look=_no_requests,
+        nothing="nothing came over HTTP",
+        elsewhere="requests of the server",
+    ),
+    Rule(
+        id="HTTP-40",
+        name="sse-only-related",
+        category="http",
+        property="a notification in the answer to a request belongs to that request",
+        since="2026-07-28",
+        topics=("notification",),
+        look=_related,
+        nothing="no notification came in the answer to a POST",
+    ),
+)
+
+
+_ANNOTATION = "x-mcp-header"
+_TYPES = frozenset(["string", "integer", "boolean"])
+# What the name of a header may be made of beside letters and digits.
+_MARKS = frozenset("!#$%&'*+-.^_`|~")
+
+
+def _headers(entry: Entry, _: Facts) -> Findings:
+    tools = entry.result.get("tools")
+    if not isinstance(tools, list):
+        return None
+    return collect(_judged(index, tool) for index, tool in enumerate(tools))
+
+
+def _judged(index: int, tool: Any) -> Findings:
+    schema = tool.get("inputSchema") if isinstance(tool, dict) else None
+    if not isinstance(schema, dict):
+        return None
+    names: dict[str, str] = {}
+    findings: list[str] | None = None
+    for path, annotated, is_reachable in _annotated(schema, _path_of(index)):
+        place = shorten(render_trail(path), 120)
+        faults = _faults(annotated, is_reachable)
+        name = annotated[_ANNOTATION]
+        if isinstance(name, str):
+            other = names.setdefault(name.lower(), place)
+            if other != place:
+                faults.append(f"is {show(name)}, which {other} has too")
+        findings = [] if findings is None else findings
+        findings += [f"{place}.{_ANNOTATION} {fault}" for fault in faults]
+    return findings
+
+
+def _path_of(index: int) -> Trail:
+    return (((None, "result"), "tools"), index), "inputSchema"
+
+
+def _annotated(schema: dict[str, Any], path: Trail) -> Iterator[tuple[Trail, dict[str, Any], bool]]:
+    """The annotated schemas, and whether only `properties` lead to each."""
+    waiting: list[tuple[Trail, Any, bool, bool]] = [(path, schema, True, True)]
+    for place, each, is_reachable, is_root in waiting:
+        if isinstance(each, dict):
+            if _ANNOTATION in each:
+                yield place, each, is_reachable and not is_root
+            for keyword, inner_place, inner in inner_schemas(each, place):
+                waiting.append(
+                    (inner_place, inner, is_reachable and keyword == "properties", False)
+                )
+
+
+def _faults(annotated: dict[str, Any], is_reachable: bool) -> list[str]:
+    name, faults = annotated[_ANNOTATION], []
+    if not isinstance(name, str) or not name:
+        faults.append(f"must be a string that is not empty and is {show(name)}")
+    elif not all(char in _MARKS or (char.isascii() and char.isalnum()) for char in name):
+        faults.append(f"must be fit for the name of a header and is {show(name)}")
+    if not is_reachable:
+        faults.append("is not reached from the root of the schema through properties alone")
+    elif not _has_simple_type(annotated):
+        kind = show(annotated["type"])
+        faults.append(f"is on the type {kind}; it may only be on string, integer and boolean")
+    return faults
+
+
+def _has_simple_type(schema: dict[str, Any]) -> bool:
+    """Whether the type is one that fits in a header; one that is not named may be."""
+    kinds = schema.get("type")
+    if kinds is None:
+        return "type" not in schema
+    if isinstance(kinds, list):
+        return all(isinstance(kind, str) and kind in _TYPES | {"null"} for kind in kinds)
+    return isinstance(kinds, str) and kinds in _TYPES
+
+
+_PARAM_HEADER_RULES = (
+    Rule(
+        id="HTTP-41",
+        name="x-mcp-header-valid",
+        category="http",
+        property="every x-mcp-header names a header, once in its tool, on a string, an integer "
+        "or a boolean to which only properties lead",
+        since="2026-07-28",
+        topics=("result:tools/list",),
+        look=_headers,
+        nothing="no tool has an x-mcp-header",
+        elsewhere="no x-mcp-header",
+    ),
+)
+
+RULES = (*_ANSWER_RULES, *_STREAM_RULES, *_RELATED_RULES, *_PARAM_HEADER_RULES)

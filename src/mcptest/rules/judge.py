@@ -1,0 +1,395 @@
+"""Judge the entries of a session by rules, while they are sent, in bounded memory."""
+
+from __future__ import annotations
+
+from mcptest.core import jsonrpc
+from mcptest.core.conformance import SessionScore, Verdict
+from mcptest.core.plain_answer import is_plain_answer
+from mcptest.core.revisions import REVISIONS
+from mcptest.rules.composition import Member
+from mcptest.rules.facts import Facts
+from mcptest.rules.jsonrpc import ID_RULES
+from mcptest.rules.rule import Entry, kind_of
+from mcptest.rules.session import INVARIANTS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
+
+    from mcptest.rules.rule import Look, Rule
+
+    Http = dict[str, Any] | None
+    Interested = list[tuple["_Judged", Look]]
+    # What must be equal: what is known so far, the tool, and the shape of the answer.
+    Likeness = tuple[int, str, object, int]
+
+__all__ = ["LiveJudge", "Scorer"]
+
+_MAX_ALIKE = 1000
+_MAX_KEYS = 1000
+
+
+class _Judged:
+    """One rule and what it has found so far."""
+
+    __slots__ = ("count", "exchange", "has_looked", "message", "rule", "see", "watch")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.watch = rule.watch() if rule.watch else None
+        see = self.watch.see if self.watch else rule.look
+        assert see, f"{rule.id} has neither look nor watch"
+        self.see = see
+        self.has_looked = False
+        self.count = 0
+        self.message = ""
+        self.exchange: int | None = None
+
+    def note(self, findings: Sequence[str], exchange: int | None) -> None:
+        self.has_looked = True
+        if findings and not self.count:
+            self.message, self.exchange = findings[0], exchange
+        self.count += len(findings)
+
+
+class Scorer:
+    """Judges one session; it gets the entries in the order in which they were sent.
+
+    `look_closer` is called with each entry before it is judged, until it returns True because it
+    has loaded all rules.
+    """
+
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        facts: Facts,
+        label: str = "",
+        look_closer: Callable[[Entry, Facts], bool] | None = None,
+    ) -> None:
+        self.facts = facts
+        self._look_closer = look_closer
+        self.label = label
+        self._asked = [_Judged(rule) for rule in rules]
+        self._by_key: dict[object, tuple[Interested, Interested]] = {}
+        # Answers in which rules that remember nothing found nothing; see `likeness_of`.
+        self._contented: set[Likeness] = set()
+
+    def widen(self, rules: Sequence[Rule]) -> None:
+        """Ask these rules from now on; those that were asked before go on with what they know."""
+        known = {asked.rule.id: asked for asked in self._asked}
+        self._asked = [known.get(rule.id) or _Judged(rule) for rule in rules]
+        self._by_key.clear()
+        self._contented.clear()
+
+    # Entries
+
+    def client(self, message: object, exchange: int = -1, http: Http = None) -> None:
+        """The client sent this; a batch counts as its messages."""
+        for each in message if isinstance(message, list) else (message,):
+            self._judge(self.entry(each, exchange, http, is_client=True))
+
+    def server(self, message: object, exchange: int = -1, http: Http = None) -> None:
+        """The server sent this. A batch is judged as one, and then as its messages."""
+        if isinstance(message, list):
+            self._judge(Entry(message, is_client=False, kind="batch", exchange=exchange, http=http))
+        for each in message if isinstance(message, list) else (message,):
+            self._judge(self.entry(each, exchange, http, is_client=False))
+
+    def noise(self, line: str, exchange: int = -1) -> None:
+        """The server wrote a line that is not a message."""
+        self._judge(Entry(line, is_client=False, kind="noise", exchange=exchange))
+
+    def entry(
+        self,
+        message: Any,
+        exchange: int = -1,
+        http: Http = None,
+        *,
+        is_client: bool,
+    ) -> Entry:
+        """A message with what is needed to judge it."""
+        kind = kind_of(message)
+        method, request = "", None
+        if isinstance(message, dict):
+            if "method" in message:
+                method = message["method"] if isinstance(message["method"], str) else ""
+            else:
+                request = self._request_of(message, is_client=is_client)
+                method = str(request.get("method", "")) if request else ""
+        return Entry(
+            message,
+            is_client=is_client,
+            kind=kind,
+            method=method,
+            request=request,
+            exchange=exchange,
+            http=http,
+        )
+
+    def _request_of(self, answer: dict[str, Any], *, is_client: bool) -> dict[str, Any] | None:
+        held = self.facts.server_open if is_client else self.facts.open
+        found = held.get(jsonrpc.id_key(answer.get("id")))
+        if found is None and answer.get("id") is None and "error" in answer and len(held) == 1:
+            # The id could not be read: it is for the one request that is open.
+            return next(iter(held.values()))
+        return found
+
+    # Judging
+
+    def _judge(self, entry: Entry) -> None:
+        facts = self.facts
+        facts.update(entry)
+        if self._look_closer and self._look_closer(entry, facts):
+            self._look_closer = None
+        every, remembering = self._interested(entry)
+        likeness = likeness_of(entry, facts)
+        is_known = likeness in self._contented
+        has_breach = False
+        for asked, see in remembering if is_known else every:
+            findings = see(entry, facts)
+            if findings is not None:
+                asked.note(findings, entry.exchange)
+                has_breach = has_breach or bool(findings)
+        if likeness and not is_known and not has_breach and len(self._contented) < _MAX_ALIKE:
+            self._contented.add(likeness)
+        facts.close(entry)
+
+    def _interested(self, entry: Entry) -> tuple[Interested, Interested]:
+        """The rules about such an entry in the revisions that this session can have: all
+        of them, and those that remember something."""
+        facts = self.facts
+        oldest, newest, is_stdio = facts.oldest, facts.newest, facts.is_stdio
+        key = (entry.is_client, entry.kind, entry.method, oldest, newest, is_stdio)
+        known = self._by_key.get(key)
+        if known:
+            return known
+        wanted = set(_topics(entry))
+        every: Interested = [
+            (asked, asked.see)
+            for asked in self._asked
+            if wanted.intersection(asked.rule.topics)
+            and asked.rule.applies(oldest, newest)
+            and not (is_stdio and asked.rule.category == "http")
+        ]
+        found = every, [each for each in every if each[0].watch]
+        # Methods come from servers: only so many different ones are remembered.
+        if len(self._by_key) < _MAX_KEYS:
+            self._by_key[key] = found
+        return found
+
+    def finish(self) -> SessionScore:
+        """The session is over: the verdicts of all rules."""
+        verdicts = []
+        for asked in self._asked:
+            if asked.watch and asked.rule.applies(self.facts.oldest, self.facts.newest):
+                findings = asked.watch.end(self.facts)
+                if findings is not None:
+                    asked.note(findings, None)
+            verdicts.append(self._verdict(asked))
+        return SessionScore(server_label=self.label, verdicts=tuple(verdicts))
+
+    def _verdict(self, asked: _Judged) -> Verdict:
+        rule, facts = asked.rule, self.facts
+        verdict = Verdict(
+            id=rule.id, category=rule.category, status="not_applicable", message=rule.nothing
+        )
+        if not rule.applies(facts.oldest, facts.newest):
+            revision = f"revision {facts.version}" if facts.version else "this revision"
+            return verdict.but(message=f"{revision} has {rule.elsewhere or 'no such rule'}")
+        if not asked.has_looked:
+            return verdict
+        if not asked.count:
+            return verdict.but(status="pass", message=rule.property)
+        is_must = rule.level_at(facts.oldest) == "MUST"
+        return verdict.but(
+            status="fail" if is_must else "warning",
+            message=asked.message,
+            exchange=asked.exchange,
+            count=asked.count,
+        )
+
+
+def _topics(entry: Entry) -> tuple[str, ...]:
+    if entry.kind == "noise":
+        return ("noise",)
+    if entry.is_client:
+        return ("client", f"client:{entry.method}")
+    return ("server", entry.kind, f"{entry.kind}:{entry.method}")
+
+
+# Answers that differ in nothing a rule could judge, except their id and text. Most calls of most
+# runs are answered so; a rule that remembers nothing judges one of each kind.
+
+_IDS = (int, str)
+_PARAMS = frozenset(["name", "arguments"])
+_MAX_BLOCKS = 20
+
+
+def likeness_of(entry: Entry, facts: Facts) -> Likeness | None:
+    """A key that is equal for answers which are alike; None for whatever is not that plain."""
+    if entry.method != "tools/call" or entry.is_client or entry.kind != "result" or entry.http:
+        return None
+    message, request = entry.message, entry.request
+    if request is None or not is_plain_answer(message) or type(message["id"]) not in _IDS:
+        return None
+    params, result = request.get("params"), entry.result
+    if type(params) is not dict or not params.keys() <= _PARAMS:
+        return None
+    name, content = params.get("name"), result["content"]
+    if type(name) is not str or len(content) > _MAX_BLOCKS:
+        return None
+    return facts.epoch, name, result.get("isError", False), len(content)
+
+
+# What nearly every session consists of: a handshake without anything optional, calls of tools
+# without anything extra, plain answers. Only rules that count or remember can have a finding in
+# these, so the others need not be loaded until something else is sent.
+
+_FRAME = frozenset(["jsonrpc", "id", "result"])
+_CALL = frozenset(["jsonrpc", "id", "method", "params"])
+_HELLO = frozenset(["protocolVersion", "capabilities", "serverInfo"])
+_INFO = frozenset(["name", "version"])
+_CAPABILITIES = frozenset(["tools", "resources", "prompts"])
+
+
+def is_ordinary(entry: Entry, facts: Facts) -> bool:
+    """Whether this is one of the things that are entry all the time, in their plainest form."""
+    if entry.is_client:
+        return _is_ordinary_call(entry)
+    if entry.kind != "result" or entry.http or type(entry.message) is not dict:
+        return False
+    if entry.method == "tools/call":
+        return likeness_of(entry, facts) is not None
+    message = entry.message
+    if message.keys() != _FRAME or message["jsonrpc"] != "2.0" or entry.request is None:
+        return False
+    if entry.method == "ping":
+        return bool(message["result"] == {})
+    return entry.method == "initialize" and _is_plain_hello(message["result"])
+
+
+def _is_ordinary_call(entry: Entry) -> bool:
+    if entry.method in ("initialize", "notifications/initialized", "ping"):
+        return entry.kind in ("request", "notification")
+    message = entry.message
+    if entry.method != "tools/call" or message.keys() != _CALL:
+        return False
+    params = message["params"]
+    return type(params) is dict and params.keys() <= _PARAMS
+
+
+def _is_plain_hello(result: object) -> bool:
+    if type(result) is not dict or result.keys() != _HELLO:
+        return False
+    capabilities, info = result["capabilities"], result["serverInfo"]
+    if type(result["protocolVersion"]) is not str or result["protocolVersion"] not in REVISIONS:
+        return False
+    if type(info) is not dict or info.keys() != _INFO:
+        return False
+    if not all(type(each) is str for each in info.values()) or type(capabilities) is not dict:
+        return False
+    return capabilities.keys() <= _CAPABILITIES and all(
+        each == {} for each in capabilities.values()
+    )
+
+
+# Sessions that are still going on
+
+
+class LiveJudge:
+    """Judges a session that is still going on.
+
+    It begins with the rules that count and remember, and loads the others at the first entry
+    that is not ordinary.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        transport: str,
+        written_ids: Mapping[jsonrpc.IdKey, object] | None = None,
+    ) -> None:
+        facts = Facts()
+        if written_ids is not None:
+            facts.written_ids = written_ids
+        facts.label, facts.transport = label, transport
+        self._scorer = Scorer((*INVARIANTS, *ID_RULES), facts, label, self._look_closer)
+        self.member = Member(label, transport)
+        self._exchange = -1
+        # Whether all rules are asked.
+        self.is_wide = False
+        self._asked: dict[jsonrpc.IdKey, int] = {}
+
+    def _look_closer(self, entry: Entry, facts: Facts) -> bool:
+        """Load all rules, if this is something that most sessions do not have; True then."""
+        if is_ordinary(entry, facts):
+            return False
+        self._load_all()
+        return True
+
+    def _load_all(self) -> None:
+        # Loading takes longer than many runs of one test.
+        from mcptest.rules.registry import RULES  # noqa: PLC0415
+
+        self._scorer.widen(RULES)
+        self.is_wide = True
+
+    def is_ordinary(self, message: Any, *, is_client: bool) -> bool:
+        """True if the rules that are loaded from the start are all that this needs."""
+        entry = self._scorer.entry(message, is_client=is_client)
+        return is_ordinary(entry, self._scorer.facts)
+
+    @property
+    def state(self) -> int:
+        """Changes whenever something becomes known that a verdict may depend on."""
+        return 2 * self._scorer.facts.epoch + self.is_wide
+
+    @property
+    def may_skip(self) -> bool:
+        """True if plain answers can be skipped: no tool declares an outputSchema."""
+        tools = self._scorer.facts.tools
+        return not any("outputSchema" in tool for tool in tools.values())
+
+    def skip(self, ids: Sequence[object]) -> None:
+        """Plain calls with these ids were made and answered, and need not be judged."""
+        self._exchange += len(ids)
+        self._scorer.facts.skip(ids)
+
+    def client(self, message: Any) -> None:
+        """The client has sent a message."""
+        for each in message if isinstance(message, list) else (message,):
+            if isinstance(each, dict) and "method" in each:
+                self._exchange += 1
+                if "id" in each:
+                    self._asked[jsonrpc.id_key(each["id"])] = self._exchange
+        self._scorer.client(message, self._exchange)
+
+    def server(self, message: Any, http: dict[str, Any] | None = None) -> None:
+        """The server has sent a message; `http` is how it came there."""
+        if http and not self.is_wide:
+            self._load_all()
+        place = self._exchange
+        if isinstance(message, dict) and "method" not in message:
+            key = jsonrpc.id_key(message.get("id"))
+            request = self._scorer.facts.open.get(key)
+            place = self._asked.pop(key, place)
+            method = request.get("method") if request else None
+            if method in ("tools/list", "initialize"):
+                self.member.add_exchange({"method": method}, message)
+        self._scorer.server(message, place, http)
+
+    def noise(self, line: str) -> None:
+        """The server has written a line that is not a message."""
+        self._scorer.noise(line, self._exchange)
+
+    def finish(self, exit_status: str, *, is_stderr_utf8: bool | None = None) -> SessionScore:
+        """The session is over."""
+        facts = self._scorer.facts
+        facts.is_stderr_utf8 = is_stderr_utf8
+        if is_stderr_utf8 is False:
+            self._load_all()
+        facts.exit_status = exit_status
+        has_declared = facts.capabilities or (facts.version and not facts.is_stateless)
+        facts.block = facts.capabilities if has_declared else None
+        return self._scorer.finish()

@@ -1,0 +1,267 @@
+"""Rules about `_meta` and the names of extensions.
+
+Only the places that the protocol defines are judged: a member `_meta` in arguments, schemas or
+structured content is the server's own business.
+"""
+
+from __future__ import annotations
+
+from mcptest.rules.content import LISTED, all_blocks, input_requests, objects_in
+from mcptest.rules.rule import Rule, collect, members, show
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from mcptest.rules.content import Placed
+    from mcptest.rules.facts import Facts
+    from mcptest.rules.rule import Entry, Findings
+
+    Members = dict[str, Any]
+
+__all__ = ["RULES"]
+
+_TOPICS = ("request", "notification", "result")
+
+# The array of each result whose items have a `_meta` of their own.
+_WITH_META = LISTED | {"resources/read": "contents"}
+
+_RESERVED = ("mcp", "modelcontextprotocol")
+_OFFICIAL = "io.modelcontextprotocol"
+# Names under the official prefix that the revisions define.
+_DEFINED = frozenset(
+    {
+        *("clientCapabilities", "clientInfo", "logLevel", "model-immediate-response"),
+        *("protocolVersion", "related-task", "serverInfo", "subscriptionId"),
+    }
+)
+# The same with their prefix: nearly every key there is.
+_COMMON = frozenset(f"{_OFFICIAL}/{name}" for name in _DEFINED)
+# Official extensions, and the registry: each may have keys and a prefix of its own.
+_EXTENSIONS = frozenset(
+    {
+        *("enterprise-managed-authorization", "oauth-client-credentials"),
+        *("registry", "skills", "tasks", "ui"),
+    }
+)
+
+
+def _metas(entry: Entry) -> Placed:
+    """Every `_meta` that is an object, with its path."""
+    if entry.kind != "result":
+        holders = _of_request("params", entry.params)
+    else:
+        result, listed = entry.result, _WITH_META.get(entry.method)
+        holders = [("result", result)]
+        if listed:
+            holders += objects_in(f"result.{listed}", result.get(listed), "_meta")
+        for path, request in input_requests(entry):
+            holders += _of_request(f"{path}.params", members(request.get("params")))
+    for path, block in all_blocks(entry):
+        holders.append((path, block))
+        if isinstance(resource := block.get("resource"), dict):
+            holders.append((f"{path}.resource", resource))
+    return [
+        (f"{path}._meta", meta)
+        for path, holder in holders
+        if isinstance(meta := holder.get("_meta"), dict)
+    ]
+
+
+def _of_request(path: str, params: Members) -> Placed:
+    # Messages and tools are those of a request for sampling.
+    return [
+        (path, params),
+        *objects_in(f"{path}.messages", params.get("messages"), "_meta"),
+        *objects_in(f"{path}.tools", params.get("tools"), "_meta"),
+    ]
+
+
+# The grammar of keys
+
+
+def _grammar(entry: Entry, _: Facts) -> Findings:
+    return collect(
+        [
+            f"the key {show(key)} of {path} is not well formed: {fault}"
+            for key in meta
+            if key not in _COMMON and (fault := _key_fault(key))
+        ]
+        for path, meta in _metas(entry)
+    )
+
+
+def _extension_names(entry: Entry, _: Facts) -> Findings:
+    def judge(key: str) -> Iterator[str]:
+        fault = _key_fault(key) or ("" if "/" in key else "it has no prefix")
+        if fault:
+            path = "result.capabilities.extensions"
+            yield f"the extension {show(key)} in {path} is not well named: {fault}"
+
+    return collect(map(judge, members(members(entry.result.get("capabilities")).get("extensions"))))
+
+
+def _key_fault(key: str) -> str:
+    """What is wrong with a key, "" when nothing is."""
+    prefix, slash, name = key.partition("/") if "/" in key else ("", "", key)
+    for label in prefix.split(".") if slash else ():
+        is_label = label.isascii() and label[:1].isalpha() and label[-1:].isalnum()
+        if not is_label or not label.replace("-", "").isalnum():
+            return (
+                f"{show(label)} in its prefix must begin with a letter, end with a letter or "
+                "digit, and have only letters, digits and hyphens"
+            )
+    bare = name.replace("-", "").replace("_", "").replace(".", "")
+    if not name or (name.isascii() and bare.isalnum() and name[0].isalnum() and name[-1].isalnum()):
+        return ""
+    return (
+        f"{show(name)} must begin and end with a letter or digit, and have only letters, digits, "
+        "hyphens, underscores and dots"
+    )
+
+
+# Reserved prefixes
+
+
+def _reserved(entry: Entry, facts: Facts) -> Findings:
+    return collect(_reserved_keys(path, meta, facts) for path, meta in _metas(entry))
+
+
+def _reserved_keys(path: str, meta: Members, facts: Facts) -> Iterator[str]:
+    for key in meta:
+        prefix, slash, name = key.partition("/")
+        if key in _COMMON or not slash or not _is_reserved(prefix, facts):
+            continue
+        if not _is_defined(prefix, name, facts):
+            yield (
+                f"the key {show(key)} of {path} has a prefix that is reserved for the "
+                "protocol, which does not define it"
+            )
+
+
+def _is_reserved(prefix: str, facts: Facts) -> bool:
+    labels = prefix.split(".")
+    if facts.newest < "2025-11-25":
+        return any(label in _RESERVED for label in labels[:-1])
+    return len(labels) > 1 and labels[1] in _RESERVED
+
+
+def _is_defined(prefix: str, name: str, facts: Facts) -> bool:
+    # The official extensions that either side declared, without their prefix.
+    declared = {
+        key.removeprefix(f"{_OFFICIAL}/")
+        for capabilities in (facts.capabilities, facts.client_capabilities)
+        for key in members(capabilities.get("extensions"))
+        if key.startswith(f"{_OFFICIAL}/")
+    }
+    if prefix == _OFFICIAL:
+        # An extension that is not known here may have defined any name.
+        return name in _EXTENSIONS or not declared <= _EXTENSIONS
+    if not prefix.startswith(f"{_OFFICIAL}."):
+        return False
+    space = prefix[len(_OFFICIAL) + 1 :].partition(".")[0]
+    return space in _EXTENSIONS or space in declared
+
+
+# Trace context
+
+
+def _trace_context(entry: Entry, _: Facts) -> Findings:
+    return collect(
+        [f"{path}.{key} must be a {key} as the W3C defines it and is {show(meta[key])}"]
+        if not (isinstance(meta[key], str) and is_valid(meta[key]))
+        else ()
+        for path, meta in _metas(entry)
+        for key, is_valid in _FORMATS.items()
+        if key in meta
+    )
+
+
+_HEX = frozenset("0123456789abcdef")
+_LOWER = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_STATE_KEY = _LOWER | frozenset("_-*/@")
+_STATE_VALUE = frozenset(map(chr, range(0x20, 0x7F))) - frozenset(",=")
+_MAX_STATES = 32
+_MAX_STATE_CHARS = 256
+# The lengths of the parts of a traceparent: version, trace, parent, flags.
+_PARENT_PARTS = (2, 32, 16, 2)
+
+
+def _is_traceparent(value: str) -> bool:
+    parts = value.split("-", 4)
+    if len(parts) < 4 or tuple(map(len, parts[:4])) != _PARENT_PARTS:
+        return False
+    version, trace, parent, _ = parts[:4]
+    if not all(_HEX.issuperset(part) for part in parts[:4]) or version == "ff":
+        return False
+    # Later versions may append more.
+    has_end = len(parts) == 4 or version != "00"
+    return has_end and trace.strip("0") != "" and parent.strip("0") != ""
+
+
+def _is_tracestate(value: str) -> bool:
+    # Members may be empty.
+    listed = [member for each in value.split(",") if (member := each.strip(" \t"))]
+    keys = {member.partition("=")[0] for member in listed}
+    return len(listed) <= _MAX_STATES and len(keys) == len(listed) and all(map(_is_state, listed))
+
+
+def _is_state(member: str) -> bool:
+    key, equals, value = member.partition("=")
+    return (
+        equals == "="
+        and 0 < len(key) <= _MAX_STATE_CHARS
+        and 0 < len(value) <= _MAX_STATE_CHARS
+        and key[0] in _LOWER
+        and _STATE_KEY.issuperset(key)
+        and _STATE_VALUE.issuperset(value)
+    )
+
+
+_FORMATS = {"traceparent": _is_traceparent, "tracestate": _is_tracestate}
+
+_NO_META = "the server sent no _meta"
+
+RULES = (
+    Rule(
+        id="BASE-28",
+        name="meta-key-grammar",
+        category="base",
+        property="every key of a _meta is a name, after a prefix of dotted labels if it has one",
+        since="2025-06-18",
+        topics=_TOPICS,
+        look=_grammar,
+        nothing=_NO_META,
+    ),
+    Rule(
+        id="BASE-29",
+        name="meta-reserved-prefix",
+        category="base",
+        property="no key of a _meta has a reserved prefix unless the protocol defines it",
+        since="2025-06-18",
+        topics=_TOPICS,
+        look=_reserved,
+        nothing=_NO_META,
+    ),
+    Rule(
+        id="BASE-30",
+        name="trace-context-format",
+        category="base",
+        property="every traceparent and tracestate in a _meta is as the W3C defines it",
+        since="2026-07-28",
+        topics=_TOPICS,
+        look=_trace_context,
+        nothing="no _meta of the server has a trace context",
+    ),
+    Rule(
+        id="BASE-31",
+        name="extension-id-grammar",
+        category="base",
+        property="every extension that the server declares is named as prefix/name",
+        since="2026-07-28",
+        topics=("result:server/discover",),
+        look=_extension_names,
+        nothing="the server declared no extensions",
+    ),
+)

@@ -1,0 +1,316 @@
+"""Rules about a whole session and its handshake: INV and LIFE."""
+
+from __future__ import annotations
+
+from mcptest.rules.rule import (
+    Rule,
+    Watch,
+    show,
+    show_member,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.rules.facts import Facts
+    from mcptest.rules.rule import Entry, Findings
+
+    Members = dict[str, Any]
+
+__all__ = ["INVARIANTS", "RULES"]
+
+# The capability that each family of methods belongs to.
+_CAPABILITIES = {
+    "tools": "tools",
+    "resources": "resources",
+    "prompts": "prompts",
+    "logging": "logging",
+    "completion": "completions",
+}
+_LISTS = ("tools/list", "resources/list", "prompts/list")
+
+
+class _InitializeFirst(Watch):
+    def __init__(self) -> None:
+        self._has_begun = False
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        if self._has_begun or entry.kind != "request":
+            return None
+        self._has_begun = True
+        if entry.method == "initialize":
+            return ()
+        return [f"the first request is {show(entry.method)}, not initialize"]
+
+
+class _InitializedFollows(Watch):
+    def __init__(self) -> None:
+        self._is_answered = False
+        self._came_early = False
+        self._came = False
+        self._went_on = False
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        if not entry.is_client:
+            self._is_answered = True
+        elif entry.method == "notifications/initialized" and entry.kind == "notification":
+            self._came, self._came_early = True, self._came_early or not self._is_answered
+        elif self._is_answered:
+            self._went_on = True
+        return None
+
+    def end(self, _: Facts) -> Findings:
+        if not self._is_answered or not (self._came or self._went_on):
+            return None
+        if self._came_early:
+            return ["notifications/initialized came before the response to initialize"]
+        return () if self._came else ["notifications/initialized never came"]
+
+
+class _ListsAdvertised(Watch):
+    def __init__(self) -> None:
+        self._answered: dict[str, None] = {}
+        self._has_discovered = False
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        if entry.method in _LISTS:
+            self._answered[entry.method] = None
+        self._has_discovered |= entry.method == "server/discover"
+        return None
+
+    def end(self, facts: Facts) -> Findings:
+        if not self._answered or (facts.is_stateless and not self._has_discovered):
+            return None
+        declared = _declared(facts)
+        return [
+            f"the server answered {method} and did not advertise the capability {capability}"
+            for method in self._answered
+            if (capability := _CAPABILITIES[method.partition("/")[0]]) not in declared
+        ]
+
+
+class _CapabilitiesWork(Watch):
+    def __init__(self) -> None:
+        # How many calls of each family ended in an error, and how many there were.
+        self._calls: dict[str, tuple[int, int]] = {}
+
+    def see(self, entry: Entry, _: Facts) -> Findings:
+        capability = _CAPABILITIES.get(entry.method.partition("/")[0])
+        if capability:
+            errors, calls = self._calls.get(capability, (0, 0))
+            self._calls[capability] = errors + (entry.kind == "error"), calls + 1
+        return None
+
+    def end(self, facts: Facts) -> Findings:
+        declared = _declared(facts)
+        called = {name: counts for name, counts in self._calls.items() if name in declared}
+        if not called:
+            return None
+        return [
+            f"the server advertised {name}, and every call to it ended in an error "
+            f"({calls} of {calls})"
+            for name, (errors, calls) in called.items()
+            if errors == calls
+        ]
+
+
+def _declared(facts: Facts) -> dict[str, object]:
+    """The capability block of the session; without a handshake, the answer to server/discover."""
+    if facts.is_stateless:
+        return facts.capabilities
+    return facts.block if isinstance(facts.block, dict) else {}
+
+
+def _tool_result(entry: Entry, _: Facts) -> Findings:
+    result = entry.message["result"]
+    if not isinstance(result, dict):
+        return ["the result of tools/call is not an object"]
+    # Not the result of the tool yet: input is required, or a task began.
+    if result.get("resultType", "complete") != "complete" or "task" in result:
+        return None
+    findings = []
+    has_content = isinstance(result.get("content"), list)
+    if not has_content and not isinstance(result.get("structuredContent"), dict):
+        findings.append(
+            "the result of tools/call has neither a content array nor a structuredContent object"
+        )
+    if not isinstance(result.get("isError", False), bool):
+        findings.append(f"isError must be a boolean and is {show(result['isError'])}")
+    return findings
+
+
+def _error_envelope(entry: Entry, _: Facts) -> Findings:
+    error = entry.message["error"]
+    if not isinstance(error, dict):
+        return [f"the error must be an object and is {show(error)}"]
+    findings = []
+    if type(error.get("code")) is not int:
+        findings.append(
+            f"the code of the error must be an integer and is {show_member(error, 'code')}"
+        )
+    if not isinstance(error.get("message"), str):
+        found = show_member(error, "message")
+        findings.append(f"the message of the error must be a string and is {found}")
+    return findings
+
+
+def _method_not_found(entry: Entry, _: Facts) -> Findings:
+    message, code = entry.error.get("message"), entry.error.get("code")
+    if not isinstance(message, str) or "method not found" not in message.casefold():
+        return None
+    if type(code) is int and code == -32601:
+        return ()
+    return [f"the error says {show(message)}, and its code is {show(code)}, not -32601"]
+
+
+INVARIANTS = (
+    Rule(
+        id="INV-001",
+        name="initialize-first",
+        category="lifecycle",
+        property="initialize is the first request the client sends",
+        until="2025-11-25",
+        topics=("client",),
+        watch=_InitializeFirst,
+        nothing="the client sent no request",
+        elsewhere="no handshake",
+    ),
+    Rule(
+        id="INV-002",
+        name="initialized-follows",
+        category="lifecycle",
+        property="notifications/initialized follows the response to initialize",
+        until="2025-11-25",
+        topics=("client", "result:initialize"),
+        watch=_InitializedFollows,
+        nothing="initialize was not answered with a result, or nothing followed its response",
+        elsewhere="no handshake",
+    ),
+    Rule(
+        id="INV-003",
+        name="lists-advertised",
+        category="capability",
+        property="a server that answers tools/list, resources/list or prompts/list advertised the "
+        "matching capability",
+        topics=(*(f"result:{method}" for method in _LISTS), "result:server/discover"),
+        watch=_ListsAdvertised,
+        nothing="no list was answered, or the server was never asked what it can do",
+    ),
+    Rule(
+        id="INV-004",
+        name="capabilities-work",
+        category="capability",
+        property="a server that advertised a capability does not error on every call to it",
+        topics=("result", "error"),
+        watch=_CapabilitiesWork,
+        nothing="no call to an advertised capability was answered",
+    ),
+    Rule(
+        id="INV-005",
+        name="tool-result-shape",
+        category="result-shape",
+        property="a successful tools/call result carries a content array or a structuredContent "
+        "object, and a boolean isError when present",
+        topics=("result:tools/call",),
+        look=_tool_result,
+        nothing="no tools/call was answered with a result",
+    ),
+    Rule(
+        id="INV-006",
+        name="error-envelope",
+        category="error-envelope",
+        property="every JSON-RPC error carries an integer code and a string message",
+        topics=("error",),
+        look=_error_envelope,
+        nothing="no error was sent",
+    ),
+    Rule(
+        id="INV-007",
+        name="method-not-found-code",
+        category="error-envelope",
+        property="a method-not-found error has the code -32601",
+        topics=("error",),
+        look=_method_not_found,
+        nothing="no error says that a method was not found",
+    ),
+)
+
+
+# What a server may send before it knows that the client is ready: pings, log messages, and what
+# belongs to an open request.
+_EARLY = frozenset(
+    ["ping", "notifications/message", "notifications/progress", "notifications/cancelled"]
+)
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+class _NothingEarly(Watch):
+    def __init__(self) -> None:
+        self._is_answered = False
+        # A client that goes on without saying that it is ready is not the server's fault.
+        self._went_on = False
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        if entry.is_client:
+            return self._see_client(entry)
+        if entry.kind == "result":
+            self._is_answered = True
+            return None
+        if facts.is_initialised or self._went_on:
+            return None
+        if entry.method in _EARLY:
+            return ()
+        return [f"{show(entry.method)} came before the client sent notifications/initialized"]
+
+    def _see_client(self, entry: Entry) -> Findings:
+        if entry.method == "notifications/initialized":
+            return () if self._is_answered and not self._went_on else None
+        self._went_on |= entry.kind == "request" and entry.method not in ("initialize", "ping")
+        return None
+
+
+def _server_info(entry: Entry, _: Facts) -> Findings:
+    if not isinstance(entry.message["result"], dict):
+        return None
+    meta = entry.result.get("_meta")
+    info = meta.get(_SERVER_INFO) if isinstance(meta, dict) else None
+    if info is None:
+        return [f"the result of {show(entry.method)} has no {_SERVER_INFO} in its _meta"]
+    if not isinstance(info, dict):
+        return [f"{_SERVER_INFO} must be an object and is {show(info)}"]
+    return [
+        f"{_SERVER_INFO}.{name} must be a string and is {show_member(info, name)}"
+        for name in ("name", "version")
+        if not isinstance(info.get(name), str)
+    ]
+
+
+_LIFECYCLE = (
+    Rule(
+        id="LIFE-10",
+        name="no-early-server-requests",
+        category="lifecycle",
+        property="before notifications/initialized the server sends only pings and log messages",
+        until="2025-11-25",
+        level="SHOULD",
+        topics=("client", "request", "notification", "result:initialize"),
+        watch=_NothingEarly,
+        nothing="there was no handshake, or the client went on without finishing it",
+        elsewhere="no handshake",
+    ),
+    Rule(
+        id="LIFE-17",
+        name="discover-serverinfo",
+        category="lifecycle",
+        property="every result names the server in its _meta, with name and version",
+        since="2026-07-28",
+        level="SHOULD",
+        topics=("result",),
+        look=_server_info,
+        nothing="nothing was answered with a result",
+        elsewhere="serverInfo in the result of initialize",
+    ),
+)
+
+RULES = (*INVARIANTS, *_LIFECYCLE)

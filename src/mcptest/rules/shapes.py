@@ -1,0 +1,394 @@
+"""Check messages against the shapes of `shape_table`, and report each mistake under one rule.
+
+A shape becomes functions when it is first needed, once for each revision. All rules that rows
+name share the one check of a message: `shape_faults` returns what a rule gets of it.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from mcptest.core.record import Record
+from mcptest.core.revisions import REVISIONS
+from mcptest.core.text import render_trail, shorten
+from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, has_kind, show
+from mcptest.rules.schemas import describe_schema_error
+from mcptest.rules.shape_table import MESSAGES, SHAPES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from typing import Any
+
+    from mcptest.core.text import Trail
+    from mcptest.rules.facts import Facts
+    from mcptest.rules.rule import Entry, Findings, Look
+
+    # Sentences by the rule they break; a rule that was checked and kept has an empty list.
+    Faults = dict[str, list[str]]
+    # Checks a value at a path. Mistakes in the value itself break the first rule, mistakes
+    # inside it the second one, when that is not "".
+    Check = Callable[[Any, Trail, str, str, Faults], None]
+
+__all__ = ["RULES", "SHAPE_TOPICS", "Row", "by_shape", "check_shape", "rows_at", "shape_faults"]
+
+_GENERAL = "BASE-41"
+_MAX_PATH = 120
+
+
+class Row(Record):
+    """One row of the table."""
+
+    name: str
+    type: str
+    since: str = ""
+    until: str = ""
+    rule: str = ""
+    within: str = ""
+
+
+@cache
+def rows_at(rows: tuple[str, ...], version: str) -> tuple[Row, ...]:
+    """The rows that a revision has, parsed; all of them for ""."""
+    parsed = map(_parse_row, rows)
+    return tuple(
+        row
+        for row in parsed
+        if not version or (row.since <= version and not (row.until and version > row.until))
+    )
+
+
+def _parse_row(text: str) -> Row:
+    *words, last = text.split()
+    options: dict[str, str] = {}
+    while words and words[-1] in ("since", "until", "only", "rule", "within"):
+        options[words.pop()] = last
+        last = words.pop()
+    if "only" in options:
+        options["since"] = options["until"] = options.pop("only")
+    return Row(name=" ".join(words), type=last, **options)
+
+
+# Messages
+
+
+def _message_rows(version: str) -> dict[str, Row]:
+    return {row.name.replace(" ", ":"): row for row in rows_at(MESSAGES, version)}
+
+
+_MESSAGES = {version: _message_rows(version) for version in REVISIONS}
+
+# What a rule subscribes to whose id is in rows of the table.
+SHAPE_TOPICS = tuple(dict.fromkeys(topic for rows in _MESSAGES.values() for topic in rows))
+
+
+def by_shape(id: str, look: Look | None = None) -> Look:
+    """The check of a rule that rows of the table name; `look` judges messages that pass it."""
+
+    def judge(entry: Entry, facts: Facts) -> Findings:
+        faults = shape_faults(entry, facts, id)
+        return look(entry, facts) if look and not faults else faults
+
+    return judge
+
+
+def shape_faults(entry: Entry, facts: Facts, id: str) -> list[str] | None:
+    """What is wrong with the shape of a message by one rule; None when it checks nothing here."""
+    if entry.shape is None:
+        entry.shape = _check_message(entry, facts)
+    return entry.shape.get(id)
+
+
+def _check_message(entry: Entry, facts: Facts) -> Faults:
+    best: Faults | None = None
+    for version in REVISIONS:
+        if facts.oldest <= version <= facts.newest:
+            faults = _check_at(entry, version)
+            # Before a version is agreed on, it is enough to be right in one of them.
+            if faults is not None and (best is None or _count(faults) < _count(best)):
+                best = faults
+    return best or {}
+
+
+def _count(faults: Faults) -> int:
+    return sum(map(len, faults.values()))
+
+
+def _check_at(entry: Entry, version: str) -> Faults | None:
+    row = _MESSAGES[version].get(f"{entry.kind}:{entry.method}")
+    if row is None:
+        return None
+    member = "result" if entry.kind == "result" else "params"
+    shape = row.type.removesuffix("?")
+    faults: Faults = {_GENERAL: []}
+    if member not in entry.message:
+        if shape == row.type:
+            _add(faults, row.rule or _GENERAL, (None, member), "an object", "missing")
+        return faults
+    value = entry.message[member]
+    if member == "result":
+        if not isinstance(value, dict):
+            # Every result must be an object, with a shape or without: that is BASE-10.
+            return None
+        shape = _result_shape(shape, version, entry)
+    _check_for(shape, version)(value, (None, member), row.rule or _GENERAL, "", faults)
+    return faults
+
+
+def _result_shape(shape: str, version: str, entry: Entry) -> str:
+    """The shape of a result, which may be something else than its method promises."""
+    revision, kind = REVISIONS[version], entry.result.get("resultType", "complete")
+    is_task = "task" in entry.request_params and "task" in entry.result
+    if revision.has_tasks and entry.method == "tools/call" and is_task:
+        return "CreateTaskResult"
+    if not revision.is_stateless or kind == "complete" or not isinstance(kind, str):
+        return shape
+    return "InputRequired" if kind == "input_required" else "Result"
+
+
+def check_shape(shape: str, version: str, value: object, path: Trail) -> Faults:
+    """What is wrong with a value that must have a shape, in a revision."""
+    faults: Faults = {}
+    _check_for(shape, version)(value, path, _GENERAL, "", faults)
+    return faults
+
+
+# Values
+
+
+def _add(faults: Faults, rule: str, path: Trail, wanted: str, found: str) -> None:
+    if _count(faults) < MAX_SENTENCES:
+        place = shorten(render_trail(path), _MAX_PATH)
+        faults.setdefault(rule, []).append(f"{place} must be {wanted} and is {found}")
+
+
+def _is_integer(value: object) -> bool:
+    return has_kind(value, "an integer")
+
+
+_BASIC: dict[str, tuple[str, Callable[[Any], bool]]] = {
+    "text": ("a string", lambda value: type(value) is str),
+    "integer": ("an integer", _is_integer),
+    "count": ("an integer from 0 up", lambda value: _is_integer(value) and value >= 0),
+    "number": ("a number", lambda value: type(value) in (int, float)),
+    "boolean": ("a boolean", lambda value: type(value) is bool),
+    "object": ("an object", lambda value: type(value) is dict),
+    "array": ("an array", lambda value: type(value) is list),
+    "schema": ("a schema", lambda value: type(value) in (dict, bool)),
+    "null": ("null", lambda value: value is None),
+    "id": ("a string or an integer", lambda value: type(value) is str or _is_integer(value)),
+    "absent": ("absent", lambda _: False),
+    "any": ("present", lambda _: True),
+}
+
+
+@cache
+def _check_for(type_: str, version: str) -> Check:
+    if "|" in type_:
+        return _either(type_.split("|"), version)
+    if type_ in _BASIC:
+        return _simple(*_BASIC[type_])
+    if type_[0] == "=":
+        words = type_[1:].split(",")
+        return _simple(_one_of(words), lambda value: type(value) is str and value in words)
+    if type_[0] == "[":
+        return _every("an array", list, enumerate, _check_for(type_[1:-1], version))
+    if type_[0] == "{":
+        return _every("an object", dict, dict.items, _check_for(type_[1:-1], version))
+    if SHAPES[type_][0].startswith("by "):
+        return _choice(SHAPES[type_], version)
+    return _members(type_, version)
+
+
+def _simple(wanted: str, test: Callable[[Any], bool]) -> Check:
+    def check(value: Any, path: Trail, rule: str, _: str, faults: Faults) -> None:
+        if not test(value):
+            _add(faults, rule, path, wanted, show(value))
+
+    return check
+
+
+def _one_of(words: list[str]) -> str:
+    quoted = [f'"{word}"' for word in words]
+    return f"one of {', '.join(quoted)}" if len(quoted) > 1 else quoted[0]
+
+
+def _every(wanted: str, kind: type, items: Callable[[Any], Any], inner: Check) -> Check:
+    def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
+        if type(value) is not kind:
+            _add(faults, rule, path, wanted, show(value))
+            return
+        for step, each in items(value):
+            inner(each, (path, step), within or rule, within, faults)
+            if _count(faults) >= MAX_SENTENCES:
+                return
+
+    return check
+
+
+def _either(types: list[str], version: str) -> Check:
+    first, *others = types
+    kinds = {"[": list, "n": type(None)}
+    checks = {kinds[other[0]]: _check_for(other, version) for other in others}
+    usual = _check_for(first, version)
+
+    def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
+        checks.get(type(value), usual)(value, path, rule, within, faults)
+
+    return check
+
+
+def _choice(rows: tuple[str, ...], version: str) -> Check:
+    head, *_ = rows_at(rows[:1], "")
+    member, _, usual = head.type.partition("=")
+    choices = {
+        row.name: (_check_for(row.type, version), row.within) for row in rows_at(rows[1:], version)
+    }
+    newer = {row.name: row.since for row in rows_at(rows[1:], "") if row.since > version}
+    wanted = _one_of(list(choices))
+
+    def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
+        if type(value) is not dict:
+            _add(faults, rule, path, "an object", show(value))
+            return
+        word_rule = head.rule or within or rule
+        faults.setdefault(word_rule, [])
+        word = value.get(member, usual)
+        name = word if type(word) is str else ""
+        if name in choices:
+            inner, own_within = choices[name]
+            inner(value, path, rule, own_within or within, faults)
+        else:
+            found = show(word) if member in value else "missing"
+            if name in newer:
+                found += f", which is new in {newer[name]}"
+            _add(faults, word_rule, (path, member), wanted, found)
+
+    return check
+
+
+def _members(shape: str, version: str) -> Check:
+    rows = [(row, _check_for(row.type, version)) for row in _flat_rows(shape, version)]
+    single = [
+        (row, row.name.removesuffix("?"), row.name[-1] != "?", row.type[0] in "[{", check)
+        for row, check in rows
+        if "|" not in row.name and "^" not in row.name
+    ]
+    several = [row for row, _ in rows if "|" in row.name or "^" in row.name]
+
+    def check(value: Any, path: Trail, rule: str, within: str, faults: Faults) -> None:
+        if type(value) is not dict:
+            _add(faults, rule, path, "an object", show(value))
+            return
+        for row, name, is_needed, is_collection, inner in single:
+            if name not in value and not is_needed:
+                continue
+            row_rule = row.rule or within or _GENERAL
+            if name not in value:
+                _add(faults, row_rule, (path, name), _describe(row.type), "missing")
+                continue
+            # An empty collection shows nothing of what is in it.
+            if value[name] or not is_collection:
+                faults.setdefault(row_rule, [])
+            row_within = row.within or ("" if row.rule else within)
+            inner(value[name], (path, name), row_rule, row_within, faults)
+        for row in several:
+            row_rule = row.rule or within or _GENERAL
+            faults.setdefault(row_rule, [])
+            names = row.name.replace("^", "|").split("|")
+            has_none = not any(name in value for name in names)
+            has_both = all(type(value.get(name)) is str for name in names)
+            if has_none or (has_both and "^" in row.name):
+                found = f"an object with {'neither' if has_none else 'both'}"
+                _add(faults, row_rule, path, f"an object with {' or '.join(names)}", found)
+
+    return check
+
+
+def _flat_rows(shape: str, version: str) -> Iterator[Row]:
+    for row in rows_at(SHAPES[shape], version):
+        if row.type[0] == "+":
+            yield from _flat_rows(row.type[1:], version)
+        else:
+            yield row
+
+
+def _describe(type_: str) -> str:
+    """What a member that is missing must be."""
+    if type_ in _BASIC:
+        return _BASIC[type_][0]
+    if "|" in type_:
+        return " or ".join(map(_describe, type_.split("|")))
+    if type_[0] == "=":
+        return _one_of(type_[1:].split(","))
+    return "an array" if type_[0] == "[" else "an object"
+
+
+# The schemas of tools
+
+
+class _Schemas(Watch):
+    """Judges the schemas of tools; a list that is the same as before is not judged again."""
+
+    def __init__(self) -> None:
+        self._tools: list[Any] = []
+        self._findings: Findings = None
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        tools = entry.result.get("tools")
+        if not isinstance(tools, list):
+            return None
+        if tools != self._tools:
+            self._tools, self._findings = tools, collect(_schema_errors(tools, facts))
+        return self._findings
+
+
+def _schema_errors(tools: list[Any], facts: Facts) -> Iterator[Findings]:
+    for index, tool in enumerate(tools):
+        for member in ("inputSchema", "outputSchema"):
+            schema = tool.get(member) if isinstance(tool, dict) else None
+            if not isinstance(schema, dict):
+                continue
+            path = (((None, "result"), "tools"), index), member
+            is_free = member == "outputSchema" and facts.is_stateless
+            if not is_free and _count(check_shape("ObjectSchema", facts.newest, schema, path)):
+                # TOOL-04 or TOOL-10 reports it.
+                continue
+            error = describe_schema_error(schema)
+            if error is None:
+                yield None
+            elif not error:
+                yield ()
+            else:
+                steps, reason = error
+                trail: Trail = path
+                for step in steps:
+                    trail = (trail, step)
+                place = shorten(render_trail(trail), _MAX_PATH)
+                yield [f"{place} is not valid: {reason} (the tool {show(tool.get('name'))})"]
+
+
+RULES = (
+    Rule(
+        id="BASE-39",
+        name="schema-dialect-valid",
+        category="base",
+        property="the schemas of every tool are valid in the dialect they name, or else in "
+        "JSON Schema 2020-12",
+        topics=("result:tools/list",),
+        since="2025-11-25",
+        watch=_Schemas,
+        nothing="no tool with a schema in a known dialect was listed",
+        elsewhere="no default dialect for schemas",
+    ),
+    Rule(
+        id=_GENERAL,
+        name="frame-matches-schema",
+        category="base",
+        property="every result, request and notification of the server has the members its "
+        "method needs, and they are of the right types, as far as no other rule says so",
+        topics=SHAPE_TOPICS,
+        look=by_shape(_GENERAL),
+        nothing="the server sent nothing that has a shape of its own",
+    ),
+)

@@ -1,0 +1,382 @@
+"""Rules about tools, their icons and their results: TOOL."""
+
+from __future__ import annotations
+
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.text import render_path, shorten
+from mcptest.rules.content import LISTED, complete_result, each_block, listed_objects
+from mcptest.rules.lists import ListedOnce, list_changed_rule
+from mcptest.rules.rule import Rule, Watch, collect, members, show
+from mcptest.rules.schemas import is_affordable, is_plainly_valid, make_validator
+from mcptest.rules.shapes import SHAPE_TOPICS, by_shape
+from mcptest.rules.syntax import base64_fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from mcptest.rules.facts import Facts
+    from mcptest.rules.rule import Entry, Findings
+
+    Members = dict[str, Any]
+
+__all__ = ["RULES", "media_faults"]
+
+
+# Names and icons
+
+_MAX_NAME_CHARS = 128
+_IN_NAMES = frozenset("_.-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_SERVER_INFO = "io.modelcontextprotocol/serverInfo"
+
+
+def _name_charset(entry: Entry, facts: Facts) -> Findings:
+    return collect(
+        _name_faults(f"{path}.name", tool["name"])
+        for path, tool in listed_objects(entry, facts)
+        if isinstance(tool.get("name"), str)
+    )
+
+
+def _name_faults(path: str, name: str) -> Iterator[str]:
+    if not 1 <= len(name) <= _MAX_NAME_CHARS:
+        yield f"{path} should have 1 to {_MAX_NAME_CHARS} characters and has {len(name):,}"
+    elif not _IN_NAMES.issuperset(name):
+        yield f"{path} should have only letters, digits, _, . and -, and is {show(name)}"
+
+
+def _icons(entry: Entry, facts: Facts) -> Findings:
+    """The icons of everything that is listed, or of the server itself."""
+    if entry.method in LISTED:
+        holders = listed_objects(entry, facts)
+    else:
+        info = members(entry.result.get("_meta")).get(_SERVER_INFO)
+        holders = [
+            ("result.serverInfo", members(entry.result.get("serverInfo"))),
+            (f'result._meta["{_SERVER_INFO}"]', members(info)),
+        ]
+    return collect(_icon_faults(path, holder) for path, holder in holders if "icons" in holder)
+
+
+def _icon_faults(path: str, holder: Members) -> Iterator[str]:
+    icons = holder["icons"]
+    for index, icon in enumerate(icons if isinstance(icons, list) else ()):
+        place, source, sizes = f"{path}.icons[{index}]", *map(members(icon).get, ("src", "sizes"))
+        if isinstance(source, str) and not source[:8].lower().startswith(("https://", "data:")):
+            yield f"{place}.src should be an https: or data: URL and is {show(source)}"
+        for at, size in enumerate(sizes if isinstance(sizes, list) else ()):
+            if isinstance(size, str) and not _is_size(size.lower()):
+                yield f'{place}.sizes[{at}] should be WxH or "any" and is {show(size)}'
+
+
+def _is_size(size: str) -> bool:
+    width, _, height = size.partition("x")
+    return size.isascii() and (size == "any" or (width.isdigit() and height.isdigit()))
+
+
+# Content
+
+
+def media_faults(path: str, block: Members) -> Iterator[str]:
+    """What is wrong with the encoding of an image or of audio."""
+    data = block.get("data")
+    reason = base64_fault(data) if isinstance(data, str) else ""
+    if reason:
+        yield f"{path}.data must be base64: {reason}"
+
+
+_media = each_block(("image", "audio"), media_faults)
+
+
+# Structured content
+
+# Validators that are kept for the tools of a session.
+_MAX_VALIDATORS = 100
+_MAX_CHARS = 160
+
+
+def _structured(entry: Entry, facts: Facts) -> Members | None:
+    """A result that has structured content and does not report an error."""
+    result = complete_result(entry, facts)
+    return result if "structuredContent" in result and result.get("isError") is not True else None
+
+
+def _output_schema(entry: Entry, facts: Facts) -> Members | None:
+    """The outputSchema of the tool that was called, as a list showed it."""
+    name = entry.request_params.get("name")
+    tool = facts.tools.get(name) if isinstance(name, str) else None
+    schema = tool.get("outputSchema") if tool else None
+    return schema if isinstance(schema, dict) else None
+
+
+class _OutputConforms(Watch):
+    """Validates structured content; what would take unbounded work is not judged."""
+
+    def __init__(self) -> None:
+        # By name of the tool: its schema when it was last called, and a validator for it.
+        self._validators: dict[str, tuple[Members, Any]] = {}
+
+    def see(self, entry: Entry, facts: Facts) -> Findings:
+        schema, result = _output_schema(entry, facts), _structured(entry, facts)
+        if schema is None or result is None:
+            return None
+        value = result["structuredContent"]
+        if is_plainly_valid(schema, value):
+            return ()
+        return self._validate(entry.request_params["name"], schema, value)
+
+    def _validate(self, name: str, schema: Members, value: object) -> Findings:
+        if not is_affordable(schema, value):
+            return None
+        if name not in self._validators or self._validators[name][0] is not schema:
+            if len(self._validators) >= _MAX_VALIDATORS:
+                self._validators.clear()
+            self._validators[name] = (schema, make_validator(schema))
+        validator = self._validators[name][1]
+        if validator is None:
+            return None
+        try:
+            # Stops at the first error: there can be a million.
+            validator.validate(value)
+        except ValueError as error:
+            if not hasattr(error, "instance_path"):
+                # Half of a surrogate pair cannot be passed to the validator.
+                return None
+            place = render_path(("result", "structuredContent", *error.instance_path))
+            reason = shorten(str(getattr(error, "message", "")), _MAX_CHARS)
+            return [
+                f"{shorten(place, _MAX_CHARS)} does not meet the outputSchema of {show(name)}: "
+                f"{reason}"
+            ]
+        return ()
+
+
+def _structured_present(entry: Entry, facts: Facts) -> Findings:
+    result = complete_result(entry, facts)
+    is_error = result.get("isError") is True
+    if result is not entry.result or is_error or _output_schema(entry, facts) is None:
+        return None
+    if "structuredContent" in result:
+        return ()
+    name = show(entry.request_params["name"])
+    return [f"the tool {name} has an outputSchema, and its result has no structuredContent"]
+
+
+def _text_copy(entry: Entry, facts: Facts) -> Findings:
+    result = _structured(entry, facts)
+    if result is None:
+        return None
+    value, content = result["structuredContent"], result.get("content")
+    blocks = content if isinstance(content, list) else []
+    texts = [
+        block["text"]
+        for block in blocks
+        if isinstance(block, dict) and isinstance(block.get("text"), str)
+    ]
+    if any(_is_copy(text, value) for text in texts) or _is_unwrapped(value, texts, blocks):
+        return ()
+    return [
+        "result.structuredContent should also be in a text block of result.content, as JSON; "
+        f"{'none of them has it' if texts else 'there is no text block'}"
+    ]
+
+
+def _is_copy(text: str, value: object) -> bool:
+    first = text.lstrip()[:1]
+    if (isinstance(value, dict) and first != "{") or (isinstance(value, list) and first != "["):
+        return False
+    try:
+        return parse_json(text) == value
+    except NotJsonError:
+        return False
+
+
+def _is_unwrapped(value: object, texts: list[str], blocks: list[object]) -> bool:
+    """True if the content has a plain value that many servers wrap for structuredContent, as
+    {"result": …}: in one text, in one for each item of a list, or as the blocks that it is."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return False
+    [inner] = value.values()
+    if inner is None and not blocks:
+        return True
+    if isinstance(inner, list) and len(inner) == len(texts):
+        pairs = zip(texts, inner, strict=True)
+        if all(text == item or _is_copy(text, item) for text, item in pairs):
+            return True
+    return inner == blocks or any(text == inner or _is_copy(text, inner) for text in texts)
+
+
+_LISTS = ("result:tools/list",)
+_CALLS = ("result:tools/call",)
+
+RULES = (
+    Rule(
+        id="TOOL-03",
+        name="required-members",
+        category="tools",
+        property="every tool has a name, which is a string, and an inputSchema, which is an object",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-03"),
+        nothing="no tool was listed",
+    ),
+    Rule(
+        id="TOOL-04",
+        name="input-schema-object",
+        category="tools",
+        property='every inputSchema is a schema of the type "object"',
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-04"),
+        nothing="no tool was listed with an inputSchema",
+    ),
+    Rule(
+        id="TOOL-05",
+        name="unique-names",
+        category="tools",
+        property="no two tools share a name",
+        level="SHOULD",
+        topics=_LISTS,
+        watch=lambda: ListedOnce("name"),
+        nothing="no tool was listed",
+    ),
+    Rule(
+        id="TOOL-06",
+        name="name-charset",
+        category="tools",
+        property="the names of tools have 1 to 128 letters, digits, underscores, dots and hyphens",
+        since="2025-11-25",
+        level="SHOULD",
+        topics=_LISTS,
+        look=_name_charset,
+        nothing="no tool was listed",
+    ),
+    Rule(
+        id="TOOL-07",
+        name="output-conforms",
+        category="tools",
+        property="the structured content of a tool with an outputSchema is valid by it",
+        since="2025-06-18",
+        topics=_CALLS,
+        watch=_OutputConforms,
+        nothing="no structured content came from a tool whose outputSchema is known",
+        elsewhere="no outputSchema",
+    ),
+    Rule(
+        id="TOOL-08",
+        name="structured-present",
+        category="tools",
+        property="a tool with an outputSchema answers with structured content",
+        since="2025-06-18",
+        topics=_CALLS,
+        look=_structured_present,
+        nothing="no result came from a tool that is known to have an outputSchema",
+        elsewhere="no outputSchema",
+    ),
+    Rule(
+        id="TOOL-09",
+        name="structured-object",
+        category="tools",
+        property="structured content is an object",
+        since="2025-06-18",
+        until="2025-11-25",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-09"),
+        nothing="no result has structured content",
+    ),
+    Rule(
+        id="TOOL-10",
+        name="output-schema-object",
+        category="tools",
+        property='every outputSchema is a schema of the type "object"',
+        since="2025-06-18",
+        until="2025-11-25",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-10"),
+        nothing="no tool was listed with an outputSchema",
+    ),
+    Rule(
+        id="TOOL-11",
+        name="structured-text-copy",
+        category="tools",
+        property="structured content is also in a text block, as JSON",
+        since="2025-06-18",
+        level="SHOULD",
+        topics=_CALLS,
+        look=_text_copy,
+        nothing="no result has structured content",
+        elsewhere="no structured content",
+    ),
+    Rule(
+        id="TOOL-12",
+        name="content-array",
+        category="tools",
+        property="every result of a tool has a content array",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-12"),
+        nothing="no tools/call was answered with a complete result",
+    ),
+    Rule(
+        id="TOOL-13",
+        name="content-types",
+        category="tools",
+        property="every content block is of a type that the revision has, with its members",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-13"),
+        nothing="no result of a tool has a content block",
+    ),
+    Rule(
+        id="TOOL-14",
+        name="base64-media",
+        category="tools",
+        property="images and audio from tools are base64 and name their media type",
+        topics=_CALLS,
+        look=by_shape("TOOL-14", _media),
+        nothing="no tool answered with an image or with audio",
+    ),
+    Rule(
+        id="TOOL-15",
+        name="is-error-boolean",
+        category="tools",
+        property="isError is a boolean",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-15"),
+        nothing="no result of a tool has isError",
+    ),
+    Rule(
+        id="TOOL-19",
+        name="annotations-types",
+        category="tools",
+        property="the hints in the annotations of tools are booleans, and their titles are strings",
+        since="2025-03-26",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-19"),
+        nothing="no tool was listed with annotations",
+        elsewhere="no annotations of tools",
+    ),
+    list_changed_rule("TOOL-20", "tools"),
+    Rule(
+        id="TOOL-23",
+        name="embedded-resource-shape",
+        category="tools",
+        property="a resource in the content of a tool has a uri, and either a text or a blob",
+        topics=SHAPE_TOPICS,
+        look=by_shape("TOOL-23"),
+        nothing="no tool answered with an embedded resource",
+    ),
+    Rule(
+        id="TOOL-25",
+        name="icons-safe",
+        category="tools",
+        property="icons have https: or data: URLs, and sizes such as 48x48 or any",
+        since="2025-11-25",
+        level="SHOULD",
+        topics=(
+            *(f"result:{method}" for method in LISTED),
+            "result:initialize",
+            "result:server/discover",
+        ),
+        look=_icons,
+        nothing="nothing was named with an icon",
+        elsewhere="no icons",
+    ),
+)

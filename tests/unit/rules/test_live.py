@@ -1,0 +1,103 @@
+"""A session judged while it goes on, against the same session judged from its capture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mcptest.core.conformance import SessionScore
+from mcptest.rules.captures import score_capture
+from mcptest.rules.judge import LiveJudge
+
+CAPTURES = sorted((Path(__file__).parent.parent.parent / "captures").glob("*.json"))
+
+
+def sessions_in(path: Path) -> list[dict[str, Any]]:
+    value = json.loads(path.read_text(encoding="utf-8"))
+    return value if isinstance(value, list) else [value]
+
+
+def judged_live(session: dict[str, Any]) -> SessionScore:
+    """Without any order of its own, a capture is told as it stands."""
+    judge = LiveJudge(session["server_label"], session.get("transport", "stdio:1"))
+    for exchange in session["exchanges"]:
+        judge.client(exchange["request"])
+        for message in exchange.get("server_messages", ()):
+            judge.server(message)
+        for message in exchange.get("replies", ()):
+            judge.client(message)
+        for line in exchange.get("noise", ()):
+            judge.noise(line)
+        if exchange.get("response") is not None:
+            judge.server(exchange["response"])
+    return judge.finish("")
+
+
+def breaches(score: SessionScore) -> dict[str, tuple[str, int]]:
+    return {
+        each.id: (each.message, each.count)
+        for each in score.verdicts
+        if each.status in ("fail", "warning")
+    }
+
+
+def is_plain(session: dict[str, Any]) -> bool:
+    """Whether nothing in a capture is lost when it is told exchange by exchange."""
+    odd = ("prologue", "exit_status", "protocol_version")
+    has_tables = any("order" in each or "http" in each for each in session["exchanges"])
+    first = session["exchanges"][0]["request"] if session["exchanges"] else None
+    has_handshake = isinstance(first, dict) and first.get("method") == "initialize"
+    is_stdio = str(session.get("transport", "stdio")).startswith("stdio")
+    declared = session["exchanges"][0].get("response") if has_handshake else None
+    result = declared.get("result") if isinstance(declared, dict) else None
+    block = result.get("capabilities") if isinstance(result, dict) else None
+    is_same_block = block == session.get("server_capabilities")
+    return (
+        is_stdio and is_same_block and not has_tables and not any(name in session for name in odd)
+    )
+
+
+PLAIN = [path for path in CAPTURES if all(map(is_plain, sessions_in(path)))]
+
+
+@pytest.mark.parametrize("path", PLAIN, ids=lambda path: path.name)
+def test_a_live_session_breaks_what_its_capture_breaks(path: Path) -> None:
+    for session in sessions_in(path):
+        session.setdefault("transport", "stdio:1")
+        [captured] = score_capture([session]).sessions
+        assert breaches(judged_live(session)) == breaches(captured)
+
+
+def test_enough_captures_are_plain_to_show_something() -> None:
+    assert len(PLAIN) > 150
+
+
+def test_an_ordinary_session_needs_only_the_rules_that_remember() -> None:
+    judge = LiveJudge("stdio://s", "stdio:1")
+    hello = {
+        "protocolVersion": "2025-11-25",
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "s", "version": "1"},
+    }
+    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    judge.server({"jsonrpc": "2.0", "id": 0, "result": hello})
+    judge.client({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    params = {"name": "echo", "arguments": {}}
+    judge.client({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
+    text = {"content": [{"type": "text", "text": "hi"}]}
+    judge.server({"jsonrpc": "2.0", "id": 1, "result": text})
+    score = judge.finish("exit status 0")
+    families = {verdict.id.partition("-")[0] for verdict in score.verdicts}
+    assert families == {"INV", "BASE"}
+    assert score.count("fail") == 0
+
+
+def test_an_unusual_word_brings_all_rules_in() -> None:
+    judge = LiveJudge("stdio://s", "stdio:1")
+    judge.client({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}})
+    judge.server({"jsonrpc": "2.0", "id": 0, "result": {}})
+    families = {each.id.partition("-")[0] for each in judge.finish("").verdicts}
+    assert {"INV", "BASE", "TOOL", "PROG", "ELIC"} <= families
