@@ -265,15 +265,6 @@ def test_what_a_package_prints_stays_out_of_the_report(tmp_path: Path) -> None:
     assert ended.err == "loading\ncounting\n"
 
 
-def test_what_a_package_claims_about_its_values_cannot_break_the_loading(tmp_path: Path) -> None:
-    module = MODULE.replace(
-        "check=check", "check=check, only=parse, interval=parse, kinds_of=parse"
-    )
-    both = {"match:all": ["match:words:3", "match:contains:a"]}
-    ended = run(tmp_path, install(tmp_path, module), saying("a", both))
-    assert (ended.code, statuses(ended)) == (0, ["passed"])
-
-
 # Packages that cannot be used
 
 

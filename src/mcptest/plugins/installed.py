@@ -115,11 +115,7 @@ def _take(found: list[Matcher], owner: str, matcher: Matcher) -> None:
             parse=partial(_parse, matcher),
             wants=partial(_wants, matcher),
             check=partial(_check, matcher, owner),
-            # Only mistakes in test files would be found earlier by what it says of itself.
-            kinds_of=None,
-            interval=None,
-            only=None,
-            # Nobody knows what it does, so it is bounded in time like everything from outside.
+            # Third-party code, so its time is bounded.
             is_slow=True,
             is_foreign=True,
         )
