@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from mcptest.core.snapshots import SnapshotReport
     from mcptest.reporters.paint import Paint
 
-__all__ = ["closing_lines", "ending_line", "not_run_line", "snapshot_counts", "totals"]
+__all__ = [
+    "closing_lines",
+    "ending_line",
+    "finding_lines",
+    "not_run_line",
+    "snapshot_counts",
+    "snapshot_lines",
+    "totals",
+]
 
 MAX_MESSAGE_CHARS = 1_000
 MAX_QUOTE_CHARS = 300
@@ -30,7 +38,7 @@ def closing_lines(
     """Everything that follows the last case."""
     lines: list[str] = []
     for finding in finished.findings:
-        lines += [*_finding_lines(finding, started.server, paint), ""]
+        lines += [*finding_lines(finding, started.server, paint), ""]
     if finished.fault is not None:
         lines += [*_fault_lines(finished.fault, paint), ""]
     lines += _section(coverage_lines(finished.coverage, whole=verbose))
@@ -45,7 +53,7 @@ def closing_lines(
         listed = ", ".join(finished.broken_rules)
         lines.append(paint.red(f"rules broken: {visible(shorten(listed, MAX_MESSAGE_CHARS))}"))
     if finished.snapshots:
-        lines += _snapshot_lines(finished.snapshots, paint)
+        lines += snapshot_lines(finished.snapshots, paint)
     for gate in finished.missed_gates:
         lines.append(paint.red(f"gate missed: {visible(shorten(gate, MAX_MESSAGE_CHARS))}"))
     not_run = not_run_line(finished)
@@ -91,7 +99,7 @@ def snapshot_counts(report: SnapshotReport) -> list[str]:
     return [f"{counted(count, 'snapshot')} {word}" for count, word in counts if count]
 
 
-def _snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
+def snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
     """What became of the snapshots; nothing when they are what they were."""
     lines = snapshot_counts(report)
     for file, keys in report.stale.items():
@@ -119,7 +127,8 @@ def ending_line(started: RunStarted, finished: RunFinished) -> str:
     return ""
 
 
-def _finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
+def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
+    """One finding; the name of its server where that is not the one of the run."""
     text = visible(shorten(finding.message, MAX_MESSAGE_CHARS))
     if finding.count > 1:
         text += f" ({finding.count:,} times)"

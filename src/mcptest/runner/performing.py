@@ -50,7 +50,8 @@ class Performer:
     def __init__(self, keeper: KeeperFace, snapshots: Snapshots | None = None) -> None:
         self._keeper = keeper
         self._snapshots = snapshots
-        self._values: dict[str, object] = {}
+        # What the tests of the current file have saved for later ones.
+        self.values: dict[str, object] = {}
         self._conversations: Conversations | None = None
         self._outputs: Outputs | None = None
         self._folder = ""
@@ -65,7 +66,7 @@ class Performer:
 
     def start_suite(self, suite: Suite) -> None:
         """What was captured belongs to the file it was captured in."""
-        self._values = {}
+        self.values = {}
         self._conversations = None
         self._folder = os.path.dirname(suite.file)
         # Only those who are measured by them want to know.
@@ -112,7 +113,7 @@ class Performer:
         """One try, and whatever must follow it."""
         if self._is_suite:
             # There, what was captured belongs to the test it was captured in.
-            self._values = {}
+            self.values = {}
         if not case.teardown:
             return self._attempt(case, spec, following)
         try:
@@ -270,7 +271,7 @@ class Performer:
             # Most files hold no dialogue, and starting is part of the product.
             from mcptest.runner.conversing import Conversations  # noqa: PLC0415
 
-            self._conversations = Conversations(self._keeper, self._folder, self.uses)  # type: ignore[arg-type]  # as above
+            self._conversations = Conversations(self._keeper, self._folder, self.uses, self.values)  # type: ignore[arg-type]  # as above
         return self._conversations
 
     def _sent(self, server: ServerFace, step: Step, timeout_s: float) -> Reply:
@@ -289,16 +290,16 @@ class Performer:
         template = step.template
         if template is None:
             return step
-        missing = [name for name in template.needs if name not in self._values]
+        missing = [name for name in template.needs if name not in self.values]
         if missing:
             raise UnsentError(faults.missing_capture(missing))
         try:
             # What was captured is the server's, and may be made to take for ever.
             with _FILL_LIMIT:
-                filled = template.fill(self._values)
+                filled = template.fill(self.values)
                 return filled.but(keeps_id=True) if step.keeps_id else filled
         except (ValueError, PatternTimeoutError) as error:
-            values = {name: self._values[name] for name in template.needs}
+            values = {name: self.values[name] for name in template.needs}
             raise UnsentError(faults.unusable_capture(values, str(error))) from None
 
     def _capture(self, step: Step, reply: Reply) -> tuple[Mismatch, ...]:
@@ -313,7 +314,7 @@ class Performer:
                     )
                 )
             else:
-                self._values[capture.name] = value
+                self.values[capture.name] = value
         return tuple(missing)
 
     # What broke
