@@ -171,13 +171,13 @@ def test_a_server_that_cannot_be_started_is_told_in_full_once(tmp_path: Path) ->
 
 # Fixtures
 
-PROGRAM = "def test_a(mcp_server):\n    mcp_server.call_tool('die')\n"
+PROGRAM = "def test_a(mcptest_client):\n    mcptest_client.call_tool('die')\n"
 
 
 def test_an_error_in_a_test_shows_the_test_and_nothing_of_us(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(PROGRAM, encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
-    assert "mcp_server.call_tool('die')" in ended.out
+    assert "mcptest_client.call_tool('die')" in ended.out
     assert "UpstreamGoneError" in ended.out
     for name in ("_coprocess.py", "client.py", "concurrent"):
         assert name not in ended.out
@@ -188,7 +188,7 @@ def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
 ) -> None:
     program = "".join(
         f"def test_{number}({fixture}): pass\n"
-        for number, fixture in enumerate(["mcp_server"] * 3 + ["mcp_session"] * 2)
+        for number, fixture in enumerate(["mcptest_client"] * 3 + ["mcptest_session"] * 2)
     )
     (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
     script = tmp_path / "broken.py"
@@ -210,8 +210,8 @@ def test_a_command_of_the_config_is_run_in_the_folder_of_the_config(tmp_path: Pa
     below.mkdir()
     program = (
         "import os\n"
-        "def test_a(mcp_server):\n"
-        "    assert mcp_server.call_tool('cwd').text == os.path.dirname(os.getcwd())\n"
+        "def test_a(mcptest_client):\n"
+        "    assert mcptest_client.call_tool('cwd').text == os.path.dirname(os.getcwd())\n"
     )
     (below / "test_a.py").write_text(program, encoding="utf-8")
     ended = pytest_in(below, "-c", "../pytest.ini", "test_a.py")
@@ -226,8 +226,8 @@ def test_options_of_connect_can_be_given_by_a_fixture(tmp_path: Path) -> None:
     )
     (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
     program = (
-        "def test_a(mcp_server):\n"
-        "    assert mcp_server.call_tool('env', {'name': 'TOWN'}).text == 'Oslo'\n"
+        "def test_a(mcptest_client):\n"
+        "    assert mcptest_client.call_tool('env', {'name': 'TOWN'}).text == 'Oslo'\n"
     )
     (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
@@ -235,7 +235,7 @@ def test_options_of_connect_can_be_given_by_a_fixture(tmp_path: Path) -> None:
 
 
 def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text("def test_a(mcp_server): pass\n", encoding="utf-8")
+    (tmp_path / "test_a.py").write_text("def test_a(mcptest_client): pass\n", encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", "http://127.0.0.1:1/mcp")
     assert "the fixtures of mcptest cannot connect: " in ended.out
     assert "say connect(url='http://127.0.0.1:1/mcp')" in ended.out

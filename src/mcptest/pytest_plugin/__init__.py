@@ -86,7 +86,7 @@ def pytest_terminal_summary(
         if name == NOTE
     )
     for title, lines in (
-        ("mcptest: notes on tests that passed", (*noted, *notes)),
+        ("mcptest: notes", (*noted, *notes)),
         ("mcptest: what fails the run", failures),
     ):
         if lines:

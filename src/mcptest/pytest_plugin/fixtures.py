@@ -41,8 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mcp-server-command",
         metavar="ARGV",
-        help="starts the server of the fixtures mcptest_client and mcptest_session; split like a shell "
-        "would, run without one",
+        help="starts the server of the fixtures mcptest_client and mcptest_session; split like a "
+        "shell would, run without one",
     )
     group.addoption("--mcp-server-url", metavar="URL", help="the server of the fixtures, on HTTP")
     parser.addini("mcp_server_command", "the same, in a config file, in whose folder it is run")
