@@ -126,7 +126,9 @@ def test_an_expectation_that_is_not_met_shows_the_diff_and_not_our_code(tmp_path
 
 
 def test_a_server_that_dies_shows_what_it_left_behind(tmp_path: Path) -> None:
-    program = "def test_a(mcptest_client): mcptest_client.call_tool('die', {'words': 'out of luck'})\n"
+    program = (
+        "def test_a(mcptest_client): mcptest_client.call_tool('die', {'words': 'out of luck'})\n"
+    )
     write(tmp_path, test_a=program)
     ended = pytest_in(tmp_path, *COMMAND)
     assert ended.summary == "1 failed"

@@ -14,7 +14,7 @@ import pytest
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["ENDINGS", "NOTE", "McptestDeprecationWarning", "McptestWarning"]
+__all__ = ["ENDINGS", "FILE_NOTE", "NOTE", "McptestDeprecationWarning", "McptestWarning"]
 
 pytest_plugins = ("mcptest.pytest_plugin.fixtures",)
 
@@ -22,8 +22,8 @@ pytest_plugins = ("mcptest.pytest_plugin.fixtures",)
 _ENDINGS = (".mcp.yml", ".mcp.yaml", "mcptest.yml", "mcptest.yaml")
 _CASE_ENDINGS = ("_test.yml", "_test.yaml", ".cases.yml", ".cases.yaml")
 
-# The property of a report that has a note on a test, or on a file, that did not fail.
-NOTE = "mcptest_note"
+# The properties of a report that have a note on its test, and on the whole file.
+NOTE, FILE_NOTE = "mcptest_note", "mcptest_file_note"
 
 # How files ended that could not be finished with their last test: notes, and reasons to fail.
 ENDINGS = pytest.StashKey[tuple[list[str], list[str]]]()
@@ -80,10 +80,10 @@ def pytest_terminal_summary(
     # A test has three reports, and each of them has the properties that the test has by then.
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("")]
     noted = dict.fromkeys(
-        f"{report.nodeid}: {text}"
+        f"{report.nodeid if name == NOTE else report.nodeid.partition('::')[0]}: {text}"
         for report in reports
         for name, text in report.user_properties
-        if name == NOTE
+        if name in (NOTE, FILE_NOTE)
     )
     for title, lines in (
         ("mcptest: notes", (*noted, *notes)),

@@ -6,7 +6,6 @@ Registered as a plugin of its own with the first file that may hold tests.
 from __future__ import annotations
 
 import re
-import warnings
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,12 +13,11 @@ import pytest
 from mcptest._collect import told_mistakes
 from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.visible import defused, visible
-from mcptest.pytest_plugin import ENDINGS, NOTE, McptestWarning
+from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE
 from mcptest.reporters.folding import Folding
 from mcptest.runner.on_demand import Session
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
     from types import TracebackType
 
@@ -194,14 +192,13 @@ def pytest_runtest_teardown(item: pytest.Item) -> None:
         return
     finished = item.suite_run.finish_case(item.collected.case)
     if finished:
-        notes, failures = _conclude(finished, item.file_run.plan.secrets, item.warn)
-        item.user_properties += [(NOTE, note) for note in notes]
+        notes, failures = _conclude(finished, item.file_run.plan.secrets)
+        item.user_properties += [(FILE_NOTE, note) for note in notes]
         if failures:
             raise MismatchError("\n".join(failures))
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    # Here, where warnings are still collected: a server may have done something wrong.
     _close(session.config)
 
 
@@ -217,17 +214,15 @@ def _close(config: pytest.Config) -> None:
     secrets = tuple(each for file in session.files for each in file.plan.secrets)
     notes, failures = config.stash[ENDINGS]
     for finished in session.close():
-        more_notes, more_failures = _conclude(finished, secrets, warnings.warn)
+        more_notes, more_failures = _conclude(finished, secrets)
         notes += more_notes
         failures += more_failures
     if hasattr(config, "workeroutput"):
         config.workeroutput["mcptest"] = (notes, failures)
 
 
-def _conclude(
-    finished: RunFinished, secrets: tuple[str, ...], warn: Callable[[Warning], object]
-) -> tuple[list[str], list[str]]:
-    """What there is to note of the end of a file, and what makes it fail; the rest is warned of."""
+def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """What there is to note at the end of a file, and what makes it fail."""
     if not (finished.findings or finished.snapshots or finished.missed_gates):
         return [], []
     # Few files have something to say.
@@ -240,13 +235,9 @@ def _conclude(
     notes = snapshot_lines(finished.snapshots, plain) if finished.snapshots else []
     failures = [f"gate missed: {visible(gate)}" for gate in finished.missed_gates]
     for finding in finished.findings:
-        text = "\n".join(finding_lines(finding, "", plain))
-        if finding.kind in FATAL or finding.kind in finished.broken_rules:
-            failures.append(text.removeprefix("note: "))
-        elif finding.kind == "gates_not_asked":
-            notes.append(text)
-        else:
-            warn(McptestWarning(defused(text.removeprefix("note: "))))
+        text = "\n".join(finding_lines(finding, "", plain)).removeprefix("note: ")
+        is_fatal = finding.kind in FATAL or finding.kind in finished.broken_rules
+        (failures if is_fatal else notes).append(text)
     return [*map(defused, notes)], failures
 
 

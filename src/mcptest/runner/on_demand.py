@@ -15,12 +15,14 @@ from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.events import RunFinished
 from mcptest.core.outcome import Summary
+from mcptest.core.visible import visible
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.launcher import Launcher
 from mcptest.runner.loading import Plan
 from mcptest.runner.merging import measured
 from mcptest.runner.run import Run, RunOptions, gated, heard_by, options_for, suite_started
+from mcptest.runner.verdicts import reason
 from mcptest.wire.forking import quiet_forks
 from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import GuestInterrupts
@@ -296,7 +298,7 @@ class SuiteRun:
         return None
 
     def _perform(self, index: int, following: int | None) -> CaseResult:
-        self._perform_providers(index)
+        notes = self._perform_providers(index)
         run, keeper = self._ready()
         values, case = run.performer.values, self.suite.cases[index]
         self._is_in_order = self._is_in_order and index > self._last
@@ -312,17 +314,27 @@ class SuiteRun:
         if self.spec.isolation == "test":
             self._take_inventory(keeper)
             keeper.retire()
-        return result
+        return result.but(notes=(*result.notes, *notes)) if notes else result
 
-    def _perform_providers(self, index: int) -> None:
-        """Perform the cases before this one that save what it needs, unless they have been."""
+    def _perform_providers(self, index: int) -> list[str]:
+        """Perform the cases before this one that save what it needs, unless they have been.
+
+        Returns a note for each of them that did not pass: the host may never ask for it.
+        """
+        notes = []
         for name in _needed_by(self.suite.cases[index]) if self._providers else ():
             earlier = (each for each in self._providers.get(name, ()) if each < index)
             for provider in sorted(earlier, reverse=True):
                 if provider not in self._saved:
-                    self._early[provider] = self._perform(provider, None)
+                    early = self._early[provider] = self._perform(provider, None)
+                    if early.status != "passed":
+                        told = (
+                            f"{visible(early.name)!r} was run first, because it saves ${{{name}}}"
+                        )
+                        notes.append(f"{told}, and did not pass: {reason(early)}")
                 if name in self._saved[provider]:
                     break
+        return notes
 
     def _ready(self) -> tuple[Run, Keeper]:
         """The run of this suite, with its server chosen."""
