@@ -1,4 +1,4 @@
-"""The fixtures `mcptest_client` and `mcptest_session`: which server, for how long, and what is shown."""
+"""The fixtures: which server, for how long, and what is shown."""
 
 from __future__ import annotations
 
