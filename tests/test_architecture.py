@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "coprocess": {"core", "matching", "runner"},
     # The channel itself is one module, where every SDK has it.
     "sdk": {"_coprocess", "core", "matching", "reporters", "runner", "wire"},
+    "pytest_plugin": {"_collect", "core", "reporters", "runner", "sdk"},
     "reporters": {"core", "matching"},
     "explore": {"core", "matching", "formats"},
     "guide": {"core", "matching", "formats", "reporters", "explore"},
@@ -99,9 +100,9 @@ THIRD_PARTY = {
 # Imports inside functions, and how many: only where start-up would pay for them.
 MAY_DEFER = {
     "_collect.py",
-    "pytest_fixtures.py",
-    "pytest_items.py",
-    "pytest_plugin.py",
+    "pytest_plugin/__init__.py",
+    "pytest_plugin/fixtures.py",
+    "pytest_plugin/items.py",
     "cli/conductor.py",
     "cli/exec.py",
     "cli/failure.py",

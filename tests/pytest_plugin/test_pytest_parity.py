@@ -16,7 +16,7 @@ from sessions import SERVERS, call, cases_of, mcptest, pytest_in, text, write_co
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 VERDICTS = {"passed": "passed", "skipped": "skipped", "failed": "failed", "error": "failed"}
 
-# Those whose answers depend on arguments or on chance are judged in tests/faults.
+# Every fault that needs no argument.
 for module in ("faults_in_bytes", "faults_in_messages", "faults_in_life", "faults_in_flow"):
     __import__(module)
 
@@ -24,7 +24,7 @@ for module in ("faults_in_bytes", "faults_in_messages", "faults_in_life", "fault
 def flat(words: str) -> str:
     """Without what differs from one process to the next: times and process ids."""
     words = re.sub(r"\d[\d.,]* ?(ms|s)\b", "N s", words)
-    return re.sub(r"\s+", " ", re.sub(r"\b\d{3,}\b", "N", words))
+    return re.sub(r"\s+", " ", re.sub(r"\b\d[\d,]{2,}\b", "N", words))
 
 
 def told_by(test: dict[str, Any]) -> list[str]:
@@ -39,14 +39,23 @@ def assert_same(folder: Path, *words: str) -> None:
     ran = mcptest(folder, "run", ".", "--json", *words)
     report = json.loads(ran.out)
     assert "suites" in report, ran.out
-    run = [test for suite in report["suites"] for test in suite["tests"]]
-    run = [test for test in run if not re.match("compliance|agents|security", test["name"])]
     ended = pytest_in(folder, "--junitxml", "report.xml", "-rs")
-    here = [
-        each for each in cases_of(folder / "report.xml") if "lanes" not in each.attrib["classname"]
+    # What fails after a test that failed itself is a second entry of the same name.
+    entries = [
+        (each.attrib["classname"], each.attrib["name"], each)
+        for each in cases_of(folder / "report.xml")
     ]
-    assert len(here) == len(run), ended.out
-    for test, item in zip(run, here, strict=True):
+    here = {(place, name): each for place, name, each in reversed(entries)}
+    names = {name for place, name in here if not place.endswith(".lanes")}
+    has_lanes = len(names) < len(here)
+    run = [test for suite in report["suites"] for test in suite["tests"]]
+    # Lanes that pytest skips are run, or not, by the command.
+    run = [test for test in run if not has_lanes or test["name"] in names]
+    items = [here.pop((place, name)) for place, name, _ in entries if (place, name) in here]
+    items = [each for each in items if not each.attrib["classname"].endswith(".lanes")]
+    assert run, ran.out
+    assert len(items) == len(run), ended.out
+    for test, item in zip(run, items, strict=True):
         tags = [child.tag for child in item if child.tag in ("failure", "skipped")]
         verdict = {"failure": "failed", "skipped": "skipped"}[tags[0]] if tags else "passed"
         told = "".join(child.text or "" for child in item)
@@ -74,7 +83,10 @@ def test_an_example_passes_as_a_whole(name: str, tmp_path: Path) -> None:
     assert pytest_in(tmp_path / name).summary == "7 passed"
 
 
+# Which of two faults it meets first is a matter of time.
+RACY = {"ask-and-never-listen"}
 PLAIN = sorted(mode for mode, work in MODES.items() if not work.__code__.co_argcount)
+PLAIN = [mode for mode in PLAIN if mode not in RACY]
 
 
 @pytest.mark.parametrize("start", range(0, len(PLAIN), 8))
@@ -122,10 +134,10 @@ def test_servers_live_as_long_as_in_a_run(tmp_path: Path, isolation: str) -> Non
 @pytest.mark.parametrize(
     "keys",
     [
-        {"gates": {"performance": {"p95_ms": 1000}}},
-        {"gates": {"coverage": {"tools": 100}}},
-        {"gates": {"performance": {"max_ms": 1}}},
-        {"run": {"strict_invariants": True}},
+        {"performance": {"p95_ms": 10_000}},
+        {"performance": {"p95_ms": 1}},
+        {"coverage": {"tools": 1}},
+        {"coverage": {"tools": 100}},
     ],
     ids=str,
 )
@@ -133,6 +145,15 @@ def test_what_is_asked_of_a_whole_run_is_asked(tmp_path: Path, keys: dict[str, A
     tools = [{"name": "takes a while", "tool": "slow", "args": {"ms": 20}}]
     write_suite(tmp_path / "mcptest.yaml", tools=tools, **keys)
     assert_same(tmp_path)
+
+
+def test_a_strict_config_fails_the_run_when_a_rule_is_broken(tmp_path: Path) -> None:
+    test = call("asks", "ask", arguments={"method": "elicitation/create"})
+    keys: dict[str, Any] = {"client": {"elicitation": [{"action": "accept"}]}}
+    for is_strict in (False, True):
+        write_conductor(tmp_path / "a.test.mcp.yml", test, strictInvariants=is_strict, **keys)
+        assert (mcptest(tmp_path, "run", ".").code == 1) == is_strict
+        assert_same(tmp_path)
 
 
 def test_a_snapshot_is_written_and_held_against_the_next_answer(tmp_path: Path) -> None:

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, ServerSpec, Step, Suite
     from mcptest.runner.conversing import Conversations
-    from mcptest.runner.faces import KeeperFace, ServerFace
+    from mcptest.runner.keeper import Keeper
     from mcptest.runner.launcher import Reply
     from mcptest.runner.outputs import Outputs
+    from mcptest.runner.server import Server
     from mcptest.runner.snapshots import Snapshots
 
 __all__ = ["Performer"]
@@ -47,7 +48,7 @@ _FILL_LIMIT = CpuLimit(2.0)
 class Performer:
     """Performs the cases of a run; knows what the tests of the current file have captured."""
 
-    def __init__(self, keeper: KeeperFace, snapshots: Snapshots | None = None) -> None:
+    def __init__(self, keeper: Keeper, snapshots: Snapshots | None = None) -> None:
         self._keeper = keeper
         self._snapshots = snapshots
         # What the tests of the current file have saved for later ones.
@@ -59,7 +60,7 @@ class Performer:
         self._is_suite = False
         self._times: list[float] = []
         # The step whose answer is awaited, as it is written and as it was sent.
-        self._at_hand: tuple[ServerFace, Step, Step] | None = None
+        self._at_hand: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
@@ -237,11 +238,11 @@ class Performer:
         # Only suites have them, and starting is part of the product.
         from mcptest.runner.complying import comply  # noqa: PLC0415
 
-        return comply(case, spec, self._keeper)  # type: ignore[arg-type]  # checks and dialogues are of a run, whose keeper this is
+        return comply(case, spec, self._keeper)
 
     def _further(
         self,
-        server: ServerFace,
+        server: Server,
         written_step: Step,
         step: Step,
         reply: Reply,
@@ -255,7 +256,7 @@ class Performer:
             more = self._capture(written_step, reply)
         return more
 
-    def _output_of(self, server: ServerFace, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+    def _output_of(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with the structured output of a tool, by its own schema."""
         return self._known_outputs().judge(server, tool, reply)
 
@@ -271,10 +272,10 @@ class Performer:
             # Most files hold no dialogue, and starting is part of the product.
             from mcptest.runner.conversing import Conversations  # noqa: PLC0415
 
-            self._conversations = Conversations(self._keeper, self._folder, self.uses, self.values)  # type: ignore[arg-type]  # as above
+            self._conversations = Conversations(self._keeper, self._folder, self.uses, self.values)
         return self._conversations
 
-    def _sent(self, server: ServerFace, step: Step, timeout_s: float) -> Reply:
+    def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
         if step.expectation.exit_code is not None:
             # Whoever is to end cannot be asked afterwards.
             self._keeper.take_inventory()
