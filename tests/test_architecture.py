@@ -91,6 +91,7 @@ THIRD_PARTY = {
     "cli": {"watchfiles"},
     "formats": {"yaml"},
     "invariants": {"jsonschema_rs"},
+    "pytest_plugin": {"pytest"},
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "runner": {"coverage"},

@@ -173,3 +173,16 @@ def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
     )
     assert "1 failed, 1 passed" in done.stdout
     assert "result.content[0].text: expected text that matches" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("mcp_server", "mcptest_client"), ("mcp_session", "mcptest_session")]
+)
+def test_a_former_name_works_with_a_warning(tmp_path: Path, old: str, new: str) -> None:
+    program = f"def test_a({old}): assert {old}.call_tool('count').text == '1'\n"
+    (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
+    words = ("--mcp-server-command", " ".join(SERVER))
+    ended = pytest_in(tmp_path, *words)
+    assert ended.summary == "1 passed, 1 warning"
+    assert f"McptestDeprecationWarning: the fixture {old} is now called {new}" in ended.out
+    assert pytest_in(tmp_path, *words, "-W", "error").summary == "1 error"

@@ -164,7 +164,8 @@ def test_every_fixture_and_every_setting_is_on_the_page(tmp_path: Path) -> None:
     below = PAGE.split("\n## Fixtures\n")[1]
     ended = pytest_in(tmp_path, "--fixtures", "-q")
     fixtures = set(re.findall(r"^(mcp\w+)", ended.out, re.MULTILINE))
-    assert fixtures == set(re.findall(r"^\| `(mcp\w+)` \|", below, re.MULTILINE))
+    cells = re.findall(r"^\| (`mcp\w+`(?:, `mcp\w+`)*) \|", below, re.MULTILINE)
+    assert fixtures == set(re.findall(r"mcp\w+", " ".join(cells)))
     help = pytest_in(tmp_path, "--help").out
     settings = set(re.findall(r"^\| `(mcp_\w+) =", below, re.MULTILINE))
     assert settings == set(re.findall(r"^  (mcp_\w+) \(", help, re.MULTILINE))
