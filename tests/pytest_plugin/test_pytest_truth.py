@@ -78,7 +78,7 @@ def test_in_any_order_each_test_has_the_value_that_it_has_in_a_run(tmp_path: Pat
         return call(name, "echo", text(str(number)), arguments={"text": "${n}"})
 
     again = FIRST | {"it": "counts again"}
-    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, gets("first", 1), again, gets("then", 2))
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, gets("first", 1), again, gets("then", 3))
     assert pytest_in(tmp_path).summary == "4 passed"
     (tmp_path / "conftest.py").write_text(REVERSED, encoding="utf-8")
     # The last test runs "counts again", which is the first call of the server then.
