@@ -111,9 +111,9 @@ def node_names(names: Iterable[str]) -> list[str]:
 
 def _selectable(name: str) -> str:
     """A name without what pytest cuts a node id at, and what a CI system takes for a command."""
-    from mcptest.core.visible import defused_markers, visible  # noqa: PLC0415  # as above
+    from mcptest.core.text import defuse_markers, visible  # noqa: PLC0415  # as above
 
-    return re.sub(":(?=:|$)", ": ", defused_markers(visible(name)))
+    return re.sub(":(?=:|$)", ": ", defuse_markers(visible(name)))
 
 
 def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:

@@ -237,7 +237,7 @@ def _is_strict(plan: Plan, arguments: Arguments) -> bool:
 def _render_captures(captures: list[SessionCapture]) -> str:
     from mcptest.core.capture import render_capture  # noqa: PLC0415  # as above
     from mcptest.core.strict_json import dump_json  # noqa: PLC0415  # as above
-    from mcptest.core.visible import printable_json  # noqa: PLC0415  # as above
+    from mcptest.core.text import printable_json  # noqa: PLC0415  # as above
 
     sessions = [render_capture(capture) for capture in captures]
     return printable_json(dump_json(sessions[0] if len(sessions) == 1 else sessions)) + "\n"

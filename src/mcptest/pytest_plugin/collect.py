@@ -10,7 +10,7 @@ import pytest
 from mcptest._collect import collect, node_names, told_mistakes
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
-from mcptest.core.visible import defused
+from mcptest.core.text import defuse
 from mcptest.pytest_plugin import McptestWarning
 from mcptest.pytest_plugin.items import McptestItem, session_of
 
@@ -48,15 +48,15 @@ class McptestFile(pytest.File):
         try:
             found = collect(path)
         except FormatError as error:
-            raise self.CollectError(defused(told_mistakes(error.diagnostics, path))) from None
+            raise self.CollectError(defuse(told_mistakes(error.diagnostics, path))) from None
         except UsageError as error:
             # The command has options for it, and pytest has not.
             help = error.help.removeprefix("give --config FILE or --server-command, ")
-            raise self.CollectError(defused(f"{error.message}\n{help}".rstrip("\n"))) from None
+            raise self.CollectError(defuse(f"{error.message}\n{help}".rstrip("\n"))) from None
         except McptestError as error:
-            raise self.CollectError(defused(str(error))) from None
+            raise self.CollectError(defuse(str(error))) from None
         for doubtful in found.plan.warnings:
-            self.warn(McptestWarning(defused(render_diagnostic(doubtful))))
+            self.warn(McptestWarning(defuse(render_diagnostic(doubtful))))
         return found
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest._collect import told_mistakes
-from mcptest.core.redaction import redact_all, redactor
-from mcptest.core.visible import defused, visible
+from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.text import defuse, visible
 from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE
 from mcptest.reporters.folding import Folding
 from mcptest.runner.on_demand import Session
@@ -55,7 +55,7 @@ class _ToldError(Exception):
     """What is said of a test; nothing in it is a command to a CI system that shows it."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(defused(text))
+        super().__init__(defuse(text))
 
 
 class MismatchError(_ToldError):
@@ -100,7 +100,7 @@ class McptestItem(pytest.Item):
             if mark:
                 item.add_marker(mark)
         if collected.skip:
-            item.add_marker(pytest.mark.skip(reason=defused(visible(collected.skip))))
+            item.add_marker(pytest.mark.skip(reason=defuse(visible(collected.skip))))
         return item
 
     @property
@@ -125,7 +125,7 @@ class McptestItem(pytest.Item):
         result = redact_all(result, redactor(self.file_run.plan.secrets))
         if result.status == "passed":
             for note in result.notes:
-                self.user_properties.append((NOTE, defused(note)))
+                self.user_properties.append((NOTE, defuse(note)))
             if result.is_flaky:
                 self.user_properties.append((NOTE, f"flaky: attempt {result.attempts} passed"))
             return
@@ -238,7 +238,7 @@ def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str
         text = "\n".join(finding_lines(finding, "", plain)).removeprefix("note: ")
         is_fatal = finding.kind in FATAL or finding.kind in finished.broken_rules
         (failures if is_fatal else notes).append(text)
-    return [*map(defused, notes)], failures
+    return [*map(defuse, notes)], failures
 
 
 def _is_alone(config: pytest.Config) -> bool:

@@ -6,8 +6,7 @@ any further. What the cases said has been printed by then.
 
 from __future__ import annotations
 
-from mcptest.core.visible import shorten, visible
-from mcptest.matching.shown import counted
+from mcptest.core.text import plural, shorten, visible
 from mcptest.reporters.coverage_text import coverage_lines
 from mcptest.reporters.wording import render_duration
 
@@ -85,7 +84,7 @@ def not_run_line(finished: RunFinished) -> str:
     """How much of what is declared this version cannot run; nothing when it can run all."""
     if not finished.not_run:
         return ""
-    declared = counted(finished.not_run, "declared test")
+    declared = plural(finished.not_run, "declared test")
     accepted = "which --allow-not-run accepts"
     if not finished.may_leave_out:
         accepted = "which fails the run; --allow-not-run accepts it"
@@ -96,7 +95,7 @@ def snapshot_counts(report: SnapshotReport) -> list[str]:
     """How many snapshots are others than before."""
     words = ("written", "updated", "removed")
     counts = [(sum(map(len, getattr(report, word).values())), word) for word in words]
-    return [f"{counted(count, 'snapshot')} {word}" for count, word in counts if count]
+    return [f"{plural(count, 'snapshot')} {word}" for count, word in counts if count]
 
 
 def snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
@@ -104,11 +103,11 @@ def snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
     lines = snapshot_counts(report)
     for file, keys in report.stale.items():
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
-        text = f"{counted(len(keys), 'stale snapshot')} of {visible(file)}: {named}"
+        text = f"{plural(len(keys), 'stale snapshot')} of {visible(file)}: {named}"
         lines.append(paint.yellow(f"{text} (--update-snapshots removes what no test asks for)"))
     for file, keys in report.held.items():
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
-        text = f"{counted(len(keys), 'snapshot')} of {visible(file)} held back: {named}"
+        text = f"{plural(len(keys), 'snapshot')} of {visible(file)} held back: {named}"
         lines.append(paint.yellow(f"{text} (only what a test passes with is accepted)"))
     for file, keys in report.unstable.items():
         named = visible(shorten(", ".join(keys), MAX_MESSAGE_CHARS))
@@ -120,9 +119,9 @@ def ending_line(started: RunStarted, finished: RunFinished) -> str:
     """How a run ended that did not come to its end; nothing for one that did."""
     ran, total = finished.summary.total, started.total
     if finished.interrupted:
-        return f"interrupted: {ran:,} of {counted(total, 'test')} ran"
+        return f"interrupted: {ran:,} of {plural(total, 'test')} ran"
     if finished.bailed:
-        left = f"{max(0, total - ran):,} of {counted(total, 'test')} not run"
+        left = f"{max(0, total - ran):,} of {plural(total, 'test')} not run"
         return f"stopped after the first failure: {left}"
     return ""
 
@@ -161,4 +160,4 @@ def totals(summary: Summary, duration_s: float, paint: Paint) -> str:
         (paint.yellow, summary.skipped, "skipped"),
     ]
     shown = ", ".join(colour(f"{count:,} {word}") for colour, count, word in counts if count)
-    return f"{paint.bold(counted(summary.total, 'test'))}: {shown}{took}"
+    return f"{paint.bold(plural(summary.total, 'test'))}: {shown}{took}"

@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
 from mcptest.core.outcome import CaseResult
-from mcptest.matching.blanks import filled, made_up
+from mcptest.matching.tags import fill, make_value
 from mcptest.runner.hooks import Hooks
 from mcptest.runner.judging import server_words
 from mcptest.runner.talk import Talk
@@ -122,7 +122,7 @@ class Conversations:
     def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
         """A server that is as far as the dialogue needs it, and a note when it is a fresh one."""
         try:
-            hello = made_up(filled(dialogue.hello, self._values))
+            hello = make_value(fill(dialogue.hello, self._values))
         except (KeyError, ValueError):
             # It needs what nothing has bound in this run: then the usual one must do.
             hello = None

@@ -15,7 +15,7 @@ from mcptest.core.coverage import merge_coverage
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.events import RunFinished
 from mcptest.core.outcome import Summary
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.runner.conforming import conformance_of, told_findings
 from mcptest.runner.keeper import Keeper
 from mcptest.runner.launcher import Launcher

@@ -13,13 +13,13 @@ from weakref import ref
 
 from mcptest.core.errors import EndedError, PatternTimeoutError
 from mcptest.core.jsonrpc import tool_failure
-from mcptest.core.outcome import ABSENT, Mismatch
-from mcptest.core.record import Record
+from mcptest.core.outcome import Mismatch
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 from mcptest.invariants.plain_schema import is_affordable, is_plainly_valid
+from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
-from mcptest.matching.schema_matchers import SCHEMA_MATCHERS, declared_schema
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.tool_list import read_tools
 from mcptest.runner.trying import tried_apart
@@ -38,7 +38,7 @@ __all__ = ["Outputs"]
 
 # A few lines of schema can mean more work than there is time.
 _LIMIT_S = 2.0
-_CHECK = SCHEMA_MATCHERS[0].check
+_CHECK = MATCHERS[0].check
 
 _PATH = "result.structuredContent"
 _WANTED = "what outputSchema says"

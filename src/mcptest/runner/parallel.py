@@ -14,7 +14,7 @@ from mcptest.core.conformance import CaptureScore
 from mcptest.core.events import CaseFinished, CaseStarted, RunFinished, SuiteFinished, SuiteStarted
 from mcptest.core.outcome import CaseResult, merge_findings
 from mcptest.core.record import Record
-from mcptest.core.redaction import LEARNED
+from mcptest.core.secrets import LEARNED
 from mcptest.core.system_limits import hint_at_limit
 from mcptest.runner import faults
 from mcptest.runner.conforming import conformance_of, told_findings

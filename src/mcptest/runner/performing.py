@@ -15,8 +15,9 @@ from mcptest.core.errors import (
     PatternTimeoutError,
     ServerError,
 )
-from mcptest.core.outcome import ABSENT, CaseResult, Fault, Finding, Mismatch
-from mcptest.core.visible import visible
+from mcptest.core.outcome import CaseResult, Fault, Finding, Mismatch
+from mcptest.core.record import ABSENT
+from mcptest.core.text import visible
 from mcptest.matching.compare import pull
 from mcptest.runner import faults
 from mcptest.runner.retrying import reason_to_start_afresh

@@ -20,7 +20,7 @@ from mcptest.core.offer_kinds import KINDS
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.visible import visible
+from mcptest.core.text import visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

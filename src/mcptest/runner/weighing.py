@@ -6,7 +6,7 @@ import time
 from contextlib import nullcontext
 from itertools import islice
 
-from mcptest.core.outcome import ABSENT
+from mcptest.core.record import ABSENT
 from mcptest.runner.judging import (
     is_plainly_met,
     judge,
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.outcome import Mismatch
-    from mcptest.core.paths import Trail
     from mcptest.core.plan import Expectation
+    from mcptest.core.text import Trail
     from mcptest.runner.launcher import Reply
     from mcptest.runner.server import Server
 

@@ -7,10 +7,10 @@ from functools import lru_cache
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.outcome import CaseResult
-from mcptest.core.visible import visible
-from mcptest.matching.compare import compare
-from mcptest.matching.expectation import Compiler, written
-from mcptest.matching.suite_words import SuiteWords
+from mcptest.core.text import visible
+from mcptest.matching.compare import compare, source_of
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.reporters.failure_text import render_result
 from mcptest.runner.apart import judge_apart
 from mcptest.runner.launcher import Launcher
@@ -66,7 +66,7 @@ class Expectations:
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
         complaints: list[Complaint] = []
-        words = SuiteWords(_registry(), complaints)
+        words = SuiteMatchers(_registry(), complaints)
         compiled = words.compile(_json(matcher, "the matcher"), None)
         self._judge(compiled, complaints, words.has_regex)
         return self
@@ -115,7 +115,7 @@ class Expectations:
             status="failed",
             line=0,
             mismatches=mismatches,
-            expected=written(compiled),
+            expected=source_of(compiled),
             actual=self._value,
         )
         # Before it is rendered: half of a secret is not recognised.

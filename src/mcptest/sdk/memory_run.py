@@ -10,10 +10,10 @@ from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.events import CaseFinished, SuiteStarted
 from mcptest.core.outcome import Finding
 from mcptest.core.record import Record
-from mcptest.core.redaction import redact_all, redactor
 from mcptest.core.revisions import REVISIONS
+from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.text import visible
 from mcptest.core.verdict import exit_code_of
-from mcptest.core.visible import visible
 from mcptest.reporters.closing_text import not_run_line, totals
 from mcptest.reporters.failure_text import fault_details, fault_headline, render_result
 from mcptest.reporters.paint import Paint
