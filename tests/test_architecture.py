@@ -27,6 +27,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "coprocess": {"core", "matching", "runner"},
     # The channel itself is one module, where every SDK has it.
     "sdk": {"_coprocess", "core", "matching", "reporters", "runner", "wire"},
+    "pytest_plugin": {"_collect", "core", "reporters", "runner", "sdk"},
     "reporters": {"core", "matching"},
     "explore": {"core", "matching", "formats"},
     "docgen": {"core", "matching", "formats", "reporters", "explore"},
@@ -90,6 +91,7 @@ THIRD_PARTY = {
     "cli": {"watchfiles"},
     "formats": {"yaml"},
     "rules": {"jsonschema_rs"},
+    "pytest_plugin": {"pytest"},
     "matching": {"jsonschema_rs"},
     # Not ours: what a server's own Python has, asked for inside the server.
     "runner": {"coverage"},
@@ -99,9 +101,9 @@ THIRD_PARTY = {
 # Imports inside functions, and how many: only where start-up would pay for them.
 MAY_DEFER = {
     "_collect.py",
-    "pytest_fixtures.py",
-    "pytest_items.py",
-    "pytest_plugin.py",
+    "pytest_plugin/__init__.py",
+    "pytest_plugin/fixtures.py",
+    "pytest_plugin/items.py",
     "cli/conductor.py",
     "cli/exec.py",
     "cli/failure.py",

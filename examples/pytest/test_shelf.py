@@ -18,20 +18,20 @@ def mcp_server_command() -> list[str]:
     return [sys.executable, str(Path(__file__).parent / "shelf_server.py")]
 
 
-def test_a_book_is_found_again(mcp_session: mcptest.Client) -> None:
-    added = mcp_session.call_tool("add_book", {"title": "Ulysses"})
+def test_a_book_is_found_again(mcptest_session: mcptest.Client) -> None:
+    added = mcptest_session.call_tool("add_book", {"title": "Ulysses"})
     expect(added.data).to_match({"id": 1})
-    found = mcp_session.call_tool("find_book", {"id": 1})
+    found = mcptest_session.call_tool("find_book", {"id": 1})
     assert found.text == "Ulysses"
 
 
 @pytest.mark.parametrize("number", [0, 404])
-def test_what_is_not_there_is_an_error(mcp_server: mcptest.Client, number: int) -> None:
-    expect(mcp_server.call_tool("find_book", {"id": number})).to_fail()
+def test_what_is_not_there_is_an_error(mcptest_client: mcptest.Client, number: int) -> None:
+    expect(mcptest_client.call_tool("find_book", {"id": number})).to_fail()
 
 
-def test_its_tools_are_described(mcp_server: mcptest.Client) -> None:
-    for tool in mcp_server.list_tools():
+def test_its_tools_are_described(mcptest_client: mcptest.Client) -> None:
+    for tool in mcptest_client.list_tools():
         expect(tool["description"]).to_meet({"type": "string", "ends-with": "."})
 
 

@@ -1,7 +1,7 @@
-"""What an SDK can run of a test file over the channel, and what it must leave to the command.
+"""The tests of a file as a test framework collects them, and the lanes it leaves to the command.
 
-Nothing that a file declares is dropped: whatever cannot be driven over the channel is named,
-with the command that runs it, in the words that every SDK uses.
+Nothing that a file declares is dropped: a lane that cannot be driven by an SDK is named, with the
+command that runs it, in the words that every SDK uses.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from mcptest.core.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.plan import Case, ServerSpec, Suite
-    from mcptest.sdk.drivable import Spoken
+    from mcptest.runner.loading import Plan
 
 __all__ = [
     "UNSUPPORTED_LANES",
@@ -45,43 +44,27 @@ _MOST_MISTAKES = 20
 
 
 class Collected(Record):
-    """One test of a file, or something of it that stays with the command; `skip` says why.
+    """One test of a file, or a lane of it; `skip` says why it is not run.
 
-    `server` is "lanes" for what is no test. `spoken` is there when it can be run, and `unset` is
-    what the environment has not for it.
+    `suite` and `case` are indexes in the plan of the file, -1 for a lane, whose `server` is
+    "lanes". `unset` is what the environment lacks for it.
     """
 
     name: str
     server: str
     line: int
-    suite: Suite
-    spec: ServerSpec
+    suite: int = -1
+    case: int = -1
     tags: tuple[str, ...] = ()
-    spoken: Spoken | None = None
     skip: str = ""
     unset: tuple[Diagnostic, ...] = ()
 
-    @property
-    def captures(self) -> frozenset[str]:
-        """The values that it captures for later tests."""
-        steps = self.spoken.case.steps if self.spoken else ()
-        return frozenset(capture.name for step in steps for capture in step.captures)
-
-    @property
-    def needs(self) -> frozenset[str]:
-        """The values of earlier tests that it needs."""
-        steps = self.spoken.case.steps if self.spoken else ()
-        wanted = {name for step in steps if step.template for name in step.template.needs}
-        # A test of several steps may capture what it needs itself.
-        return frozenset(wanted) - self.captures
-
 
 class Collection(Record):
-    """Everything in a file, and in those that it imports; what is doubtful in it."""
+    """Everything in a file, and in those that it imports."""
 
     tests: tuple[Collected, ...]
-    suites: tuple[tuple[Suite, ServerSpec], ...]
-    warnings: tuple[Diagnostic, ...] = ()
+    plan: Plan
 
 
 def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
@@ -146,7 +129,7 @@ def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
 
 
 def collect(path: str) -> Collection:
-    """Every test of a file, in its order, and an entry for each thing it leaves to the command.
+    """Every test of a file, in its order, and an entry for each lane it leaves to the command.
 
     `FormatError` lists every mistake of the file.
     """
@@ -154,80 +137,27 @@ def collect(path: str) -> Collection:
     from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
 
     plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
-    # A path with a space in it is one word of a command.
-    file = shlex.quote(path)
-    found = [one for suite, spec in plan.suites for one in _tests(suite, spec, file)]
+    tests: list[Collected] = []
     lanes: dict[str, Collected] = {}
-    for suite, spec in plan.suites:
-        for one in _left(suite, spec, file):
-            lanes.setdefault(one.name, one)
-    tests = (*found, *lanes.values())
-    return Collection(tests=tests, suites=plan.suites, warnings=plan.warnings)
-
-
-def _tests(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
-    from mcptest.sdk.drivable import NotDrivableError, spoken  # noqa: PLC0415  # as above
-
-    # What tests capture that are not run here.
-    missing: set[str] = set()
-    for case in suite.cases:
-        if _lane_of(case):
-            continue
-        skip, words = "", None
-        if case.skip is not None:
-            skip = case.skip or "skipped in the file"
-        else:
-            try:
-                _refuse_dependent(case, missing)
-                words = spoken(case)
-            except NotDrivableError as error:
-                missing |= {capture.name for step in case.steps for capture in step.captures}
-                skip = f"{error}; run: {_COMMAND.format(suite=file)}"
-        yield Collected(
-            name=case.name,
-            server=spec.name,
-            line=case.line,
-            suite=suite,
-            spec=spec,
-            tags=case.tags,
-            spoken=words,
-            skip=skip,
-            unset=case.needs if words else (),
-        )
-
-
-def _refuse_dependent(case: Case, missing: set[str]) -> None:
-    from mcptest.sdk.drivable import NotDrivableError  # noqa: PLC0415  # as above
-
-    if not missing:
-        return
-    needs = {name for step in case.steps if step.template for name in step.template.needs}
-    # A case of several steps may capture what it needs itself.
-    own = {capture.name for step in case.steps for capture in step.captures}
-    for name in sorted(needs & missing - own):
-        message = f"it needs ${{{name}}}, and the test that captures it is not drivable"
-        raise NotDrivableError(f"{message} over the SDK channel")
-
-
-def _left(suite: Suite, spec: ServerSpec, file: str) -> Iterator[Collected]:
-    """The lanes of a suite, and what it asks of a whole run."""
-    for case in suite.cases:
-        lane = _lane_of(case)
-        if lane:
-            hint = lane_cli_hint(lane, file)
-            yield _lane(lane, hint, case.line, suite, spec)
-    if suite.gates:
-        why = f"gates are judged of a whole run; run: {_COMMAND.format(suite=file)}"
-        yield _lane("gates", why, 0, suite, spec)
-    if spec.strict_invariants:
-        why = f"strict invariants are judged of a whole run; run: {_COMMAND.format(suite=file)}"
-        yield _lane("strict invariants", why, 0, suite, spec)
-
-
-def _lane(name: str, why: str, line: int, suite: Suite, spec: ServerSpec) -> Collected:
-    return Collected(name=name, server="lanes", line=line, suite=suite, spec=spec, skip=why)
-
-
-def _lane_of(case: Case) -> str:
-    """The lane of a case that the channel has no word for; "" for all others."""
-    return "compliance" if case.check else case.lane
+    for suite_index, (suite, spec) in enumerate(plan.suites):
+        for case_index, case in enumerate(suite.cases):
+            lane = "compliance" if case.check else case.lane
+            if lane:
+                # A path with a space in it is one word of a command.
+                hint = lane_cli_hint(lane, shlex.quote(path))
+                entry = Collected(name=lane, server="lanes", line=case.line, skip=hint)
+                lanes.setdefault(lane, entry)
+                continue
+            is_skipped = case.skip is not None
+            test = Collected(
+                name=case.name,
+                server=spec.name,
+                line=case.line,
+                suite=suite_index,
+                case=case_index,
+                tags=case.tags,
+                skip=(case.skip or "skipped in the file") if is_skipped else "",
+                unset=() if is_skipped else case.needs,
+            )
+            tests.append(test)
+    return Collection(tests=(*tests, *lanes.values()), plan=plan)

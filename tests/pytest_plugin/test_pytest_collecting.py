@@ -198,16 +198,6 @@ def test_a_lane_is_one_skipped_test_in_the_words_of_every_sdk(tmp_path: Path) ->
         assert f'lane "{lane}" is not drivable over the SDK channel; run: {command}' in flat
 
 
-def test_what_cannot_be_seen_is_skipped_with_the_command(tmp_path: Path) -> None:
-    quiet = call("quiet", "count")
-    quiet["expect"]["stderr"] = "toBeEmpty"
-    write_conductor(tmp_path / "sub" / "a.test.mcp.yml", quiet, ECHO)
-    ended = pytest_in(tmp_path, "-rs")
-    assert (ended.code, ended.summary) == (0, "1 passed, 1 skipped")
-    words = "stderr is not visible over the SDK channel; run: mcptest run sub/a.test.mcp.yml"
-    assert words in " ".join(ended.out.split())
-
-
 def test_what_the_file_skips_is_skipped_for_its_reason(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("a", "count", skip="not \x1btoday"), ECHO)
     ended = pytest_in(tmp_path, "-rs")
@@ -280,14 +270,14 @@ def test_a_project_without_our_files_loads_nothing_but_the_plugin(tmp_path: Path
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     (tmp_path / "test_a.py").write_text("def test_a(): pass\n", encoding="utf-8")
     (tmp_path / "compose.yml").write_text("case: 1\n", encoding="utf-8")
-    ours = {"mcptest", "mcptest.pytest_fixtures", "mcptest.pytest_plugin"}
+    ours = {"mcptest", "mcptest.pytest_plugin", "mcptest.pytest_plugin.fixtures"}
     assert modules_of(tmp_path) == ours
 
 
 def test_a_project_with_one_has_it_run_without_a_word(tmp_path: Path) -> None:
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", ECHO)
-    assert "mcptest.sdk.driving" in modules_of(tmp_path)
+    assert "mcptest.runner.on_demand" in modules_of(tmp_path)
 
 
 def test_it_can_be_switched_off(tmp_path: Path) -> None:

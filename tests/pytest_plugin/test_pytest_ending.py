@@ -91,7 +91,7 @@ def test_ctrl_c_ends_a_session_in_good_time(tmp_path: Path, listener: Listener) 
 
 def test_a_fixtures_server_is_not_left_behind_either(tmp_path: Path, listener: Listener) -> None:
     (tmp_path / "test_a.py").write_text(
-        "def test_a(mcp_server):\n    mcp_server.call_tool('hang')\n", encoding="utf-8"
+        "def test_a(mcptest_client):\n    mcptest_client.call_tool('hang')\n", encoding="utf-8"
     )
     words = ("--mcp-server-command", " ".join(SERVER))
     with running(tmp_path, *words, env=listener.environment) as session:

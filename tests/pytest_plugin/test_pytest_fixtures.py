@@ -1,4 +1,4 @@
-"""The fixtures `mcp_server` and `mcp_session`: which server, for how long, and what is shown."""
+"""The fixtures: which server, for how long, and what is shown."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def ini(folder: Path, **keys: str) -> None:
 
 
 COUNTING = """
-def test_one(mcp_server):
-    assert mcp_server.call_tool("count").text == "{0}"
+def test_one(mcptest_client):
+    assert mcptest_client.call_tool("count").text == "{0}"
 
 class TestTwo:
-    def test_two(self, mcp_server):
-        assert mcp_server.call_tool("count").text == "{1}"
+    def test_two(self, mcptest_client):
+        assert mcptest_client.call_tool("count").text == "{1}"
 
-    def test_three(self, mcp_server):
-        assert mcp_server.call_tool("count").text == "{2}"
+    def test_three(self, mcptest_client):
+        assert mcptest_client.call_tool("count").text == "{2}"
 """
 
 
@@ -56,12 +56,12 @@ def test_a_server_is_shared_as_far_as_the_scope_says(
 
 def test_a_session_is_one_of_its_own_for_each_test(tmp_path: Path) -> None:
     program = (
-        "def test_a(mcp_session, mcp_server):\n"
-        "    assert mcp_session.call_tool('count').text == '1'\n"
-        "    mcp_server.call_tool('count')\n"
-        "def test_b(mcp_session, mcp_server):\n"
-        "    assert mcp_session.call_tool('count').text == '1'\n"
-        "    assert mcp_server.call_tool('count').text == '2'\n"
+        "def test_a(mcptest_session, mcptest_client):\n"
+        "    assert mcptest_session.call_tool('count').text == '1'\n"
+        "    mcptest_client.call_tool('count')\n"
+        "def test_b(mcptest_session, mcptest_client):\n"
+        "    assert mcptest_session.call_tool('count').text == '1'\n"
+        "    assert mcptest_client.call_tool('count').text == '2'\n"
     )
     write(tmp_path, test_a=program)
     assert pytest_in(tmp_path, *COMMAND).summary == "2 passed"
@@ -69,7 +69,7 @@ def test_a_session_is_one_of_its_own_for_each_test(tmp_path: Path) -> None:
 
 def test_the_command_line_counts_more_than_the_config(tmp_path: Path) -> None:
     ini(tmp_path, mcp_server_command="no-such-program")
-    write(tmp_path, test_a="def test_a(mcp_server): assert mcp_server.list_tools()\n")
+    write(tmp_path, test_a="def test_a(mcptest_client): assert mcptest_client.list_tools()\n")
     assert pytest_in(tmp_path, *COMMAND).summary == "1 passed"
 
 
@@ -84,7 +84,7 @@ def test_a_conftest_can_say_what_the_command_is(tmp_path: Path) -> None:
 
 
 def test_without_a_command_it_says_how_to_give_one(tmp_path: Path) -> None:
-    write(tmp_path, test_a="def test_a(mcp_server): pass\ndef test_b(mcp_session): pass\n")
+    write(tmp_path, test_a="def test_a(mcptest_client): pass\ndef test_b(mcptest_session): pass\n")
     ended = pytest_in(tmp_path)
     assert ended.summary == "2 errors"
     words = "no server to test: give --mcp-server-command or --mcp-server-url, set "
@@ -102,8 +102,8 @@ def test_a_scope_that_is_none_is_refused_at_once(tmp_path: Path) -> None:
 def test_an_expectation_that_is_not_met_shows_the_diff_and_not_our_code(tmp_path: Path) -> None:
     program = (
         "from mcptest import expect\n"
-        "def test_a(mcp_server):\n"
-        "    answer = mcp_server.call_tool('echo', {'text': 'Hello, world!'})\n"
+        "def test_a(mcptest_client):\n"
+        "    answer = mcptest_client.call_tool('echo', {'text': 'Hello, world!'})\n"
         "    expect(answer).to_match({'content': [{'type': 'text', 'text': 'Hello, World!'}],\n"
         "                             'isError': False})\n"
     )
@@ -126,7 +126,9 @@ def test_an_expectation_that_is_not_met_shows_the_diff_and_not_our_code(tmp_path
 
 
 def test_a_server_that_dies_shows_what_it_left_behind(tmp_path: Path) -> None:
-    program = "def test_a(mcp_server): mcp_server.call_tool('die', {'words': 'out of luck'})\n"
+    program = (
+        "def test_a(mcptest_client): mcptest_client.call_tool('die', {'words': 'out of luck'})\n"
+    )
     write(tmp_path, test_a=program)
     ended = pytest_in(tmp_path, *COMMAND)
     assert ended.summary == "1 failed"
@@ -136,7 +138,7 @@ def test_a_server_that_dies_shows_what_it_left_behind(tmp_path: Path) -> None:
 
 def test_fixtures_are_shared_within_each_worker(tmp_path: Path) -> None:
     program = "".join(
-        f"def test_{number}(mcp_server): assert mcp_server.call_tool('count').success\n"
+        f"def test_{number}(mcptest_client): assert mcptest_client.call_tool('count').success\n"
         for number in range(8)
     )
     write(tmp_path, test_a=program)
@@ -171,3 +173,16 @@ def test_tests_of_files_run_in_any_thread(tmp_path: Path) -> None:
     )
     assert "1 failed, 1 passed" in done.stdout
     assert "result.content[0].text: expected text that matches" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new"), [("mcp_server", "mcptest_client"), ("mcp_session", "mcptest_session")]
+)
+def test_a_former_name_works_with_a_warning(tmp_path: Path, old: str, new: str) -> None:
+    program = f"def test_a({old}): assert {old}.call_tool('count').text == '1'\n"
+    (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
+    words = ("--mcp-server-command", " ".join(SERVER))
+    ended = pytest_in(tmp_path, *words)
+    assert ended.summary == "1 passed, 1 warning"
+    assert f"McptestDeprecationWarning: the fixture {old} is now called {new}" in ended.out
+    assert pytest_in(tmp_path, *words, "-W", "error").summary == "1 error"

@@ -14,7 +14,10 @@ from sessions import SERVERS, pytest_in
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PROGRAM = "def test_a(mcp_server): assert mcp_server.call_tool('echo', {'text': 'a'}).text == 'a'\n"
+PROGRAM = (
+    "def test_a(mcptest_client):\n"
+    "    assert mcptest_client.call_tool('echo', {'text': 'a'}).text == 'a'\n"
+)
 # A proxy of whoever runs the tests is none of these tests' business.
 DIRECT = {"http_proxy": "", "HTTP_PROXY": "", "all_proxy": "", "ALL_PROXY": ""}
 

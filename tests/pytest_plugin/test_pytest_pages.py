@@ -146,9 +146,6 @@ def test_the_failure_of_the_page_is_told_in_these_words(tmp_path: Path) -> None:
 
 
 def test_what_is_left_is_told_in_these_words(tmp_path: Path) -> None:
-    quiet = call("quiet", "count")
-    quiet["expect"]["stderr"] = "toBeEmpty"
-    write_conductor(tmp_path / "a.test.mcp.yml", quiet)
     write_suite(tmp_path / "mcptest.yaml", agents=[{"name": "a", "prompt": "b"}])
     ended = pytest_in(tmp_path, "-rs", env={"COLUMNS": "200"})
     for line in blocks(PAGE, "text")[2].splitlines():
@@ -166,8 +163,9 @@ def test_the_fixtures_of_the_page_work(tmp_path: Path) -> None:
 def test_every_fixture_and_every_setting_is_on_the_page(tmp_path: Path) -> None:
     below = PAGE.split("\n## Fixtures\n")[1]
     ended = pytest_in(tmp_path, "--fixtures", "-q")
-    fixtures = set(re.findall(r"^(mcp_\w+)", ended.out, re.MULTILINE))
-    assert fixtures == set(re.findall(r"^\| `(mcp_\w+)` \|", below, re.MULTILINE))
+    fixtures = set(re.findall(r"^(mcp\w+)", ended.out, re.MULTILINE))
+    cells = re.findall(r"^\| (`mcp\w+`(?:, `mcp\w+`)*) \|", below, re.MULTILINE)
+    assert fixtures == set(re.findall(r"mcp\w+", " ".join(cells)))
     help = pytest_in(tmp_path, "--help").out
     settings = set(re.findall(r"^\| `(mcp_\w+) =", below, re.MULTILINE))
     assert settings == set(re.findall(r"^  (mcp_\w+) \(", help, re.MULTILINE))

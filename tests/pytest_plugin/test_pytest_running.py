@@ -180,13 +180,6 @@ def test_what_a_test_captures_is_there_for_the_next_ones(tmp_path: Path) -> None
     assert pytest_in(tmp_path).summary == "5 passed"
 
 
-def test_a_value_that_was_not_captured_is_an_error_that_says_so(tmp_path: Path) -> None:
-    write_conductor(tmp_path / "a.test.mcp.yml", *keeping())
-    ended = pytest_in(tmp_path, "-k", "recalls")
-    assert ended.code == 1
-    assert "missing_capture: not sent: it needs ${id}" in ended.out
-
-
 def test_nothing_to_capture_is_a_failure(tmp_path: Path) -> None:
     tests = keeping()
     tests[0]["capture"] = {"id": "result.structuredContent.key"}
@@ -260,15 +253,11 @@ def case(name: str, tool: str, result: Any, **arguments: Any) -> dict[str, Any]:
     return {"case": name, "in": asked, "out": {"jsonrpc": "2.0", "id": 1, "result": result}}
 
 
-def test_cases_are_driven_where_they_are_one_call(tmp_path: Path) -> None:
+def test_cases_of_one_call_and_of_more_are_run(tmp_path: Path) -> None:
     two = case("two", "count", text("2")) | {"in_too": {"jsonrpc": "2.0", "method": "x"}}
     cases(tmp_path, case("one", "count", text("1")), two, case("three", "count", text("2")))
-    ended = pytest_in(tmp_path, "-v", "-rs")
-    assert statuses(ended) == {"one": "passed", "two": "skipped", "three": "passed"}
-    assert (
-        "a dialogue is not drivable over the SDK channel; run: mcptest run a.cases.yaml"
-        in " ".join(ended.out.split())
-    )
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"one": "passed", "two": "passed", "three": "failed"}
 
 
 @pytest.mark.parametrize(

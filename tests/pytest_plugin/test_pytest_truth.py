@@ -36,54 +36,11 @@ def verdicts(folder: Path, *words: str, test: dict[str, Any]) -> tuple[str, str]
     return told, here
 
 
-@pytest.mark.parametrize(
-    ("words", "test", "told", "here"),
-    [
-        (("good",), raw(1, whole(1)), "passed", "passed"),
-        (("good",), raw("a", whole("a")), "passed", "passed"),
-        # An id that is given back as another type is no answer.
-        (("id-as", '"1"'), raw(1, whole(1)), "error", "failed"),
-        (("id-as", "1"), raw("1", whole("1")), "error", "failed"),
-        # Members that a response does not have.
-        (("altered", '{"extra": 1}'), raw(1, whole(1)), "failed", "failed"),
-        (("altered", '{"extra": 1}'), raw(1, whole(1, extra=1)), "passed", "passed"),
-        (
-            ("altered", '{"extra": 1}'),
-            raw(1, {"match:partial": {"result": ANSWER}}),
-            "passed",
-            "passed",
-        ),
-        # A result that is no object.
-        (("altered", '{"result": []}'), raw(1, whole(1)), "failed", "failed"),
-        (("altered", '{"result": []}'), raw(1, whole(1) | {"result": []}), "passed", "passed"),
-    ],
-)
-def test_the_envelope_of_an_answer_is_judged_as_by_the_command(
-    tmp_path: Path, words: tuple[str, ...], test: dict[str, Any], told: str, here: str
-) -> None:
-    assert verdicts(tmp_path, *words, test=test) == (told, here)
-
-
-def test_a_call_without_arguments_is_left_to_the_command(tmp_path: Path) -> None:
-    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "count"}}
-    test = {"it": "counts", "request": request, "expect": {"response": "match:type:object"}}
-    write_conductor(tmp_path / "a.test.mcp.yml", test)
-    ended = pytest_in(tmp_path, "-rs")
-    assert ended.summary == "1 skipped"
-    assert "a call without arguments is sent with empty ones over the SDK channel" in ended.out
-
-
 def test_what_is_shown_as_sent_was_sent(tmp_path: Path) -> None:
     test = raw("my-own-id", whole("my-own-id") | {"result": {}})
     write_conductor(tmp_path / "a.test.mcp.yml", test)
     ended = pytest_in(tmp_path, "-v")
     assert '"id":"my-own-id","method":"tools/call"' in ended.out.replace(" ", "")
-    listing = {"jsonrpc": "2.0", "id": 7, "method": "tools/list"}
-    expects = {"response": {"match:partial": {"result": {"tools": 0}}}}
-    test = {"it": "lists", "request": listing, "expect": expects}
-    write_conductor(tmp_path / "a.test.mcp.yml", test)
-    ended = pytest_in(tmp_path, "-v")
-    assert "over the SDK channel, the pages of a list come as one" in ended.out
 
 
 # Tests that build on each other
@@ -92,30 +49,64 @@ FIRST = call("counts", "count", capture={"n": "result.content[0].text"})
 SECOND = call("echoes it", "echo", text("${n}!"), arguments={"text": "${n}"})
 
 
-@pytest.mark.parametrize("words", [("-k", "echoes"), ("a.test.mcp.yml::mcptest::sdk::echoes it",)])
-def test_a_test_that_needs_another_names_it(tmp_path: Path, words: tuple[str, ...]) -> None:
-    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, SECOND)
-    ended = pytest_in(tmp_path, *words)
+NEEDY = "a.test.mcp.yml::mcptest::sdk::echoes it"
+
+
+@pytest.mark.parametrize("words", [("-k", "echoes"), (NEEDY,)])
+def test_a_test_runs_the_one_first_whose_value_it_needs(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    right = call("echoes it", "echo", text("1"), arguments={"text": "${n}"})
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, right)
+    assert pytest_in(tmp_path, "-v", *words).summary.startswith("1 passed")
+
+
+def test_a_test_whose_value_cannot_be_had_names_the_one_that_saves_it(tmp_path: Path) -> None:
+    wrong = call("counts", "count", text("7"), capture={"n": "result.content[0].text"})
+    write_conductor(tmp_path / "a.test.mcp.yml", wrong, SECOND)
+    ended = pytest_in(tmp_path, NEEDY)
     assert ended.code == 1
-    assert "${n} is captured by 'counts': it must be selected too, and pass" in ended.out
+    assert "missing_capture: not sent: it needs ${n}" in ended.out
+    assert "'counts' was run first, because it saves ${n}, and did not pass: " in ended.out
 
 
-def test_with_lf_the_tests_that_a_failed_one_needs_are_run_as_well(tmp_path: Path) -> None:
+REVERSED = "def pytest_collection_modifyitems(items): items.reverse()\n"
+
+
+def test_in_any_order_each_test_has_the_value_that_it_has_in_a_run(tmp_path: Path) -> None:
+    def gets(name: str, number: int) -> dict[str, Any]:
+        return call(name, "echo", text(str(number)), arguments={"text": "${n}"})
+
+    again = FIRST | {"it": "counts again"}
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, gets("first", 1), again, gets("then", 3))
+    assert pytest_in(tmp_path).summary == "4 passed"
+    (tmp_path / "conftest.py").write_text(REVERSED, encoding="utf-8")
+    # The last test runs "counts again", which is the first call of the server then.
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {
+        "then": "failed",
+        "counts again": "passed",
+        "first": "failed",
+        "counts": "passed",
+    }
+    assert "missing_capture" not in ended.out
+
+
+def test_with_lf_a_failed_test_runs_the_one_that_it_needs(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", FIRST, call("fine", "echo"), SECOND)
     with_cache = ("cacheprovider",)
     ended = pytest_in(tmp_path, plugins=with_cache)
     assert ended.summary == "1 failed, 2 passed"
     ended = pytest_in(tmp_path, "--lf", "-v", plugins=with_cache)
-    assert statuses(ended) == {"counts": "passed", "echoes it": "failed"}
+    assert statuses(ended) == {"echoes it": "failed"}
     assert "missing_capture" not in ended.out
 
 
-def test_with_lf_nothing_else_is_added(tmp_path: Path) -> None:
-    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, call("wrong", "echo", text("z")))
-    with_cache = ("cacheprovider",)
-    pytest_in(tmp_path, plugins=with_cache)
-    ended = pytest_in(tmp_path, "--lf", "-v", plugins=with_cache)
-    assert statuses(ended) == {"wrong": "failed"}
+def test_over_workers_a_test_runs_the_one_that_it_needs(tmp_path: Path) -> None:
+    gets = [call(f"gets {n}", "echo", text("1"), arguments={"text": "${n}"}) for n in range(6)]
+    write_conductor(tmp_path / "a.test.mcp.yml", FIRST, *gets)
+    with_workers = ("xdist.plugin", "no:cacheprovider")
+    assert pytest_in(tmp_path, "-n", "2", plugins=with_workers).summary == "7 passed"
 
 
 # Tags
@@ -135,7 +126,7 @@ def test_every_tag_can_be_given_to_m_in_letters_that_it_knows(tmp_path: Path) ->
 
 
 def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
-    broken = "import mcptest.sdk.channel_server\nmcptest.sdk.channel_server.asked_by = None\n"
+    broken = "import mcptest.runner.performing\nmcptest.runner.performing.weighed = None\n"
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
     ended = pytest_in(tmp_path)
@@ -148,9 +139,9 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
     broken = (
-        "import mcptest.sdk.channel_server as there\n"
-        "def late(step): raise RuntimeError('time is up')\n"
-        "there.asked_by = late\n"
+        "import mcptest.runner.performing as there\n"
+        "def late(*words): raise RuntimeError('time is up')\n"
+        "there.weighed = late\n"
     )
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
@@ -166,18 +157,18 @@ def test_a_server_that_cannot_be_started_is_told_in_full_once(tmp_path: Path) ->
     ended = pytest_in(tmp_path)
     assert ended.summary == "3 failed"
     assert ended.out.count("stderr  ") == 1
-    assert ended.out.count("not run: the server could not be started (exited_early)") == 2
+    assert ended.out.count("(same cause as above)") == 2
 
 
 # Fixtures
 
-PROGRAM = "def test_a(mcp_server):\n    mcp_server.call_tool('die')\n"
+PROGRAM = "def test_a(mcptest_client):\n    mcptest_client.call_tool('die')\n"
 
 
 def test_an_error_in_a_test_shows_the_test_and_nothing_of_us(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(PROGRAM, encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
-    assert "mcp_server.call_tool('die')" in ended.out
+    assert "mcptest_client.call_tool('die')" in ended.out
     assert "UpstreamGoneError" in ended.out
     for name in ("_coprocess.py", "client.py", "concurrent"):
         assert name not in ended.out
@@ -188,7 +179,7 @@ def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
 ) -> None:
     program = "".join(
         f"def test_{number}({fixture}): pass\n"
-        for number, fixture in enumerate(["mcp_server"] * 3 + ["mcp_session"] * 2)
+        for number, fixture in enumerate(["mcptest_client"] * 3 + ["mcptest_session"] * 2)
     )
     (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
     script = tmp_path / "broken.py"
@@ -210,8 +201,8 @@ def test_a_command_of_the_config_is_run_in_the_folder_of_the_config(tmp_path: Pa
     below.mkdir()
     program = (
         "import os\n"
-        "def test_a(mcp_server):\n"
-        "    assert mcp_server.call_tool('cwd').text == os.path.dirname(os.getcwd())\n"
+        "def test_a(mcptest_client):\n"
+        "    assert mcptest_client.call_tool('cwd').text == os.path.dirname(os.getcwd())\n"
     )
     (below / "test_a.py").write_text(program, encoding="utf-8")
     ended = pytest_in(below, "-c", "../pytest.ini", "test_a.py")
@@ -226,8 +217,8 @@ def test_options_of_connect_can_be_given_by_a_fixture(tmp_path: Path) -> None:
     )
     (tmp_path / "conftest.py").write_text(conftest, encoding="utf-8")
     program = (
-        "def test_a(mcp_server):\n"
-        "    assert mcp_server.call_tool('env', {'name': 'TOWN'}).text == 'Oslo'\n"
+        "def test_a(mcptest_client):\n"
+        "    assert mcptest_client.call_tool('env', {'name': 'TOWN'}).text == 'Oslo'\n"
     )
     (tmp_path / "test_a.py").write_text(program, encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", " ".join(SERVER))
@@ -235,7 +226,7 @@ def test_options_of_connect_can_be_given_by_a_fixture(tmp_path: Path) -> None:
 
 
 def test_an_option_of_connect_that_makes_no_sense_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "test_a.py").write_text("def test_a(mcp_server): pass\n", encoding="utf-8")
+    (tmp_path / "test_a.py").write_text("def test_a(mcptest_client): pass\n", encoding="utf-8")
     ended = pytest_in(tmp_path, "--mcp-server-command", "http://127.0.0.1:1/mcp")
     assert "the fixtures of mcptest cannot connect: " in ended.out
     assert "say connect(url='http://127.0.0.1:1/mcp')" in ended.out

@@ -33,7 +33,6 @@ TOOLS: list[Message] = [{"name": name, "inputSchema": {"type": "object"}} for na
 TOOLS += [
     {"name": "add", "inputSchema": {"type": "object"}, "outputSchema": ADDED},
     {"name": "lie", "inputSchema": {"type": "object"}, "outputSchema": ADDED},
-    {"name": "odd", "inputSchema": {"type": "objekt"}},
 ]
 
 

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
     from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Listener, RunFinished
     from mcptest.runner.collectors import Collectors
-    from mcptest.runner.gates import GateWatch
     from mcptest.runner.launcher import Launcher
     from mcptest.runner.loading import Plan, Wanted
-    from mcptest.runner.snapshot_watch import SnapshotWatch
     from mcptest.wire.interrupts import Interrupts
 
 __all__ = ["COMMAND", "OPTIONS", "run"]
@@ -176,34 +174,23 @@ def _run(
     interrupts: Interrupts,
     matrix: TransportMatrix | None,
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.runner.launcher import Launcher  # noqa: PLC0415  # as above
-    from mcptest.wire.guardian import Guardian  # noqa: PLC0415  # as above
+    from mcptest.runner.launcher import launching  # noqa: PLC0415  # as above
 
-    guardian = Guardian(adopts_orphans=True)
     if is_terminal():
         interrupts.on_first = _tell_what_happens
-    interrupts.on_second = guardian.kill_all
-    launcher = Launcher(
-        guardian=guardian,
-        interrupts=interrupts,
+    with launching(
+        interrupts,
+        plan.plugins,
         keeps_traffic=arguments.has("--capture"),
-        judges=True,
         keeps_log=reports.wants_log,
         while_waiting=reports.tick,
-    )
-    if plan.plugins:
-        plan.plugins.open(guardian, interrupts)
-    try:
+    ) as launcher:
         if matrix is None:
             return _run_once(plan, launcher, reports.tell, limits, arguments)
         run_way = partial(_run_once, limits=limits, arguments=arguments, may_give_up=False)
         bail, is_strict = arguments.has("--bail"), _is_strict(plan, arguments)
         options = matrix.options(plan, _now(), bail=bail, is_strict=is_strict)
         return matrix.run(plan, options, launcher, reports.tell, run_way)
-    finally:
-        if plan.plugins:
-            plan.plugins.close()
-        guardian.dismiss()
 
 
 def _tell_what_happens() -> None:
@@ -221,16 +208,14 @@ def _run_once(
     arguments: Arguments,
     may_give_up: bool = True,
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.runner.run import RunOptions, run_plan  # noqa: PLC0415  # as above
+    from mcptest.runner.run import options_for, run_plan  # noqa: PLC0415  # as above
 
-    options = RunOptions(
-        started_at=_now(),
+    options = options_for(
+        plan,
+        strict_invariants=arguments.has("--strict-invariants"),
         bail=arguments.has("--bail"),
         retries=limits.retries,
         min_coverage=limits.min_coverage,
-        strict_invariants=_is_strict(plan, arguments),
-        gates=_gates(plan),
-        snapshots=_snapshots(plan),
         allow_not_run=arguments.has("--allow-not-run"),
         may_give_up=may_give_up,
     )
@@ -242,22 +227,6 @@ def _run_once(
     from mcptest.runner.parallel import run_parallel  # noqa: PLC0415  # for those who want it
 
     return run_parallel(plan, options, launcher, tell, workers)
-
-
-def _gates(plan: Plan) -> GateWatch | None:
-    if not any(suite.gates for suite, _ in plan.suites):
-        return None
-    from mcptest.runner.gates import GateWatch  # noqa: PLC0415  # for those who have some
-
-    return GateWatch(plan.suites, plan.gated_files, is_filtered=not plan.is_whole)
-
-
-def _snapshots(plan: Plan) -> SnapshotWatch | None:
-    if plan.snapshots is None:
-        return None
-    from mcptest.runner.snapshot_watch import SnapshotWatch  # noqa: PLC0415  # as above
-
-    return SnapshotWatch(plan.snapshots, is_whole=plan.is_whole)
 
 
 def _is_strict(plan: Plan, arguments: Arguments) -> bool:

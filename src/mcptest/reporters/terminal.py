@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from mcptest.reporters.style import TextSink
     from mcptest.reporters.text import SeenFailures
 
-__all__ = ["TerminalReporter"]
+__all__ = ["TerminalReporter", "finding_lines", "snapshot_lines"]
 
 DETAIL_INDENT = " " * 6
 # The columns taken by DETAIL_INDENT and the label in front of a value.
@@ -208,7 +208,7 @@ class TerminalReporter:
         paint = self._paint
         lines: list[str] = []
         for finding in finished.findings:
-            lines += [*self._finding_lines(finding), ""]
+            lines += [*finding_lines(finding, self._run.server, paint), ""]
         fault = finished.fault
         if fault is not None:
             from mcptest.reporters.text import fault_details  # noqa: PLC0415  # as above
@@ -229,7 +229,7 @@ class TerminalReporter:
         if finished.broken_rules:
             lines.append(paint.red(f"rules broken: {_cut_list(finished.broken_rules)}"))
         if finished.snapshots:
-            lines += self._snapshot_lines(finished.snapshots)
+            lines += snapshot_lines(finished.snapshots, paint)
         lines += [paint.red(f"gate missed: {_cut(gate)}") for gate in finished.missed_gates]
         not_run = not_run_line(finished)
         if not_run:
@@ -240,33 +240,6 @@ class TerminalReporter:
         if finished.interrupted and finished.interrupted_in:
             name = visible(shorten(finished.interrupted_in, MAX_QUOTE_CHARS))
             lines.append(f'  in the middle of "{name}"; its call may have taken effect')
-        return lines
-
-    def _finding_lines(self, finding: Finding) -> list[str]:
-        text = _cut(finding.message)
-        if finding.count > 1:
-            text += f" ({finding.count:,} times)"
-        if finding.server not in ("", self._run.server):
-            text += f" [{visible(finding.server)}]"
-        lines = [f"{self._paint.yellow('note:')} {text}"]
-        if finding.quote:
-            lines.append(f"      {visible(shorten(finding.quote, MAX_QUOTE_CHARS))}")
-        return lines
-
-    def _snapshot_lines(self, report: SnapshotReport) -> list[str]:
-        yellow = self._paint.yellow
-        lines = snapshot_counts(report)
-        for file, keys in report.stale.items():
-            text = f"{plural(len(keys), 'stale snapshot')} of {visible(file)}: {_cut_list(keys)}"
-            lines.append(yellow(f"{text} (--update-snapshots removes what no test asks for)"))
-        for file, keys in report.held.items():
-            text = (
-                f"{plural(len(keys), 'snapshot')} of {visible(file)} held back: {_cut_list(keys)}"
-            )
-            lines.append(yellow(f"{text} (only what a test passes with is accepted)"))
-        for file, keys in report.unstable.items():
-            text = f"snapshots of {visible(file)} that varied: {_cut_list(keys)}"
-            lines.append(yellow(text))
         return lines
 
     def _wrapped(self, lines: list[str]) -> list[str]:
@@ -295,6 +268,35 @@ def _section(lines: Iterable[str]) -> list[str]:
     """The lines and a gap; nothing if there are none."""
     found = list(lines)
     return [*found, ""] if found else []
+
+
+def finding_lines(finding: Finding, server: str, paint: Paint) -> list[str]:
+    """One finding, with its server unless that is the one of the run."""
+    text = _cut(finding.message)
+    if finding.count > 1:
+        text += f" ({finding.count:,} times)"
+    if finding.server not in ("", server):
+        text += f" [{visible(finding.server)}]"
+    lines = [f"{paint.yellow('note:')} {text}"]
+    if finding.quote:
+        lines.append(f"      {visible(shorten(finding.quote, MAX_QUOTE_CHARS))}")
+    return lines
+
+
+def snapshot_lines(report: SnapshotReport, paint: Paint) -> list[str]:
+    """Counts of snapshots, and those that are stale, held back or unstable."""
+    yellow = paint.yellow
+    lines = snapshot_counts(report)
+    for file, keys in report.stale.items():
+        text = f"{plural(len(keys), 'stale snapshot')} of {visible(file)}: {_cut_list(keys)}"
+        lines.append(yellow(f"{text} (--update-snapshots removes what no test asks for)"))
+    for file, keys in report.held.items():
+        text = f"{plural(len(keys), 'snapshot')} of {visible(file)} held back: {_cut_list(keys)}"
+        lines.append(yellow(f"{text} (only what a test passes with is accepted)"))
+    for file, keys in report.unstable.items():
+        text = f"snapshots of {visible(file)} that varied: {_cut_list(keys)}"
+        lines.append(yellow(text))
+    return lines
 
 
 def _cut_list(names: Iterable[str]) -> str:

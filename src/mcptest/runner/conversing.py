@@ -32,13 +32,22 @@ __all__ = ["Conversations"]
 
 
 class Conversations:
-    """The dialogues of one file, one after the other. `uses` counts what they exercise."""
+    """The dialogues of one file, one after the other.
 
-    def __init__(self, keeper: Keeper, folder: str, uses: dict[str, dict[Use, int]]) -> None:
+    `uses` counts what they exercise, `values` has what they bind.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        folder: str,
+        uses: dict[str, dict[Use, int]],
+        values: dict[str, object],
+    ) -> None:
         self._keeper = keeper
         self._folder = folder
         self._uses = uses
-        self._values: dict[str, object] = {}
+        self._values = values
         # What the last case left over, and the server that said it.
         self._left_over: tuple[Server, list[Heard]] | None = None
 

@@ -69,8 +69,13 @@ class GateWatch:
             gated.add(suite, spec)
             self._by_file.setdefault(suite.file, []).append(gated)
         self._files = files or {}
-        self._is_filtered = is_filtered
+        # Why nothing can be said of this run; "" where it can.
+        self._left_out = _FILTERED if is_filtered else ""
         self._now: _Gated | None = None
+
+    def leave_out(self, why: str) -> None:
+        """Some tests were not run: the gates are not asked, and this is why."""
+        self._left_out = why
 
     def hear(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
@@ -89,8 +94,8 @@ class GateWatch:
         # A run that stopped early says nothing about what all of it would have reached.
         if finished.bailed:
             return finished
-        if self._is_filtered:
-            finding = not_asked(self._by_home, _FILTERED)
+        if self._left_out:
+            finding = not_asked(self._by_home, self._left_out)
             return finished.but(findings=(*finished.findings, finding))
         known = list(coverage)
         measured = [self._measured(gated, known) for gated in self._by_home.values()]

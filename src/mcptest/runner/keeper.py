@@ -112,6 +112,10 @@ class Keeper:
         return self._server, note
 
     @property
+    def is_running(self) -> bool:
+        return self._server is not None
+
+    @property
     def is_ready(self) -> bool:
         """Whether there is a server that can be asked now."""
         return self._server is not None and self._server.is_usable

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 from mcptest.core.record import Record
+from mcptest.wire.guardian import Guardian
 from mcptest.wire.stopping import Grace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
     from mcptest.core.outcome import LogWish
-    from mcptest.wire.guardian import Guardian
+    from mcptest.plugins.desk import PluginDesk
     from mcptest.wire.interrupts import Interrupts
     from mcptest.wire.memory_target import MemoryTarget
 
-__all__ = ["Launcher", "Reply"]
+__all__ = ["Launcher", "Reply", "launching"]
 
 
 class Launcher(Record):
@@ -30,6 +33,26 @@ class Launcher(Record):
     while_waiting: Callable[[], None] | None = None
     # An object in our own process, in the place of every server of the run.
     memory: MemoryTarget | None = None
+
+
+@contextmanager
+def launching(
+    interrupts: Interrupts, plugins: PluginDesk | None, **wishes: Any
+) -> Iterator[Launcher]:
+    """What a run of this process starts servers and plugins with; at the end, nothing is left.
+
+    A second signal kills every server. `wishes` are fields of `Launcher`.
+    """
+    guardian = Guardian(adopts_orphans=True)
+    interrupts.on_second = guardian.kill_all
+    if plugins:
+        plugins.open(guardian, interrupts)
+    try:
+        yield Launcher(guardian=guardian, interrupts=interrupts, judges=True, **wishes)
+    finally:
+        if plugins:
+            plugins.close()
+        guardian.dismiss()
 
 
 class Reply(Record):

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from weakref import ReferenceType
 
     from mcptest.core.plan import ServerSpec
-    from mcptest.runner.faces import ServerFace
     from mcptest.runner.launcher import Launcher, Reply
+    from mcptest.runner.server import Server
 
 __all__ = ["Outputs"]
 
@@ -70,11 +70,11 @@ class _Known(Record):
     spec: ServerSpec
     tools: dict[str, tuple[_Tool, ...]]
     gap: str
-    process: ReferenceType[ServerFace]
+    process: ReferenceType[Server]
     changes: int
     is_final: bool = False
 
-    def holds_for(self, server: ServerFace) -> bool:
+    def holds_for(self, server: Server) -> bool:
         """Whether the list need not be read again."""
         if self.is_final:
             return True
@@ -84,7 +84,7 @@ class _Known(Record):
         # Another process begins as the first one did.
         return not (changes or self.changes)
 
-    def began(self, server: ServerFace) -> bool:
+    def began(self, server: Server) -> bool:
         """Whether this is the list of this process until it says that its tools are others."""
         return self.process() is server or not self.changes
 
@@ -95,7 +95,7 @@ class Outputs:
     def __init__(self) -> None:
         self._servers: list[_Known] = []
 
-    def learn(self, server: ServerFace) -> _Known:
+    def learn(self, server: Server) -> _Known:
         """What the tools of a server declare. It is asked once, and when it says so again."""
         before = self._known(server.spec)
         if before and before.holds_for(server):
@@ -114,7 +114,7 @@ class Outputs:
         equal = (known for known in self._servers if known.spec == spec)
         return next(same, None) or next(equal, None)
 
-    def judge(self, server: ServerFace, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+    def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with an answer of this tool, and with its schemas."""
         before = self._known(server.spec)
         known = self.learn(server)
@@ -133,7 +133,7 @@ class Outputs:
         return ()
 
 
-def _learned(server: ServerFace) -> _Known:
+def _learned(server: Server) -> _Known:
     changes = server.connection.inbox.tool_changes
     listed = read_tools(server)
     tools: dict[str, tuple[_Tool, ...]] = {}
@@ -153,7 +153,7 @@ def _learned(server: ServerFace) -> _Known:
     )
 
 
-def _learned_again(known: _Known, before: _Known, server: ServerFace) -> _Known:
+def _learned_again(known: _Known, before: _Known, server: Server) -> _Known:
     """What was learned before, and as much as there is of what it should be by now.
 
     Who says that the tools are others and cannot list them is not asked over and over.
@@ -216,7 +216,7 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
     return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
 
 
-def _read(entry: dict[str, Any], server: ServerFace) -> _Tool:
+def _read(entry: dict[str, Any], server: Server) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
     trial = partial(tried_apart, server.launcher)

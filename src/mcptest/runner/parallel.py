@@ -18,6 +18,7 @@ from mcptest.core.secrets import LEARNED
 from mcptest.core.system_limits import hint_at_limit
 from mcptest.runner import faults
 from mcptest.runner.conforming import conformance_of, told_findings
+from mcptest.runner.launcher import launching
 from mcptest.runner.loading import Plan
 from mcptest.runner.merging import Ending, measured, merge_endings
 from mcptest.runner.run import (
@@ -29,7 +30,6 @@ from mcptest.runner.run import (
     run_started,
     suite_started,
 )
-from mcptest.wire.guardian import Guardian
 from mcptest.wire.interrupts import Interrupts
 from mcptest.wire.workers import Workers
 
@@ -155,43 +155,29 @@ class _ParallelRun:
         self._launcher.guardian.let_go()
         # At once: a server may show them to another worker.
         LEARNED.listener = lambda secrets: send(_LearnedSecrets(secrets=secrets))
-        with Interrupts() as interrupts:
-            guardian = Guardian(adopts_orphans=True)
-            interrupts.on_second = guardian.kill_all
+        with Interrupts() as interrupts, launching(interrupts, self._plan.plugins) as own:
             launcher = self._launcher.but(
-                guardian=guardian, interrupts=interrupts, while_waiting=None
+                guardian=own.guardian, interrupts=interrupts, while_waiting=None
             )
-            desk = self._plan.plugins
-            if desk:
-                desk.open(guardian, interrupts)
-            try:
-                for job in jobs:
-                    plan = Plan(suites=(self._plan.suites[job],), snapshots=self._plan.snapshots)
-                    options = self._options.but(
-                        may_give_up=self._may_give_up(job),
-                        min_coverage=None,
-                        gates=None,
-                        snapshots=None,
-                        strict_invariants=False,
-                    )
-                    run = Run(plan, options, launcher, send)
-                    finished = run.run()
-                    coverage = run.counted()
-                    captures = tuple(run.keeper.captures)
-                    # What the rules say is told once, of all files together.
-                    finished = finished.but(
-                        conformance=CaptureScore(), findings=merge_findings(run.keeper.findings)
-                    )
-                    scores = tuple(run.keeper.scores)
-                    send(
-                        Ending(
-                            finished=finished, captures=captures, coverage=coverage, scores=scores
-                        )
-                    )
-            finally:
-                if desk:
-                    desk.close()
-                guardian.dismiss()
+            for job in jobs:
+                plan = Plan(suites=(self._plan.suites[job],), snapshots=self._plan.snapshots)
+                options = self._options.but(
+                    may_give_up=self._may_give_up(job),
+                    min_coverage=None,
+                    gates=None,
+                    snapshots=None,
+                    strict_invariants=False,
+                )
+                run = Run(plan, options, launcher, send)
+                finished = run.run()
+                coverage = run.counted()
+                captures = tuple(run.keeper.captures)
+                # What the rules say is told once, of all files together.
+                finished = finished.but(
+                    conformance=CaptureScore(), findings=merge_findings(run.keeper.findings)
+                )
+                scores = tuple(run.keeper.scores)
+                send(Ending(finished=finished, captures=captures, coverage=coverage, scores=scores))
 
     def _may_give_up(self, job: int) -> bool:
         """Only the first file may say that there is no server, and only for all of them."""

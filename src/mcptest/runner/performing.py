@@ -31,9 +31,10 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, ServerSpec, Step, Suite
     from mcptest.runner.conversing import Conversations
-    from mcptest.runner.faces import KeeperFace, ServerFace
+    from mcptest.runner.keeper import Keeper
     from mcptest.runner.launcher import Reply
     from mcptest.runner.outputs import Outputs
+    from mcptest.runner.server import Server
     from mcptest.runner.snapshots import Snapshots
 
 __all__ = ["Performer"]
@@ -48,10 +49,11 @@ _FILL_LIMIT = CpuLimit(2.0)
 class Performer:
     """Performs the cases of a run; knows what the tests of the current file have captured."""
 
-    def __init__(self, keeper: KeeperFace, snapshots: Snapshots | None = None) -> None:
+    def __init__(self, keeper: Keeper, snapshots: Snapshots | None = None) -> None:
         self._keeper = keeper
         self._snapshots = snapshots
-        self._values: dict[str, object] = {}
+        # What the tests of the current file have saved for later ones.
+        self.values: dict[str, object] = {}
         self._conversations: Conversations | None = None
         self._outputs: Outputs | None = None
         self._folder = ""
@@ -59,14 +61,14 @@ class Performer:
         self._is_suite = False
         self._times: list[float] = []
         # The step whose answer is awaited, as it is written and as it was sent.
-        self._at_hand: tuple[ServerFace, Step, Step] | None = None
+        self._at_hand: tuple[Server, Step, Step] | None = None
         self.start_fault: Fault | None = None
         # How often each offer of each server, by its name, was used.
         self.uses: dict[str, dict[Use, int]] = {}
 
     def start_suite(self, suite: Suite) -> None:
         """What was captured belongs to the file it was captured in."""
-        self._values = {}
+        self.values = {}
         self._conversations = None
         self._folder = os.path.dirname(suite.file)
         # Only those who are measured by them want to know.
@@ -113,7 +115,7 @@ class Performer:
         """One try, and whatever must follow it."""
         if self._is_suite:
             # There, what was captured belongs to the test it was captured in.
-            self._values = {}
+            self.values = {}
         if not case.teardown:
             return self._attempt(case, spec, following)
         try:
@@ -237,11 +239,11 @@ class Performer:
         # Only suites have them, and starting is part of the product.
         from mcptest.runner.complying import comply  # noqa: PLC0415
 
-        return comply(case, spec, self._keeper)  # type: ignore[arg-type]  # checks and dialogues are of a run, whose keeper this is
+        return comply(case, spec, self._keeper)
 
     def _further(
         self,
-        server: ServerFace,
+        server: Server,
         written_step: Step,
         step: Step,
         reply: Reply,
@@ -255,7 +257,7 @@ class Performer:
             more = self._capture(written_step, reply)
         return more
 
-    def _output_of(self, server: ServerFace, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+    def _output_of(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
         """What is wrong with the structured output of a tool, by its own schema."""
         return self._known_outputs().judge(server, tool, reply)
 
@@ -271,10 +273,10 @@ class Performer:
             # Most files hold no dialogue, and starting is part of the product.
             from mcptest.runner.conversing import Conversations  # noqa: PLC0415
 
-            self._conversations = Conversations(self._keeper, self._folder, self.uses)  # type: ignore[arg-type]  # as above
+            self._conversations = Conversations(self._keeper, self._folder, self.uses, self.values)
         return self._conversations
 
-    def _sent(self, server: ServerFace, step: Step, timeout_s: float) -> Reply:
+    def _sent(self, server: Server, step: Step, timeout_s: float) -> Reply:
         if step.expectation.exit_code is not None:
             # Whoever is to end cannot be asked afterwards.
             self._keeper.take_inventory()
@@ -290,16 +292,16 @@ class Performer:
         template = step.template
         if template is None:
             return step
-        missing = [name for name in template.needs if name not in self._values]
+        missing = [name for name in template.needs if name not in self.values]
         if missing:
             raise UnsentError(faults.missing_capture(missing))
         try:
             # What was captured is the server's, and may be made to take for ever.
             with _FILL_LIMIT:
-                filled = template.fill(self._values)
+                filled = template.fill(self.values)
                 return filled.but(keeps_id=True) if step.keeps_id else filled
         except (ValueError, PatternTimeoutError) as error:
-            values = {name: self._values[name] for name in template.needs}
+            values = {name: self.values[name] for name in template.needs}
             raise UnsentError(faults.unusable_capture(values, str(error))) from None
 
     def _capture(self, step: Step, reply: Reply) -> tuple[Mismatch, ...]:
@@ -314,7 +316,7 @@ class Performer:
                     )
                 )
             else:
-                self._values[capture.name] = value
+                self.values[capture.name] = value
         return tuple(missing)
 
     # What broke

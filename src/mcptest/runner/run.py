@@ -29,6 +29,7 @@ from mcptest.runner.performing import Performer
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from typing import Any
 
     from mcptest.core.capture import SessionCapture
     from mcptest.core.conformance import CaptureScore
@@ -48,6 +49,7 @@ __all__ = [
     "conformance_of",
     "gated",
     "heard_by",
+    "options_for",
     "run_plan",
     "run_started",
     "suite_started",
@@ -67,6 +69,27 @@ class RunOptions(Record):
     allow_not_run: bool = False
     # Whether a first server that cannot be started ends the whole run.
     may_give_up: bool = True
+
+
+def options_for(plan: Plan, *, strict_invariants: bool = False, **more: Any) -> RunOptions:
+    """How this plan is run: with its gates, its snapshots, and as strictly as it asks for."""
+    gates = snapshots = None
+    if any(suite.gates for suite, _ in plan.suites):
+        from mcptest.runner.gates import GateWatch  # noqa: PLC0415  # for those who have some
+
+        gates = GateWatch(plan.suites, plan.gated_files, is_filtered=not plan.is_whole)
+    if plan.snapshots is not None:
+        from mcptest.runner.snapshot_watch import SnapshotWatch  # noqa: PLC0415  # as above
+
+        snapshots = SnapshotWatch(plan.snapshots, is_whole=plan.is_whole)
+    return RunOptions(
+        started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        strict_invariants=strict_invariants
+        or any(spec.strict_invariants for _, spec in plan.suites),
+        gates=gates,
+        snapshots=snapshots,
+        **more,
+    )
 
 
 def run_plan(
@@ -93,14 +116,21 @@ def heard_by(tell: Listener, options: RunOptions) -> Listener:
 
 
 class Run:
-    """One run of a plan, file by file."""
+    """One run of a plan, file by file. `keeper` may be shared with other runs."""
 
-    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        options: RunOptions,
+        launcher: Launcher,
+        tell: Listener,
+        keeper: Keeper | None = None,
+    ) -> None:
         self._plan = plan
         self._options = options
         self._tell = heard_by(tell, options)
-        self.keeper = Keeper(launcher)
-        self._performer = Performer(self.keeper, plan.snapshots)
+        self.keeper = keeper or Keeper(launcher)
+        self.performer = Performer(self.keeper, plan.snapshots)
         self._offers: dict[str, dict[str, tuple[CoveredOffer, ...]]] = {}
         self._uses: dict[str, dict[str, dict[Use, int]]] = {}
         self._tally = Tally()
@@ -126,7 +156,7 @@ class Run:
         return finished
 
     def _finish(self, duration_s: float, interrupted: bool) -> RunFinished:
-        fault = self._performer.start_fault
+        fault = self.performer.start_fault
         no_server = fault is not None and not self.keeper.has_started_one
         no_server = no_server and self._options.may_give_up
         summary = Summary() if no_server else self._tally.summary
@@ -147,10 +177,10 @@ class Run:
         )
         return gated(finished, self._options, coverage)
 
-    def _count_for(self, suite: Suite) -> None:
+    def count_for(self, suite: Suite) -> None:
         """What is offered and used is counted by suite: two may call their servers the same."""
         self.keeper.inventories = self._offers.setdefault(suite.home, {})
-        self._performer.uses = self._uses.setdefault(suite.home, {})
+        self.performer.uses = self._uses.setdefault(suite.home, {})
 
     def counted(self) -> Counted:
         """What was offered and used, by suite and server."""
@@ -169,7 +199,7 @@ class Run:
             return
         for suite, spec in suites:
             self._tell(suite_started(suite, spec))
-            self._count_for(suite)
+            self.count_for(suite)
             self._run_cases(suite, spec)
             self._tell(SuiteFinished(name=suite.name, file=suite.file))
             if self._is_over():
@@ -179,9 +209,9 @@ class Run:
                 self.keeper.retire()
 
     def _run_cases(self, suite: Suite, spec: ServerSpec) -> None:
-        self._performer.start_suite(suite)
+        self.performer.start_suite(suite)
         for case, following in zip_longest(suite.cases, suite.cases[1:]):
-            self._run_case(case, spec, following)
+            self.run_case(case, spec, following)
             if self._is_over():
                 break
             if spec.isolation == "test" and following:
@@ -196,13 +226,14 @@ class Run:
         if not cases or any(other != spec for _, other in suites) or _has_hooks(cases[0]):
             return True
         try:
-            self._performer.prepare(cases[0], spec)
+            self.performer.prepare(cases[0], spec)
         except ServerError as error:
-            self._performer.start_fault = error.fault
+            self.performer.start_fault = error.fault
             return False
         return True
 
-    def _run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> None:
+    def run_case(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        """Perform one case and tell its events; `following` may be sent ahead."""
         self._tell(CaseStarted.made_of({"name": case.name, "line": case.line}))
         self._current = case.name
         if case.skip is not None:
@@ -218,7 +249,7 @@ class Run:
             retries = self._options.retries if case.retries is None else case.retries
             may_follow = following and following.skip is None and spec.isolation != "test"
             next_case = following if may_follow else None
-            result = self._performer.perform(case, spec, retries, next_case)
+            result = self.performer.perform(case, spec, retries, next_case)
         if self._plan.snapshots and (taken := self._plan.snapshots.taken()):
             # Only suites have snapshots.
             from mcptest.core.snapshots import with_snapshots  # noqa: PLC0415
@@ -227,6 +258,7 @@ class Run:
         self._current = ""
         self._tally.add(result)
         self._tell(CaseFinished.made_of({"result": result}))
+        return result
 
 
 def _has_hooks(case: Case) -> bool:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.runner.faces import ServerFace
     from mcptest.runner.server import Server
 
     # The answer to a request for a page with these params, within so many seconds.
@@ -54,7 +53,7 @@ class ToolList(Record):
     gap: str = ""
 
 
-def read_tools(server: ServerFace) -> ToolList:
+def read_tools(server: Server) -> ToolList:
     """Every tool that the server lists; it is not asked when it does not say that it has any."""
     if not _declares_tools(server.capabilities):
         return ToolList(gap=f"the server does not declare {_KIND.capability}")
@@ -94,7 +93,7 @@ def _read_pages(ask: Ask, entries: list[dict[str, Any]], patience_s: float, max_
     return pages.problem.message if pages.problem else ""
 
 
-def _asked(server: ServerFace, params: dict[str, object], limit_s: float) -> Any:
+def _asked(server: Server, params: dict[str, object], limit_s: float) -> Any:
     id = f"mcptest-tools-{next(_numbers)}"
     line = encode_line(jsonrpc.request(id, _KIND.method, params))
     step = Step(line=line, method=_KIND.method, expectation=Expectation(), id=id)

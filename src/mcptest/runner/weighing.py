@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from mcptest.core.outcome import Mismatch
     from mcptest.core.plan import Expectation
     from mcptest.core.text import Trail
-    from mcptest.runner.faces import ServerFace
     from mcptest.runner.launcher import Reply
+    from mcptest.runner.server import Server
 
 __all__ = ["MAX_MISMATCHES", "weighed"]
 
@@ -42,7 +42,7 @@ _PATTERN_LIMIT = CpuLimit(2.0)
 
 
 def weighed(
-    server: ServerFace, expectation: Expectation, reply: Reply, trail: Trail = None
+    server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The reply with all that came a little late, and every expectation it does not meet."""
     if is_plainly_met(expectation, reply):
@@ -68,7 +68,7 @@ def weighed(
 
 
 def _weighed_here(
-    server: ServerFace, expectation: Expectation, reply: Reply, trail: Trail
+    server: Server, expectation: Expectation, reply: Reply, trail: Trail
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
     """The same where a copy of this process could not speak with the plugins of this one."""
     if expectation.has_foreign_check:
@@ -80,7 +80,7 @@ def _weighed_here(
         return reply, _first(judge(expectation, reply, trail))
 
 
-def _with_late_values(server: ServerFace, expectation: Expectation, reply: Reply) -> Reply:
+def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:
     """The same for assertions about what the server says beside its answer."""
     from mcptest.runner.asserting import may_still_hold  # noqa: PLC0415  # only suites have them
 
@@ -102,7 +102,7 @@ def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
     return tuple(islice(mismatches, MAX_MISMATCHES))
 
 
-def _with_latecomers(server: ServerFace, expectation: Expectation, reply: Reply) -> Reply:
+def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
     """The reply with what stderr and stdout bring a little later, where that could help."""
     if expectation.stderr is not ABSENT:
         deadline = time.monotonic() + _STDERR_PATIENCE_S

@@ -16,10 +16,10 @@ from mcptest.runner.apart import judge_apart
 from mcptest.runner.launcher import Launcher
 from mcptest.runner.shelf import Shelf
 from mcptest.sdk.errors import blanked
-from mcptest.sdk.forking import quiet_forks
 from mcptest.sdk.verdict import Verdict
 from mcptest.wire.alone import NoGuardian, NoInterrupts
 from mcptest.wire.cpu_limit import CpuLimit
+from mcptest.wire.forking import quiet_forks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

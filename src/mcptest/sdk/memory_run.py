@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
-import warnings
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
@@ -19,15 +17,14 @@ from mcptest.core.verdict import exit_code_of
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import not_run_line, totals
 from mcptest.reporters.text import fault_details, fault_headline, render_result
-from mcptest.runner.gates import GateWatch
 from mcptest.runner.loading import Wanted, load_plan
 from mcptest.runner.memory import client_of, memory_spec
-from mcptest.runner.run import RunOptions, run_plan
+from mcptest.runner.run import options_for, run_plan
 from mcptest.runner.selection import Selection
-from mcptest.runner.snapshot_watch import SnapshotWatch
 from mcptest.sdk.arguments import choice_of, mapping_of, path_of, seconds_of, text_of
 from mcptest.sdk.memory import Bell, memory_launcher
 from mcptest.wire.alone import own_guardian
+from mcptest.wire.forking import quiet_forks
 from mcptest.wire.memory_ending import RAISED
 from mcptest.wire.memory_target import MemoryTarget
 
@@ -48,7 +45,6 @@ __all__ = ["MemoryRun", "run_memory"]
 __tracebackhide__ = True
 
 _COLUMNS = 100
-_FORK_WARNING = r"This process .* is multi-threaded"
 
 
 class MemoryRun(Record):
@@ -184,22 +180,9 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
 
 
 def _run_quietly(plan: Plan, launcher: Launcher, book: _Book) -> RunFinished:
-    options = RunOptions(
-        started_at=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        strict_invariants=any(spec.strict_invariants for _, spec in plan.suites),
-        gates=_gates(plan),
-        snapshots=SnapshotWatch(plan.snapshots, is_whole=plan.is_whole) if plan.snapshots else None,
-    )
-    with warnings.catch_warnings():
-        # What takes long is judged in a fork, which touches nothing that other threads hold.
-        warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
+    options = options_for(plan)
+    with quiet_forks():
         return run_plan(plan, options, launcher, book.hear)[0]
-
-
-def _gates(plan: Plan) -> GateWatch | None:
-    if not any(suite.gates for suite, _ in plan.suites):
-        return None
-    return GateWatch(plan.suites, plan.gated_files, is_filtered=not plan.is_whole)
 
 
 def _has_hooks(plan: Plan) -> bool:

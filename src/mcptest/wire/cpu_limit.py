@@ -3,7 +3,8 @@
 A regular expression can take longer than the universe lasts on a line of text, and
 Python's engine cannot be told to stop, except by a signal: it looks for one now and
 then while it searches. The timer counts the time this process computes, so a slow
-machine or a sleeping server does not use it up. Main thread only.
+machine or a sleeping server does not use it up. Signals reach the main thread only: in any
+other thread nothing is bounded.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ class CpuLimit:
         self.seconds = seconds
 
     def __enter__(self) -> None:
-        self._previous = signal.signal(signal.SIGVTALRM, self._expire)
+        self._is_on = False
+        try:
+            self._previous = signal.signal(signal.SIGVTALRM, self._expire)
+        except ValueError:
+            return
+        self._is_on = True
         signal.setitimer(signal.ITIMER_VIRTUAL, self.seconds)
 
     def __exit__(
@@ -35,8 +41,9 @@ class CpuLimit:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-        signal.signal(signal.SIGVTALRM, self._previous)
+        if self._is_on:
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+            signal.signal(signal.SIGVTALRM, self._previous)
 
     def _expire(self, number: int, frame: FrameType | None) -> None:
         raise PatternTimeoutError(self.seconds)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from types import FrameType, TracebackType
 
-__all__ = ["Interrupts"]
+__all__ = ["GuestInterrupts", "Interrupts"]
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAVE_STATUS = 130
@@ -81,7 +81,7 @@ class Interrupts:
         """Little is left to do: a signal, also one that came already, waits this long for it."""
         self._patience_s = patience_s
         if self.count:
-            signal.setitimer(signal.ITIMER_REAL, patience_s)
+            self._leave_after(patience_s)
 
     @contextmanager
     def respite(self, seconds: float) -> Iterator[None]:
@@ -91,7 +91,7 @@ class Interrupts:
         """
         before, self.count = self.count, 0
         os.read(self.fd, 1)
-        signal.setitimer(signal.ITIMER_REAL, seconds + self._patience_s)
+        self._leave_after(seconds + self._patience_s)
         try:
             yield
         finally:
@@ -100,7 +100,7 @@ class Interrupts:
                 self.on_second()
             else:
                 os.write(self._writer, b"!")
-            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
+            self._leave_after(self._patience_s)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         """Stop as SIGTSTP does by default, and measure for how long."""
@@ -118,12 +118,61 @@ class Interrupts:
         self.count += 1
         if self.count == 1:
             os.write(self._writer, b"!")
-            signal.setitimer(signal.ITIMER_REAL, self._patience_s)
+            self._leave_after(self._patience_s)
             self.on_first()
         elif self.count == 2:
             self.on_second()
         else:
-            _leave(number, frame)
+            self._leave_now(number, frame)
+
+    def _leave_after(self, seconds: float) -> None:
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+
+    def _leave_now(self, number: int, frame: FrameType | None) -> None:
+        _leave(number, frame)
+
+
+class GuestInterrupts(Interrupts):
+    """Counts Ctrl-C inside a program that handles signals itself, such as pytest.
+
+    Signals are counted only inside `counting()`. When that ends, a signal that was counted is
+    raised again, so that the program handles it as it always does. SIGTERM, SIGHUP and SIGALRM
+    stay with the program throughout.
+    """
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """While entered, Ctrl-C ends waits instead of raising somewhere in the engine."""
+        try:
+            previous = signal.signal(signal.SIGINT, self._handle) or signal.SIG_DFL
+        except ValueError:
+            # Signals reach the main thread only, and this is not it.
+            yield
+            return
+        if previous == signal.SIG_IGN:
+            signal.signal(signal.SIGINT, previous)
+        is_stopping = signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL
+        if is_stopping:
+            signal.signal(signal.SIGTSTP, self._stop)
+        before = self.count
+        try:
+            yield
+        finally:
+            if is_stopping:
+                signal.signal(signal.SIGTSTP, signal.SIG_DFL)
+            signal.signal(signal.SIGINT, previous)
+            if self.count > before:
+                signal.raise_signal(signal.SIGINT)
+
+    def close(self) -> None:
+        os.close(self.fd)
+        os.close(self._writer)
+
+    def _leave_after(self, seconds: float) -> None:
+        """No-op: the alarm belongs to the program, and a stuck test is its user's to end."""
+
+    def _leave_now(self, number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
 
 
 def _leave(number: int, frame: FrameType | None) -> None:

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from mcptest.pytest_plugin import McptestDeprecationWarning
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,13 +41,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--mcp-server-command",
         metavar="ARGV",
-        help="starts the server of the fixtures mcp_server and mcp_session; split like a shell "
-        "would, run without one",
+        help="starts the server of the fixtures mcptest_client and mcptest_session; split like a "
+        "shell would, run without one",
     )
     group.addoption("--mcp-server-url", metavar="URL", help="the server of the fixtures, on HTTP")
     parser.addini("mcp_server_command", "the same, in a config file, in whose folder it is run")
     parser.addini("mcp_server_url", "the server of the fixtures, on HTTP")
-    parser.addini("mcp_server_scope", "scope of the fixture mcp_server", default="session")
+    parser.addini("mcp_server_scope", "scope of the fixture mcptest_client", default="session")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -81,7 +84,7 @@ def mcp_server_options() -> dict[str, Any]:
 
 
 @pytest.fixture(scope=_scope)
-def mcp_server(
+def mcptest_client(
     pytestconfig: pytest.Config,
     mcp_server_command: str | Sequence[str],
     mcp_server_url: str,
@@ -94,7 +97,7 @@ def mcp_server(
 
 
 @pytest.fixture
-def mcp_session(
+def mcptest_session(
     pytestconfig: pytest.Config,
     mcp_server_command: str | Sequence[str],
     mcp_server_url: str,
@@ -104,6 +107,25 @@ def mcp_session(
     server = (mcp_server_command, mcp_server_url)
     with _connected(pytestconfig, *server, mcp_server_options) as client:
         yield client
+
+
+@pytest.fixture(scope=_scope)
+def mcp_server(mcptest_client: Client) -> Client:
+    """The former name of mcptest_client."""
+    _warn_of_name("mcp_server", "mcptest_client")
+    return mcptest_client
+
+
+@pytest.fixture
+def mcp_session(mcptest_session: Client) -> Client:
+    """The former name of mcptest_session."""
+    _warn_of_name("mcp_session", "mcptest_session")
+    return mcptest_session
+
+
+def _warn_of_name(old: str, new: str) -> None:
+    message = f"the fixture {old} is now called {new}; the next release has only the new name"
+    warnings.warn(message, McptestDeprecationWarning, stacklevel=2)
 
 
 @contextmanager

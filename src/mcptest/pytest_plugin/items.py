@@ -1,0 +1,274 @@
+"""The tests of a file as pytest items, performed by the engine in this process.
+
+Registered as a plugin of its own with the first file that may hold tests.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mcptest._collect import told_mistakes
+from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.text import defuse, visible
+from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE
+from mcptest.reporters.text import SeenFailures, fault_headline, note_lines, render_result
+from mcptest.runner.on_demand import Session
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import TracebackType
+
+    from mcptest._collect import Collected
+    from mcptest.core.events import RunFinished
+    from mcptest.core.outcome import CaseResult
+    from mcptest.runner.on_demand import FileRun, SuiteRun
+
+__all__ = ["BrokenError", "McptestItem", "MismatchError", "session_of"]
+
+_SESSION = pytest.StashKey[Session]()
+_TAGS = pytest.StashKey[set[str]]()
+_SEEN = pytest.StashKey[SeenFailures]()
+_IS_ALONE = pytest.StashKey[bool]()
+
+_COLUMNS = 80
+
+# Marks that do something; a tag of that name only names.
+_RESERVED = frozenset(["filterwarnings", "parametrize", "skip", "skipif", "usefixtures", "xfail"])
+# So are words of -m itself.
+_RESERVED |= {"and", "or", "not", "True", "False", "None"}
+# Marks that may keep a test from being run.
+_STOPPERS = frozenset(["skip", "skipif", "xfail"])
+
+# Plugins that do nothing between two tests that a server could notice. Any other one may be
+# preparing something for the second test.
+_BETWEEN = ("protocol", "logstart", "setup", "call", "teardown", "logfinish")
+_HARMLESS = frozenset(
+    ["_hypothesis_pytestplugin", "_pytest", "anyio", "hypothesis", "mcptest", "pytest_cov", "xdist"]
+)
+_HARMLESS |= {"__channelexec__"}  # the name of what xdist sends to its workers
+
+
+class _ToldError(Exception):
+    """What is said of a test; nothing in it is a command to a CI system that shows it."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(defuse(text))
+
+
+class MismatchError(_ToldError):
+    """An expectation of a test file that was not met."""
+
+
+class BrokenError(_ToldError):
+    """A test of a file that could not be run to its end."""
+
+
+# So that a summary line begins with these names, and not with that of a module.
+MismatchError.__module__ = BrokenError.__module__ = "builtins"
+
+
+def session_of(config: pytest.Config) -> Session:
+    """The servers and files of this session."""
+    if _SESSION not in config.stash:
+        config.stash[_SESSION] = Session()
+    return config.stash[_SESSION]
+
+
+class McptestItem(pytest.Item):
+    """One test, at `mcptest::<server>::<test name>`; or a lane that the command must run."""
+
+    collected: Collected
+    file_run: FileRun
+    following: pytest.Item | None = None
+
+    @classmethod
+    def of(
+        cls, parent: pytest.Collector, name: str, collected: Collected, file_run: FileRun
+    ) -> McptestItem:
+        item: McptestItem = cls.from_parent(parent, name=name)
+        item.collected, item.file_run = collected, file_run
+        tags = item.config.stash.setdefault(_TAGS, set())
+        for tag in collected.tags:
+            item.extra_keyword_matches.add(tag)
+            mark = _mark_of(tag)
+            if mark and mark not in tags:
+                tags.add(mark)
+                item.config.addinivalue_line("markers", f"{mark}: a tag of a test file")
+            if mark:
+                item.add_marker(mark)
+        if collected.skip:
+            item.add_marker(pytest.mark.skip(reason=defuse(visible(collected.skip))))
+        return item
+
+    @property
+    def suite_run(self) -> SuiteRun | None:
+        """What performs it; None for a lane."""
+        at = self.collected.suite
+        return self.file_run.suites[at] if at >= 0 else None
+
+    def runtest(self) -> None:
+        one, suite_run = self.collected, self.suite_run
+        assert suite_run is not None, "a lane is skipped"
+        file = suite_run.suite.file
+        if one.unset:
+            raise BrokenError(told_mistakes(one.unset, file))
+        try:
+            result = suite_run.perform(one.case, self._following())
+        except Exception as error:
+            said = _own_fault(error, file)
+            if not said:
+                raise
+            raise BrokenError(said) from None
+        result = redact_all(result, redactor(self.file_run.plan.secrets))
+        if result.status == "passed":
+            for note in result.notes:
+                self.user_properties.append((NOTE, defuse(note)))
+            if result.is_flaky:
+                self.user_properties.append((NOTE, f"flaky: attempt {result.attempts} passed"))
+            return
+        kind = MismatchError if result.status == "failed" else BrokenError
+        raise kind(f"{self._failure_text(result)}\n\n{file}:{result.line}")
+
+    def _following(self) -> int | None:
+        """The index of the case that comes next, if it can be sent while this one is reported."""
+        after = self.following
+        if not isinstance(after, McptestItem) or after.suite_run is not self.suite_run:
+            return None
+        is_stopped = any(mark.name in _STOPPERS for mark in after.iter_markers())
+        return None if is_stopped or not _is_alone(self.config) else after.collected.case
+
+    def _failure_text(self, result: CaseResult) -> str:
+        """What the terminal report of `mcptest run` says of it."""
+        seen = self.config.stash.setdefault(_SEEN, SeenFailures())
+        if result.fault and seen.first_like(result, "first"):
+            headline = f"{fault_headline(result.fault)} (same cause as above)"
+            return "\n".join([headline, *(line.text for line in note_lines(result))])
+        lines = render_result(
+            result,
+            columns=_columns(self.config),
+            verbose=self.config.get_verbosity() > 0,
+            is_on_terminal=True,
+        )
+        return "\n".join(line.text for line in lines).strip("\n")
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+        if isinstance(excinfo.value, (MismatchError, BrokenError)):
+            # Whatever is asked for: values of variables here may hold secrets of a config.
+            return excinfo.getrepr(style="value")
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, max(0, self.collected.line - 1), self.nodeid.partition("::")[2]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """The engine learns which tests will be run, so that it stops servers behind the last one."""
+    for item in session.items:
+        if isinstance(item, McptestItem) and item.suite_run and not item.collected.skip:
+            item.suite_run.expected.add(item.collected.case)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    if isinstance(item, McptestItem):
+        item.following = nextitem
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Stop what no later test needs; what is judged of the whole file fails its last test."""
+    if not isinstance(item, McptestItem) or item.suite_run is None:
+        return
+    finished = item.suite_run.finish_case(item.collected.case)
+    if finished:
+        notes, failures = _conclude(finished, item.file_run.plan.secrets)
+        item.user_properties += [(FILE_NOTE, note) for note in notes]
+        if failures:
+            raise MismatchError("\n".join(failures))
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    _close(session.config)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    _close(config)
+
+
+def _close(config: pytest.Config) -> None:
+    session = config.stash.get(_SESSION, None)
+    if session is None:
+        return
+    del config.stash[_SESSION]
+    secrets = tuple(each for file in session.files for each in file.plan.secrets)
+    notes, failures = config.stash[ENDINGS]
+    for finished in session.close():
+        more_notes, more_failures = _conclude(finished, secrets)
+        notes += more_notes
+        failures += more_failures
+    if hasattr(config, "workeroutput"):
+        config.workeroutput["mcptest"] = (notes, failures)
+
+
+def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str], list[str]]:
+    """What there is to note at the end of a file, and what makes it fail."""
+    if not (finished.findings or finished.snapshots or finished.missed_gates):
+        return [], []
+    # Few files have something to say.
+    from mcptest.core.kinds import FATAL  # noqa: PLC0415
+    from mcptest.reporters.style import Paint  # noqa: PLC0415
+    from mcptest.reporters.terminal import finding_lines, snapshot_lines  # noqa: PLC0415
+
+    finished = redact_all(finished, redactor(secrets))
+    plain = Paint(on=False)
+    notes = snapshot_lines(finished.snapshots, plain) if finished.snapshots else []
+    failures = [f"gate missed: {visible(gate)}" for gate in finished.missed_gates]
+    for finding in finished.findings:
+        text = "\n".join(finding_lines(finding, "", plain)).removeprefix("note: ")
+        is_fatal = finding.kind in FATAL or finding.kind in finished.broken_rules
+        (failures if is_fatal else notes).append(text)
+    return [*map(defuse, notes)], failures
+
+
+def _is_alone(config: pytest.Config) -> bool:
+    """Whether no other plugin and no conftest.py does anything between two of our tests."""
+    if _IS_ALONE not in config.stash:
+        hooks = [getattr(config.hook, f"pytest_runtest_{name}") for name in _BETWEEN]
+        plugins = [found.plugin for hook in hooks for found in hook.get_hookimpls()]
+        names = [getattr(plugin, "__name__", type(plugin).__module__) for plugin in plugins]
+        config.stash[_IS_ALONE] = all(name.split(".")[0] in _HARMLESS for name in names)
+    return config.stash[_IS_ALONE]
+
+
+def _columns(config: pytest.Config) -> int:
+    """How wide a failure may be; a worker of pytest-xdist has no terminal."""
+    if not config.pluginmanager.has_plugin("terminalreporter"):
+        return _COLUMNS
+    return max(40, min(100, config.get_terminal_writer().fullwidth))
+
+
+def _mark_of(tag: str) -> str:
+    """The mark for a tag, "" for none: pytest cuts names of marks at some characters."""
+    name = re.sub(r"[^\w.+/-]", "_", tag)
+    if name in _RESERVED or not re.search(r"\w", name):
+        return ""
+    return f"tag{name}" if name[0] in "_-./+" else name
+
+
+def _own_fault(error: Exception, file: str) -> str:
+    """A fault of our own in one sentence; "" when it was not raised in our code.
+
+    A plugin with a time limit, for example, breaks a test off by raising from elsewhere.
+    """
+    last: TracebackType | None = error.__traceback__
+    while last and last.tb_next:
+        last = last.tb_next
+    name = str(last.tb_frame.f_globals.get("__name__", "")) if last else ""
+    if not last or name.split(".")[0] != "mcptest":
+        return ""
+    what = f"this is a fault of mcptest, and not of the server: {type(error).__name__}: {error}"
+    return f"{what} ({name}:{last.tb_lineno}); please report it, and run: mcptest run {file}"
