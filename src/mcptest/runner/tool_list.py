@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mcptest.runner.server import Server
 
     # The answer to a request for a page with these params, within so many seconds.
-    Ask = Callable[[dict[str, object], float], Any]
+    AskTools = Callable[[dict[str, object], float], Any]
 
 __all__ = ["MAX_PAGES", "ToolList", "learn_tools", "read_tools"]
 
@@ -84,7 +84,9 @@ def _declares_tools(capabilities: object) -> bool:
     return isinstance(capabilities, dict) and _KIND.capability in capabilities
 
 
-def _read_pages(ask: Ask, entries: list[dict[str, Any]], patience_s: float, max_pages: int) -> str:
+def _read_pages(
+    ask: AskTools, entries: list[dict[str, Any]], patience_s: float, max_pages: int
+) -> str:
     """Fill in what the pages hold; why that is not all of it, "" when it is."""
     deadline = time.monotonic() + patience_s
     pages = ListPages(_KIND.method, _KIND.name, limit_s=patience_s, max_pages=max_pages)
