@@ -10,11 +10,10 @@ import pytest
 from mcptest.core.ci import CI_VARIABLES
 from mcptest.core.diagnostics import CODES, render_diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.kinds import FAULTS, FINDINGS
+from mcptest.core.results import FAULTS, FINDINGS, ExitCode
 from mcptest.formats.cases import EXTENSIONS
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.conductor_config import KEYS
+from mcptest.formats.config import KEYS
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from tools.generate_docs import PAGES

@@ -6,7 +6,7 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-from mcptest.cli.conductor import COMMAND as CONDUCTOR
+from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
 from mcptest.cli.main import COMMANDS, load_command
 from mcptest.cli.options import render_help
 from mcptest.core.strict_json import dump_json

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest._coprocess import Coprocess
-    from mcptest.sdk.async_client import AsyncClient
-    from mcptest.sdk.client import Client, connect
+    from mcptest.sdk.client import AsyncClient, Client, connect
+    from mcptest.sdk.coprocess import Coprocess
     from mcptest.sdk.errors import (
         BinaryError,
         ContractError,
@@ -24,9 +23,8 @@ if TYPE_CHECKING:
         UpstreamGoneError,
         VersionError,
     )
-    from mcptest.sdk.expecting import BadExpectationError, expect
-    from mcptest.sdk.memory import connect_memory
-    from mcptest.sdk.memory_run import MemoryRun, run_memory
+    from mcptest.sdk.expect import BadExpectationError, expect
+    from mcptest.sdk.memory import MemoryRun, connect_memory, run_memory
     from mcptest.sdk.verdict import Verdict
 
 __all__ = [
@@ -57,15 +55,15 @@ __version__ = "0.1.0"
 # Where each name comes from. Nobody pays for what they do not use: most import us to start a
 # command, or because pytest does.
 _HOMES = {
-    "AsyncClient": "mcptest.sdk.async_client",
-    "BadExpectationError": "mcptest.sdk.expecting",
+    "AsyncClient": "mcptest.sdk.client",
+    "BadExpectationError": "mcptest.sdk.expect",
     "BinaryError": "mcptest.sdk.errors",
     "Client": "mcptest.sdk.client",
     "ContractError": "mcptest.sdk.errors",
-    "Coprocess": "mcptest._coprocess",
+    "Coprocess": "mcptest.sdk.coprocess",
     "CoprocessError": "mcptest.sdk.errors",
     "CoprocessWarning": "mcptest.sdk.errors",
-    "MemoryRun": "mcptest.sdk.memory_run",
+    "MemoryRun": "mcptest.sdk.memory",
     "OverdueError": "mcptest.sdk.errors",
     "RefusedError": "mcptest.sdk.errors",
     "UpstreamError": "mcptest.sdk.errors",
@@ -74,8 +72,8 @@ _HOMES = {
     "VersionError": "mcptest.sdk.errors",
     "connect": "mcptest.sdk.client",
     "connect_memory": "mcptest.sdk.memory",
-    "expect": "mcptest.sdk.expecting",
-    "run_memory": "mcptest.sdk.memory_run",
+    "expect": "mcptest.sdk.expect",
+    "run_memory": "mcptest.sdk.memory",
 }
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.runner.loading import Plan
+    from mcptest.engine.loading import Plan
 
 __all__ = [
     "UNSUPPORTED_LANES",
@@ -80,8 +80,11 @@ def may_hold(path: str, *, is_named: bool = False) -> bool:
     Of a file that the user named, mistakes are wanted, so its name is enough.
     """
     # Whoever has no such file pays for nothing.
-    from mcptest.runner.discovery import is_test_name, open_regular  # noqa: PLC0415
-    from mcptest.runner.file_format import is_recognisable  # noqa: PLC0415
+    from mcptest.engine.discovery import (  # noqa: PLC0415
+        is_recognisable,
+        is_test_name,
+        open_regular,
+    )
 
     if is_named or not is_test_name(path):
         return is_test_name(path)
@@ -134,7 +137,7 @@ def collect(path: str) -> Collection:
     `FormatError` lists every mistake of the file.
     """
     # As above.
-    from mcptest.runner.loading import Wanted, load_plan  # noqa: PLC0415
+    from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415
 
     plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
     tests: list[Collected] = []

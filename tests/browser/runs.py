@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import (
-    CaseResult,
-    Evidence,
-    Fault,
-    Finding,
-    LogLine,
-    Mismatch,
-    Summary,
-)
+from mcptest.core.results import CaseResult, Evidence, Fault, Finding, LogLine, Mismatch, Summary
 from mcptest.reporters.html.page import HtmlReporter
 
 if TYPE_CHECKING:

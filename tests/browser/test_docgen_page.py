@@ -8,13 +8,13 @@ import pytest
 from test_hostile_texts import ACTIVE, QUIET, is_noticed
 from test_page_in_use import CONTRASTS
 
-from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
 from mcptest.core.plan import Case, Suite
 from mcptest.core.text import visible
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.html import render_html
 from mcptest.docgen.model import ServerDescription
 from mcptest.matching.tags import read_tag
+from mcptest.protocol.dialogue import Bind, Dialogue, Ref, Turn
 
 if TYPE_CHECKING:
     from pathlib import Path

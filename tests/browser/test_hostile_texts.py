@@ -11,7 +11,7 @@ from chromium import PATIENCE_S
 from runs import diagnostic_of, fault_of, page_of, run_of_texts
 
 from mcptest.core.events import RunFinished, RunStarted
-from mcptest.core.outcome import Summary
+from mcptest.core.results import Summary
 from mcptest.core.text import visible
 from mcptest.reporters.html.page import render_failure_page
 

@@ -407,7 +407,7 @@ def test_a_contract_of_a_log_has_no_secret_that_its_key_gives_away(tmp_path: Pat
 
 BROKEN_MCPTEST = """
 import os, sys
-import mcptest.runner.run as run
+import mcptest.engine.run as run
 from mcptest.cli.main import main
 def broken(*arguments):
     raise RuntimeError("broken by " + os.environ["CANARY"])

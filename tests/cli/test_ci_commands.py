@@ -17,8 +17,8 @@ from console import Ended, mcptest, run
 from hostile_server import ATTACK, INLINE
 from mock_client import call, mocking
 
+from mcptest.cli.commands.run import COMMAND
 from mcptest.cli.main import main
-from mcptest.cli.run import COMMAND
 
 HERE = Path(__file__).parent
 SERVER = ("--", sys.executable, str(HERE / "hostile_server.py"))
@@ -245,7 +245,7 @@ def test_a_traceback_is_not_obeyed(
     def broken(_: object) -> int:
         raise ZeroDivisionError(ATTACK)
 
-    monkeypatch.setattr("mcptest.cli.run.COMMAND", COMMAND.but(run=broken))
+    monkeypatch.setattr("mcptest.cli.commands.run.COMMAND", COMMAND.but(run=broken))
     assert main(["run", "x", "--json"]) == 4
     out, err = capfd.readouterr()
     assert "by line" in err

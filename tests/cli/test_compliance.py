@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import pytest
 from console import Ended, mcptest, run
 
-from mcptest.cli import compliance
+from mcptest.cli.commands import compliance
 from mcptest.cli.main import main
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,9 +13,9 @@ from console import mcptest
 
 from mcptest.core.errors import FormatError
 from mcptest.core.text import render_path
-from mcptest.formats.case_turns import is_ours, is_turn
-from mcptest.formats.cases import load_cases
-from mcptest.formats.stream import Stream, Tagged, read_stream
+from mcptest.formats.cases import is_ours, is_turn, load_cases
+from mcptest.formats.yaml.full import Tagged
+from mcptest.formats.yaml.stream import Stream, read_stream
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 

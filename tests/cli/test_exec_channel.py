@@ -18,7 +18,7 @@ from exec_client import (
 )
 
 from mcptest import __version__
-from mcptest.coprocess.params import METHODS
+from mcptest.coprocess.protocol import METHODS
 
 if TYPE_CHECKING:
     from pathlib import Path

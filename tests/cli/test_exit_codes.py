@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from console import case, mcptest, write_config, write_suite
 
+from mcptest.cli.commands.run import COMMAND
 from mcptest.cli.main import main
-from mcptest.cli.run import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +152,7 @@ def test_a_fault_of_ours_is_4_with_a_traceback_and_a_plea(
     def broken(_: Arguments) -> int:
         raise ZeroDivisionError("we cannot count")
 
-    monkeypatch.setattr("mcptest.cli.run.COMMAND", COMMAND.but(run=broken))
+    monkeypatch.setattr("mcptest.cli.commands.run.COMMAND", COMMAND.but(run=broken))
     assert main(["run", "x", *(["--json"] if as_json else [])]) == 4
     out, err = capfd.readouterr()
     assert "ZeroDivisionError: we cannot count" in err
@@ -169,7 +169,7 @@ def test_a_fault_of_ours_does_not_leave_an_old_report_behind(
 
     (folder / "report.json").write_text("old", encoding="utf-8")
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("mcptest.runner.run.run_plan", broken)
+    monkeypatch.setattr("mcptest.engine.run.run_plan", broken)
     assert main(["run", ".", "--reporter", "json=report.json"]) == 4
     report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
     assert report["error"]["kind"] == "internal"

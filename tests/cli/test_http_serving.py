@@ -17,14 +17,14 @@ from console import PATIENCE_S
 from http_probe import probing
 
 from mcptest.core.errors import UsageError
-from mcptest.core.web import Answer, Begin, Cut, End, Piece
-from mcptest.wire.http_serving import Limits, open_listener, serve_http
-from mcptest.wire.interrupts import Interrupts
+from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece
+from mcptest.transport.http.serving import Limits, open_listener, serve_http
+from mcptest.transport.process.signals import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from mcptest.core.web import Act, WebRequest
+    from mcptest.protocol.http_messages import Act, WebRequest
 
 BIG = b"x" * (32 << 20)
 

@@ -17,10 +17,10 @@ from console import PATIENCE_S, case, mcptest, write_config, write_suite
 from installed_package import install_package
 
 from mcptest.core.events import Event
-from mcptest.core.outcome import CaseResult
-from mcptest.formats.conductor_config import load_config
+from mcptest.core.results import CaseResult
+from mcptest.formats.config import load_config
 from mcptest.plugins import PROTOCOL_VERSION, HostError, Matcher, PluginError, PluginHost
-from mcptest.plugins.protocol import (
+from mcptest.plugins.host import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
     INVALID_RESPONSE,

@@ -16,7 +16,7 @@ import pytest
 from console import mcptest
 from record_client import ECHO, GOOD, ask, recording, script
 
-from mcptest.cli.record import COMMAND
+from mcptest.cli.commands.record import COMMAND
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from console import mcptest
 
-from mcptest.cli.schema import FORMATS
+from mcptest.cli.commands.schema import FORMATS
 
 
 def id_in(file: Path) -> str:

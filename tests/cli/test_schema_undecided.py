@@ -12,7 +12,7 @@ from console import Ended, mcptest
 from format_runs import run_case, run_conductor, run_suite_entry, scripted
 from suite_runs import outcomes, results_of
 
-from mcptest.sdk.expecting import BadExpectationError, expect
+from mcptest.sdk.expect import BadExpectationError, expect
 
 if TYPE_CHECKING:
     from pathlib import Path

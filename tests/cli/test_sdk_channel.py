@@ -12,19 +12,17 @@ import pytest
 from scripted_binary import ENOUGH, SILENCE, hello, scripted
 
 import mcptest
-from mcptest import _coprocess
-from mcptest._coprocess import (
-    COPROCESS_PROTOCOL_VERSION,
+from mcptest.sdk import coprocess as _coprocess
+from mcptest.sdk.coprocess import COPROCESS_PROTOCOL_VERSION, Coprocess, binary_command
+from mcptest.sdk.errors import (
     BinaryError,
     ContractError,
-    Coprocess,
     CoprocessError,
     OverdueError,
     RefusedError,
     UpstreamError,
     UpstreamGoneError,
     VersionError,
-    binary_command,
 )
 
 SERVERS = Path(__file__).parent.parent / "servers"

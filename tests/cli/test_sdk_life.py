@@ -19,9 +19,10 @@ import pytest
 from connect_back import PORT_VARIABLE, Caller, Listener
 from scripted_binary import SILENCE, hello, scripted
 
-from mcptest._coprocess import BinaryError, Coprocess, CoprocessError, OverdueError
-from mcptest.wire.line_peer import LinePeer
-from mcptest.wire.orphans import list_strangers
+from mcptest.sdk.coprocess import Coprocess
+from mcptest.sdk.errors import BinaryError, CoprocessError, OverdueError
+from mcptest.transport.lines import LinePeer
+from mcptest.transport.process.orphans import list_strangers
 
 SERVERS = Path(__file__).parent.parent / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
@@ -319,7 +320,7 @@ def test_what_cannot_be_sent_gives_up_nothing(home: Listener) -> None:
 
 PROGRAM = """
 import sys
-from mcptest._coprocess import Coprocess
+from mcptest.sdk.coprocess import Coprocess
 coprocess = Coprocess(sys.argv[1:])
 coprocess.request("mcp.call", {"tool": "hang", "arguments": {}})
 """

@@ -9,7 +9,7 @@ import pytest
 from console import mcptest
 from format_runs import run_case, run_conductor, run_suite_entry, scripted
 
-from mcptest.sdk.expecting import BadExpectationError, expect
+from mcptest.sdk.expect import BadExpectationError, expect
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from console import TINY_SERVER, Ended, run
 
-from mcptest.wire.sweep import MARK_VARIABLE, list_marked
+from mcptest.transport.process.orphans import MARK_VARIABLE, list_marked
 
 MCPTEST = (sys.executable, "-m", "mcptest")
 SUITE = {
@@ -171,7 +171,7 @@ def test_in_a_folder_that_goes_while_servers_are_started_elsewhere(place: Path) 
 
 DROPS = """
 import os, signal
-from mcptest.cli.early_signals import heed, listen
+from mcptest.cli.signals import heed, listen
 listen()
 class Drops:
     def __del__(self):

@@ -94,7 +94,7 @@ def test_reports_that_cannot_be_told_apart_or_written_are_refused(
 def test_a_signal_before_the_first_test_is_reported(folder: Path, number: signal.Signals) -> None:
     """The handler is there before anything is loaded; here it interrupts the loading."""
     script = (
-        "import os, sys, mcptest.runner.loading as loading\n"
+        "import os, sys, mcptest.engine.loading as loading\n"
         f"loading.load_conductor = lambda *_: os.kill(os.getpid(), {int(number)})\n"
         "from mcptest.cli.main import main\n"
         "sys.exit(main(['run', '--json']))\n"

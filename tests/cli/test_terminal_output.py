@@ -12,10 +12,10 @@ import pytest
 from console import ENVIRONMENT, PATIENCE_S, case, mcptest, write_config, write_suite
 
 from mcptest import __version__
-from mcptest.cli.conductor import COMMAND as CONDUCTOR
+from mcptest.cli.commands.run import COMMAND as RUN
+from mcptest.cli.commands.run import CONDUCTOR_COMMAND as CONDUCTOR
+from mcptest.cli.commands.validate import COMMAND as VALIDATE
 from mcptest.cli.main import COMMANDS, conductor, main
-from mcptest.cli.run import COMMAND as RUN
-from mcptest.cli.validate import COMMAND as VALIDATE
 
 if TYPE_CHECKING:
     from pathlib import Path

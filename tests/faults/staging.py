@@ -16,18 +16,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcptest.core.plan import Limits, ServerSpec
-from mcptest.core.verdict import exit_code_of
+from mcptest.core.results import exit_code_of
+from mcptest.engine.loading import Plan
+from mcptest.engine.run import RunOptions, run_plan
+from mcptest.engine.server import Launcher
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 from mcptest.reporters.json import JsonReporter
-from mcptest.runner.loading import Plan
-from mcptest.runner.run import RunOptions, run_plan
-from mcptest.runner.server import Launcher
-from mcptest.wire.guardian import Guardian
-from mcptest.wire.interrupts import Interrupts
-from mcptest.wire.orphans import list_strangers
-from mcptest.wire.stopping import Grace
-from mcptest.wire.sweep import list_marked
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.orphans import list_marked, list_strangers
+from mcptest.transport.process.signals import Interrupts
+from mcptest.transport.process.stopping import Grace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from staging import LONG_S, echo, perform, spec_for, with_line_limit
 
-from mcptest.core.framing import Frame, LineDecoder, Noise, Overlong, encode_line
 from mcptest.core.plan import Limits
+from mcptest.protocol.framing import Frame, LineDecoder, Noise, Overlong, encode_line
 
 CORPUS = (
     '{"jsonrpc":"2.0","id":1,"result":{"text":"é\u2028\U0001f600 \\ud800"}}\n'.encode()

@@ -10,9 +10,9 @@ import pytest
 from staging import LONG_S, call, echo, perform, spec_for
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.conductor_config import load_config
-from mcptest.formats.durations import parse_duration
-from mcptest.wire.stopping import Grace
+from mcptest.formats.config import load_config
+from mcptest.formats.keys import parse_duration
+from mcptest.transport.process.stopping import Grace
 
 if TYPE_CHECKING:
     from connect_back import Listener

@@ -12,7 +12,7 @@ from certificates import Authority
 from http_runs import ENVIRONMENT, run, run_over_http, with_config, write_suite
 from raw_http import RawHttp, on, refusal, says
 
-from mcptest.core.http_status import status_trouble, without_older_transport
+from mcptest.protocol.http_messages import status_trouble, without_older_transport
 
 if TYPE_CHECKING:
     from pathlib import Path

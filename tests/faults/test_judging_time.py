@@ -11,14 +11,14 @@ import pytest
 from staging import echo, plan_for, spec_for, stage
 
 from mcptest.core.events import CaseFinished
+from mcptest.engine import connection
+from mcptest.engine.run import RunOptions, run_plan
 from mcptest.rules.judge import LiveJudge
-from mcptest.runner import connection
-from mcptest.runner.run import RunOptions, run_plan
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.core.outcome import CaseResult
+    from mcptest.core.results import CaseResult
 
 SERVERS = Path(__file__).parent.parent / "servers"
 

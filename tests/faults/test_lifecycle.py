@@ -23,12 +23,12 @@ from staging import (
 )
 
 from mcptest.core.plan import ServerSpec
-from mcptest.runner.keeper import Keeper
-from mcptest.runner.run import RunOptions, run_plan
-from mcptest.runner.server import Server
-from mcptest.wire import stdio
-from mcptest.wire.stopping import Grace, describe_exit
-from mcptest.wire.sweep import MARK_VARIABLE, list_marked
+from mcptest.engine.pool import Keeper
+from mcptest.engine.run import RunOptions, run_plan
+from mcptest.engine.server import Server
+from mcptest.transport import stdio
+from mcptest.transport.process.orphans import MARK_VARIABLE, list_marked
+from mcptest.transport.process.stopping import Grace, describe_exit
 
 if TYPE_CHECKING:
     from pathlib import Path

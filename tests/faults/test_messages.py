@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from staging import LONG_S, call, echo, perform, spec_for
 
-from mcptest.core.jsonrpc import result_response
-from mcptest.core.session import Answered, ClientSession, Strayed
+from mcptest.protocol.jsonrpc import result_response
+from mcptest.protocol.session import Answered, ClientSession, Strayed
 
 SAID_SO = "the server sent a message that breaks JSON-RPC"
 

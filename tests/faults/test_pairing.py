@@ -17,7 +17,7 @@ from http_runs import run, run_over_http
 from raw_http import EVENTS, Asked, Line, RawHttp, answer, event, good, result_for
 from staging import Report, call, echo, perform, spec_for
 
-from mcptest.runner.inbox import Inbox
+from mcptest.engine.connection import Inbox
 
 if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from staging import echo, plan_for, spec_for, stage
 
-from mcptest.runner.run import RunOptions, run_plan
+from mcptest.engine.run import RunOptions, run_plan
 
 SERVERS = Path(__file__).parent.parent / "servers"
 

@@ -11,7 +11,7 @@ import pytest
 from staging import LONG_S, echo, perform, plan_for, spec_for, stage
 
 from mcptest.core.events import CaseFinished, CaseStarted
-from mcptest.runner.run import RunOptions, run_plan
+from mcptest.engine.run import RunOptions, run_plan
 
 if TYPE_CHECKING:
     from typing import Any

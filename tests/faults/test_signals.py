@@ -161,7 +161,7 @@ def test_a_run_that_is_stuck_in_a_step_leaves_when_its_time_is_up() -> None:
     """Row 94. No wait is reached that could heed the signal, and no second one comes."""
     stuck = (
         "import os, signal\n"
-        "from mcptest.wire.interrupts import Interrupts\n"
+        "from mcptest.transport.process.signals import Interrupts\n"
         "with Interrupts(patience_s=0.1):\n"
         "    os.kill(os.getpid(), signal.SIGTERM)\n"
         "    while True: pass\n"

@@ -14,10 +14,10 @@ import pytest
 from command import running, write_files
 from staging import FAULT_SERVER, LONG_S, SHORT_GRACE, Report, echo, perform, spec_for, stage
 
-from mcptest.core.framing import Frame
 from mcptest.core.plan import ServerSpec
-from mcptest.wire.stdio import StdioServer
-from mcptest.wire.stopping import stop
+from mcptest.protocol.framing import Frame
+from mcptest.transport.process.stopping import stop
+from mcptest.transport.stdio import StdioServer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,9 +8,8 @@ import pytest
 from certificates import Authority
 from raw_http import RawHttp
 
-from mcptest.coprocess.targets import read_target
-from mcptest.coprocess.uploads import UploadError, Uploads
-from mcptest.wire.http_posting import post
+from mcptest.coprocess.uploads import UploadError, Uploads, read_target
+from mcptest.transport.http.post import post
 
 if TYPE_CHECKING:
     from pathlib import Path

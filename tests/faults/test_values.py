@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from staging import call, echo, perform, plan_for, spec_for
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.framing import Frame, LineDecoder, Noise, encode_line
-from mcptest.core.outcome import CaseResult, Finding, Mismatch, Summary
+from mcptest.core.results import CaseResult, Finding, Mismatch, Summary
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
+from mcptest.protocol.framing import Frame, LineDecoder, Noise, encode_line
 from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.junit import JunitReporter
 

@@ -199,7 +199,7 @@ def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() 
 def test_a_thread_that_cannot_be_ended_is_told_as_left_behind(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("mcptest.wire.stopping.Grace.kill_s", 0.3)
+    monkeypatch.setattr("mcptest.transport.process.stopping.Grace.kill_s", 0.3)
     free = threading.Event()
 
     async def act(read: Any, write: Any, asked: Any) -> None:

@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest import _coprocess
-from mcptest._coprocess import Coprocess
 from mcptest.coprocess import protocol
-from mcptest.coprocess.params import METHODS
-from mcptest.coprocess.protocol import COPROCESS_PROTOCOL_VERSION, mismatch, read_request
-from mcptest.coprocess.refusals import RefusedError
-from mcptest.coprocess.targets import BadTargetError, read_target
-from mcptest.core.framing import LineDecoder, encode_line
+from mcptest.coprocess.protocol import (
+    COPROCESS_PROTOCOL_VERSION,
+    METHODS,
+    RefusedError,
+    mismatch,
+    read_request,
+)
+from mcptest.coprocess.uploads import BadTargetError, read_target
 from mcptest.core.strict_json import parse_json
+from mcptest.protocol.framing import LineDecoder, encode_line
+from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.verdict import read_verdict
 
 if TYPE_CHECKING:

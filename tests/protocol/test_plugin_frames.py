@@ -12,18 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.core.framing import Frame, LineDecoder, Noise
-from mcptest.core.jsonrpc import id_key
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.plugins import (
-    PROTOCOL_VERSION,
-    InvalidJson,
-    InvalidResponse,
-    PluginHost,
-    Timeout,
-)
-from mcptest.plugins.protocol import encode_request, read_response
+from mcptest.plugins import PROTOCOL_VERSION, InvalidJson, InvalidResponse, PluginHost, Timeout
+from mcptest.plugins.host import encode_request, read_response
+from mcptest.protocol.framing import Frame, LineDecoder, Noise
+from mcptest.protocol.jsonrpc import id_key
 
 if TYPE_CHECKING:
     from mcptest.plugins import PluginResponse

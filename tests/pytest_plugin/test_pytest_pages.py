@@ -20,8 +20,7 @@ from sessions import (
 )
 
 import mcptest
-from mcptest.sdk.async_client import AsyncClient
-from mcptest.sdk.client import Client
+from mcptest.sdk.client import AsyncClient, Client
 from mcptest.sdk.verdict import Verdict
 
 ROOT = Path(__file__).parent.parent.parent

@@ -13,7 +13,7 @@ from mcptest.core.errors import (
     RefusedError,
     UsageError,
 )
-from mcptest.core.exit_codes import ExitCode
+from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 
 TYPE_CHECKING = False

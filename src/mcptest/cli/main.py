@@ -8,19 +8,12 @@ import time
 from itertools import pairwise
 
 from mcptest import __version__
-from mcptest.cli.collecting import uncollected
-from mcptest.cli.early_signals import ignore, listen
 from mcptest.cli.options import parse_arguments, render_help
-from mcptest.cli.output import (
-    StandardOutput,
-    complain,
-    exhaustion,
-    prepare_streams,
-    silence_stdout,
-)
+from mcptest.cli.output import StandardOutput, complain, exhaustion, prepare_streams, silence_stdout
+from mcptest.cli.signals import ignore, listen, uncollected
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.suggest import closest
+from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 
 TYPE_CHECKING = False
@@ -32,26 +25,26 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMANDS", "command", "conductor", "conductor_command", "load_command", "main"]
 
-# Module and one line of each; a module is imported only when its command is wanted.
+# Name and summary of each command; `cli.commands.<name>` is imported only when it is used.
 COMMANDS = {
-    "run": ("run", "run test files against a server"),
-    "validate": ("validate", "load test files and report every mistake, without a server"),
-    "init": ("init", "write a config, a first test and a CI workflow into this folder"),
-    "discover": ("discover", "write a test file for everything that a server offers"),
-    "list": ("listing", "show what a server offers"),
-    "call": ("call", "call a tool and show its result"),
-    "read": ("read", "read a resource and show what it holds"),
-    "prompt": ("prompt", "get a prompt and show its messages"),
-    "docs": ("docs", "write documentation of a server"),
-    "mock": ("mock", "be the server that a contract describes, for testing clients"),
-    "record": ("record", "stand between a client and its server, and write a capture"),
-    "cases": ("cases", "make a contract of recorded traffic"),
-    "migrate": ("migrate", "turn Conductor files and contracts into a suite"),
-    "compliance": ("compliance", "judge a capture by the rules about whole sessions"),
-    "exec": ("exec", "serve an SDK over standard input and output"),
-    "report": ("report", "render a saved run again, or merge several into one"),
-    "plugin": ("plugin", "call a plugin and show its answer, or list plugins"),
-    "schema": ("schema", "print the JSON Schema of a file format, for editors"),
+    "run": "run test files against a server",
+    "validate": "load test files and report every mistake, without a server",
+    "init": "write a config, a first test and a CI workflow into this folder",
+    "discover": "write a test file for everything that a server offers",
+    "list": "show what a server offers",
+    "call": "call a tool and show its result",
+    "read": "read a resource and show what it holds",
+    "prompt": "get a prompt and show its messages",
+    "docs": "write documentation of a server",
+    "mock": "be the server that a contract describes, for testing clients",
+    "record": "stand between a client and its server, and write a capture",
+    "cases": "make a contract of recorded traffic",
+    "migrate": "turn Conductor files and contracts into a suite",
+    "compliance": "judge a capture by the rules about whole sessions",
+    "exec": "serve an SDK over standard input and output",
+    "report": "render a saved run again, or merge several into one",
+    "plugin": "call a plugin and show its answer, or list plugins",
+    "schema": "print the JSON Schema of a file format, for editors",
 }
 
 
@@ -108,13 +101,13 @@ def _run_mcptest(words: list[str]) -> int:
 
 def _run_conductor(words: list[str]) -> int:
     # Imported here like every command: see `_command`.
-    from mcptest.cli.conductor import COMMAND  # noqa: PLC0415
+    from mcptest.cli.commands.run import CONDUCTOR_COMMAND  # noqa: PLC0415
 
     if words[:1] and words[0] in _VERSION:
         return _tell_version()
     if words[:1] == ["discover"]:
         return _dispatch(load_command("discover"), words[1:])
-    return _dispatch(COMMAND, words)
+    return _dispatch(CONDUCTOR_COMMAND, words)
 
 
 _VERSION = ("-V", "--version")
@@ -128,7 +121,7 @@ def _tell_version() -> int:
 def load_command(name: str) -> Command:
     """The command of this name. Each pays only for what it imports itself."""
     with uncollected():
-        module = __import__(f"mcptest.cli.{COMMANDS[name][0]}", fromlist=["COMMAND"])
+        module = __import__(f"mcptest.cli.commands.{name}", fromlist=["COMMAND"])
     command: Command = module.COMMAND
     return command
 
@@ -211,7 +204,7 @@ def _overview() -> str:
         "usage: mcptest COMMAND …",
         "",
         "commands:",
-        *(f"  {name.ljust(width)}  {summary}" for name, (_, summary) in COMMANDS.items()),
+        *(f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()),
         "",
         "options:",
         "  -h, --help     show this; mcptest COMMAND --help shows more",

@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import shlex
 
-from mcptest.cli.http_options import over_http
 from mcptest.cli.output import complain, is_terminal
-from mcptest.cli.wanted import wanted
+from mcptest.cli.run_options import wanted
+from mcptest.cli.server_options import over_http
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
-from mcptest.formats.conductor_config import default_startup_s
+from mcptest.engine.loading import Unneeded, load_plan
+from mcptest.engine.matrix import MatrixOptions, Transport, run_matrix
+from mcptest.formats.config import default_startup_s
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import totals
-from mcptest.runner.loading import Unneeded, load_plan
-from mcptest.runner.matrix import MatrixOptions, Transport, run_matrix
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from typing import Self
 
     from mcptest.cli.options import Arguments
-    from mcptest.core.capture import SessionCapture
     from mcptest.core.events import Listener, RunFinished
     from mcptest.core.plan import ServerSpec
-    from mcptest.runner.launcher import Launcher
-    from mcptest.runner.loading import Plan, Wanted
+    from mcptest.engine.loading import Plan, Wanted
+    from mcptest.engine.server import Launcher
+    from mcptest.protocol.capture import SessionCapture
 
     RunWay = Callable[[Plan, Launcher, Listener], tuple[RunFinished, list[SessionCapture]]]
 

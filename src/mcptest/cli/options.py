@@ -6,9 +6,9 @@ the interpreter's own start (docs/decisions/0001-start-up.md).
 
 from __future__ import annotations
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
-from mcptest.core.suggest import closest
 from mcptest.core.text import visible
 
 TYPE_CHECKING = False

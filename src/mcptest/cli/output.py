@@ -9,11 +9,10 @@ import stat
 import sys
 import time
 
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import UsageError, hint_at_limit
 from mcptest.core.secrets import redactor
-from mcptest.core.system_limits import hint_at_limit
 from mcptest.core.text import defuse, visible
-from mcptest.wire.null_device import open_null
+from mcptest.transport.process.child import open_null
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -210,7 +209,8 @@ def write_file(path: str, text: str) -> None:
                 os.close(fd)
         else:
             # Only for those who write files.
-            from mcptest.runner.file_targets import replace_file, resolve_target  # noqa: PLC0415
+            from mcptest.engine.files import resolve_target  # noqa: PLC0415
+            from mcptest.transport.files import replace_file  # noqa: PLC0415
 
             replace_file(resolve_target(path), raw)
     except OSError as error:
@@ -261,7 +261,7 @@ def check_writable(path: str) -> None:
 
 
 def _why_unwritable(path: str) -> str:
-    from mcptest.runner.file_targets import resolve_target  # noqa: PLC0415  # as above
+    from mcptest.engine.files import resolve_target  # noqa: PLC0415  # as above
 
     if os.path.isdir(path):
         return "it is a folder"

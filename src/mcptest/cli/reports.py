@@ -15,10 +15,10 @@ from mcptest.cli.output import (
     wants_colour,
     write_file,
 )
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, RefusedError, UsageError
-from mcptest.core.exit_codes import ExitCode
+from mcptest.core.results import ExitCode
 from mcptest.core.secrets import redact_all, redactor
-from mcptest.core.suggest import closest
 from mcptest.core.text import visible
 from mcptest.reporters.registry import REPORTERS
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mcptest.cli.report_files import ReportStream
     from mcptest.core.errors import McptestError
     from mcptest.core.events import Event
-    from mcptest.core.outcome import LogWish
+    from mcptest.core.results import LogWish
     from mcptest.reporters.terminal import TerminalReporter
 
     P = ParamSpec("P")
@@ -268,7 +268,7 @@ class Reports:
         """The report of a run that never began."""
         # Needed only here: a run that begins loads none of these.
         from mcptest.cli.failure import failure_kind  # noqa: PLC0415
-        from mcptest.core.outcome import Fault  # noqa: PLC0415
+        from mcptest.core.results import Fault  # noqa: PLC0415
 
         kind, _ = failure_kind(error)
         diagnostics = error.diagnostics if isinstance(error, FormatError) else ()

@@ -29,7 +29,7 @@ def conductor_command() -> None:
 def _load_main() -> ModuleType:
     sys.excepthook = _report_uncaught
 
-    from mcptest.cli.early_signals import leave_on_interrupt  # noqa: PLC0415  # see above
+    from mcptest.cli.signals import leave_on_interrupt  # noqa: PLC0415  # see above
 
     leave_on_interrupt()
 

@@ -9,13 +9,13 @@ import contextlib
 import hashlib
 import os
 
-from mcptest.coprocess.files import read_regular, why_not, write_all
-from mcptest.coprocess.tape import canonical
-from mcptest.core.jsonrpc import tool_failure
+from mcptest.coprocess.cassettes import canonical
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import visible
-from mcptest.runner.file_targets import open_beside, remove_leftovers, resolve_inside
+from mcptest.engine.files import read_regular, resolve_inside, why_not, write_all
+from mcptest.protocol.jsonrpc import tool_failure
+from mcptest.transport.files import open_beside, remove_leftovers
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import shlex
 import time
 
-from mcptest.coprocess.refusals import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
-from mcptest.core import jsonrpc
+from mcptest.coprocess.protocol import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
 from mcptest.core.errors import ServerError
-from mcptest.core.framing import encode_line
-from mcptest.core.lists import ListPages
 from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import shorten, visible
-from mcptest.runner import faults
-from mcptest.runner.server import Server
+from mcptest.engine import faults
+from mcptest.engine.server import Server
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.lists import ListPages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.outcome import Fault, Finding
     from mcptest.core.plan import ServerSpec
-    from mcptest.runner.launcher import Launcher
+    from mcptest.core.results import Fault, Finding
+    from mcptest.engine.server import Launcher
 
     Message = dict[str, Any]
 

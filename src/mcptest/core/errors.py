@@ -12,13 +12,15 @@
   - ServerError            the server under test could not be driven; has a `kind`
   - OwnFaultError          what a report says of a fault of ours; never raised
 
-A failed expectation is not here: it is data (`mcptest.core.outcome.Mismatch`).
+A failed expectation is not here: it is data (`mcptest.core.results.Mismatch`).
 Anything else that is raised is a fault of ours and reaches the top of the CLI.
 """
 
 from __future__ import annotations
 
-from mcptest.core.outcome import Fault
+import errno
+
+from mcptest.core.results import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ __all__ = [
     "RefusedError",
     "ServerError",
     "UsageError",
+    "hint_at_limit",
 ]
 
 
@@ -124,3 +127,21 @@ class ServerError(McptestError):
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
+
+
+# Errors that say that the system gives no more: open files, processes or memory.
+
+
+_LIMITS = {
+    errno.EMFILE: "raise the limit of open files (ulimit -n), or run less at once",
+    errno.ENFILE: "the whole system has no more open files to give; end something else",
+    errno.EAGAIN: "raise the limit of processes (ulimit -u), or run less at once",
+    errno.ENOMEM: "raise the limit of memory (ulimit -v), or run less at once",
+}
+
+
+def hint_at_limit(error: BaseException) -> str:
+    """What to do when the system gives no more files, processes or memory; "" for other errors."""
+    if isinstance(error, MemoryError):
+        return _LIMITS[errno.ENOMEM]
+    return _LIMITS.get(error.errno or 0, "") if isinstance(error, OSError) else ""

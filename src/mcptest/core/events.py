@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from mcptest.core.conformance import CaptureScore
-from mcptest.core.outcome import CaseResult, Fault, Finding, Summary
 from mcptest.core.record import Record
+from mcptest.core.results import CaptureScore, CaseResult, Fault, Finding, Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.core.coverage import ServerCoverage
+    from mcptest.core.coverage import MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.matrix import Matrix
-    from mcptest.core.measured_gates import MeasuredGates
-    from mcptest.core.snapshots import SnapshotReport
+    from mcptest.core.results import SnapshotReport
 
     Listener = Callable[["Event"], None]
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.outcome import Summary
 from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Summary
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.core.outcome import Status
+    from mcptest.core.results import Status
 
 __all__ = [
     "Matrix",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.core.dialogue import Dialogue
+    from mcptest.protocol.dialogue import Dialogue
 
     # What may be there that is not written: nothing, keys of objects, items of arrays as well.
     Leniency = Literal["", "objects", "all"]

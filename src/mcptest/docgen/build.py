@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.offer_kinds import KINDS
+from mcptest.core.coverage import KINDS, is_made_from
 from mcptest.core.text import plural, shorten, show_json
-from mcptest.core.uri_templates import is_made_from
 from mcptest.docgen.cases import (
     MAX_NAME_CHARS,
     MAX_TEXT_CHARS,
@@ -28,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from mcptest.core.offer_kinds import Kind
+    from mcptest.core.coverage import Kind
     from mcptest.core.plan import Suite
     from mcptest.docgen.cases import Call
     from mcptest.docgen.model import Inline, Message, ServerDescription

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import contextlib
 
-from mcptest.core.dialogue import Dialogue, Ref, Turn
-from mcptest.core.jsonrpc import id_key, message_kind
-from mcptest.core.offer_kinds import KINDS
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import plural, render_path, shorten
@@ -25,18 +23,19 @@ from mcptest.docgen.model import (
     Table,
 )
 from mcptest.explore.features import feature_name
-from mcptest.formats.conductor_request import use_of
+from mcptest.formats.conductor import use_of
 from mcptest.matching.compare import Group, Partial
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import TAGS
 from mcptest.matching.values import json_type
+from mcptest.protocol.dialogue import Dialogue, Ref, Turn
+from mcptest.protocol.jsonrpc import id_key, message_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from mcptest.core.coverage import Use
-    from mcptest.core.offer_kinds import Kind
+    from mcptest.core.coverage import Kind, Use
     from mcptest.core.plan import Case, Suite
     from mcptest.docgen.model import Inline, Message
 

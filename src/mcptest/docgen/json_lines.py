@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 
-from mcptest.core.dialogue import Ref
 from mcptest.core.text import plural, shorten, visible
 from mcptest.matching.compare import Group
 from mcptest.matching.patterns import PREFIX, Pattern
+from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

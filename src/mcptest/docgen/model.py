@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.offer_kinds import KINDS
+from mcptest.core.coverage import KINDS
 from mcptest.core.record import Record
 from mcptest.core.text import plural, shorten, visible
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.offer_kinds import Kind
+    from mcptest.core.coverage import Kind
     from mcptest.docgen.json_lines import Line
 
     Message = dict[str, Any]

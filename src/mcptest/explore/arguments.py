@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import shorten, visible
 from mcptest.matching.regex import sample_match
 

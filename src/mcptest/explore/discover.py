@@ -11,18 +11,19 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
 from mcptest.core.schema_walk import SchemaWalker, required_names
 from mcptest.core.text import is_visible, shorten, visible
 from mcptest.explore.arguments import is_fit_to_write, sample_arguments, sample_string
 from mcptest.explore.features import feature_name
+from mcptest.formats.yaml.writer import Commented, render_yaml
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import json_type
+from mcptest.protocol.jsonrpc import tool_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from mcptest.explore.features import Listing, Message
@@ -31,7 +32,17 @@ if TYPE_CHECKING:
     # Sends a request; the answer, or a sentence that says why there is none.
     Attempt = Callable[[str, Params], Message | str]
 
-__all__ = ["Probe", "Surveyor", "answer_shape", "exactly", "reason_not_to_call"]
+__all__ = [
+    "MAX_TRIED",
+    "Probe",
+    "Surveyor",
+    "answer_shape",
+    "exactly",
+    "hidden_env",
+    "reason_not_to_call",
+    "render_suite",
+]
+
 
 # How many features of each kind are tried.
 MAX_TRIED = {"tools": 100, "resources": 5, "resourceTemplates": 10, "prompts": 30}
@@ -497,3 +508,50 @@ def _base_forms(word: str, *endings: str) -> Iterator[str]:
         yield from (stem, f"{stem}e")
         if stem[-1:] == stem[-2:-1]:
             yield stem[:-1]
+
+
+# The test file that a survey comes to: YAML with comments, whole and valid.
+#
+# Probes and a description of the server go in, the text of a `*.test.mcp.yml` comes out. Requests
+# are written in full, so that other tools which read the format can run the file as well.
+
+
+_HEAD = (
+    "Written by mcptest discover. Whatever is not skipped passed when it was written, so from\n"
+    "here on this file says when the server changes. Values are expected by their type only:\n"
+    "put in the ones that matter. A skipped test says why; take its skip line out to run it.\n"
+    "Tools that read this format and do not know skip would run those tests too."
+)
+_SECRET_NAME = r"(?i)token|secret|passw|key|credential|auth|cookie|session|dsn|private"
+
+
+def render_suite(
+    description: str, server: Mapping[str, object] | None, probes: Sequence[Probe]
+) -> str:
+    """The text of the file. Ids count from 1: each test has one of its own."""
+    document: dict[str, object] = {"description": description}
+    if server is not None:
+        document["server"] = dict(server)
+    document["tests"] = [_test(probe, id) for id, probe in enumerate(probes, 1)]
+    return render_yaml(Commented(comments=(_HEAD,), value=document))
+
+
+def _test(probe: Probe, id: int) -> object:
+    request = {"jsonrpc": "2.0", "id": id, "method": probe.method, "params": probe.params}
+    expected = {"response": {"jsonrpc": "2.0", "id": id, **probe.response}}
+    test: dict[str, object] = {"it": probe.name}
+    if probe.skip:
+        test["skip"] = probe.skip
+    test |= {"request": request, "expect": expected}
+    return Commented(comments=probe.remarks, value=test)
+
+
+def hidden_env(env: Mapping[str, object]) -> dict[str, object]:
+    """The variables of a server, with those that look like secrets as references.
+
+    A value that already is one, `${NAME}`, stays as it is: it says nothing.
+    """
+    return {
+        name: f"${{{name}}}" if re.search(_SECRET_NAME, name) and "${" not in str(value) else value
+        for name, value in env.items()
+    }

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import METHOD_NOT_FOUND
-from mcptest.core.lists import ListPages
 from mcptest.core.record import Record
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND
+from mcptest.protocol.lists import ListPages
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from mcptest.core.offer_kinds import Kind
+    from mcptest.core.coverage import Kind
 
     Message = dict[str, Any]
     Ask = Callable[[str, dict[str, object]], Message]

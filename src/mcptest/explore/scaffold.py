@@ -8,7 +8,7 @@ import tomllib
 from mcptest.core.record import Record
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.formats.yaml_writer import Commented, render_yaml
+from mcptest.formats.yaml.writer import Commented, render_yaml
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,25 +5,119 @@ Text goes in, a `Suite` comes out, or a `FormatError` with every mistake in it.
 
 from __future__ import annotations
 
+import re
+
+from mcptest.core.coverage import KINDS
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Case, Suite
-from mcptest.formats.conductor_config import read_server
-from mcptest.formats.conductor_expect import SLIPPED_KEYS, misplaced_keys, refuse_misplaced
-from mcptest.formats.conductor_request import FORMS
-from mcptest.formats.conductor_step import StepReader
-from mcptest.formats.document import read_document
-from mcptest.formats.fields import Fields, diagnose, kind_of
+from mcptest.core.plan import Capture, Case, Step, Suite, Template
+from mcptest.core.record import ABSENT
+from mcptest.formats.conductor_expect import (
+    SLIPPED_KEYS,
+    ExpectReader,
+    misplaced_keys,
+    refuse_misplaced,
+)
+from mcptest.formats.config import read_server
+from mcptest.formats.keys import Fields, diagnose, kind_of
+from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
+from mcptest.formats.yaml.document import read_document
+from mcptest.matching.compare import parse_field_path
+from mcptest.matching.expectation import Compiler
+from mcptest.protocol.framing import encode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from mcptest.core.coverage import Use
     from mcptest.core.diagnostics import Complaint, Diagnostic
     from mcptest.core.plan import ServerSpec
-    from mcptest.formats.document import Document
+    from mcptest.formats.yaml.document import Document
     from mcptest.matching.registry import Registry
 
-__all__ = ["load_conductor"]
+    Message = dict[str, object]
+    ReadBeside = Callable[[str], str] | None
+
+__all__ = ["FORMS", "load_conductor", "use_of"]
+
+
+# What a test sends: a raw `request`, or one of the short forms.
+#
+#     tool: read_file            resource: file:///a.txt
+#     arguments: {path: a.txt}   prompt: greet
+#     list: tools                arguments: {name: Ada}
+#
+# A raw request goes out as it is written. A short form gets its envelope and its id from us.
+
+
+# The keys of which a test has exactly one.
+FORMS = ("request", "tool", "resource", "prompt", "list")
+
+
+def read_request(fields: Fields, id: str) -> Message | None:
+    """The request of a test, None when it has mistakes; `id` is for the short forms."""
+    forms = [form for form in FORMS if form in fields.mapping]
+    if len(forms) > 1:
+        message = f"a test sends one thing, and this one says {' and '.join(forms)}"
+        fields.complain(forms[1], "F003", message, f'keep "{forms[0]}", or make two tests of it')
+        return None
+    if not forms:
+        return {}
+    if "arguments" in fields.mapping and forms[0] not in ("tool", "prompt"):
+        message = f'"arguments" goes with "tool" or "prompt", not with "{forms[0]}"'
+        fields.complain("arguments", "F006", message)
+    if forms[0] == "request":
+        return _raw(fields)
+    method, params = _short(fields, forms[0])
+    envelope: Message = {"jsonrpc": "2.0", "id": id, "method": method}
+    return envelope | ({"params": params} if params else {})
+
+
+def _raw(fields: Fields) -> Message | None:
+    request = fields.mapping["request"]
+    if isinstance(request, dict):
+        return request
+    message = f'"request" must be a JSON-RPC object and is {kind_of(request)}'
+    fields.complain("request", "F008", message, on_key=False)
+    return None
+
+
+def _short(fields: Fields, form: str) -> tuple[str, Message]:
+    if form == "list":
+        return KINDS[fields.choice("list", tuple(KINDS), "tools")].method, {}
+    name = fields.text(form)
+    if not name and fields.mapping[form] == "":
+        fields.complain(form, "F009", f'"{form}" is empty', on_key=False)
+    if form == "resource":
+        return "resources/read", {"uri": name}
+    inner = fields.mapping_at("arguments")
+    arguments = inner.mapping if inner else {}
+    if form == "tool":
+        return "tools/call", {"name": name, "arguments": arguments}
+    for key in arguments:
+        assert inner is not None
+        inner.text(key)
+    return "prompts/get", {"name": name} | ({"arguments": arguments} if arguments else {})
+
+
+def use_of(request: Message) -> Use | None:
+    """What a request exercises, for coverage; None when it is not about one offer."""
+    params = request.get("params")
+    if not isinstance(params, dict):
+        return None
+    method = request.get("method")
+    if method == "tools/call" or method == "prompts/get":
+        name, arguments = params.get("name"), params.get("arguments")
+        if not isinstance(name, str):
+            return None
+        given = tuple(arguments) if isinstance(arguments, dict) else ()
+        return ("tool" if method == "tools/call" else "prompt"), name, given
+    uri = params.get("uri")
+    if method == "resources/read" and isinstance(uri, str):
+        return "resource", uri, ()
+    return None
+
 
 _FILE_KEYS = ("description", "tests", "server")
 _TEST_KEYS = (
@@ -75,7 +169,6 @@ def _step_reader(
     if not _has_captures(document.value):
         return StepReader(registry, read_beside)
     # Most files keep nothing.
-    from mcptest.formats.conductor_captures import CapturingReader  # noqa: PLC0415
 
     return CapturingReader(registry, read_beside)
 
@@ -150,7 +243,7 @@ class _Loader:
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
         # As above.
-        from mcptest.formats.marks import read_only, read_skip, read_tags  # noqa: PLC0415
+        from mcptest.formats.keys import read_only, read_skip, read_tags  # noqa: PLC0415
 
         if "wire_id" in test and step:
             step = step.but(keeps_id=self._keeps_id(fields))
@@ -189,3 +282,155 @@ def _has_captures(document: object) -> bool:
     return isinstance(tests, list) and any(
         isinstance(test, dict) and "capture" in test for test in tests
     )
+
+
+# The step of a test: what it sends, and what must come of it.
+
+
+class StepReader:
+    """Reads the steps of one file, in its order."""
+
+    def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
+        self._compiler = Compiler(registry, read_beside)
+        self._registry = registry
+        self._read_beside = read_beside
+        self._expect = ExpectReader(self._compiler)
+        self.complaints: list[Complaint] = self._compiler.complaints
+
+    def read(self, fields: Fields, id: str) -> Step | None:
+        """The step of a test, None when it has none; `id` is for the short forms."""
+        request = read_request(fields, id)
+        if request is None:
+            return None
+        is_short = bool(request) and "request" not in fields.mapping
+        expectation = self._expect.read(fields, request, is_short=is_short)
+        method = request.get("method")
+        return Step.made_of(
+            {
+                "line": encode_line(request),
+                "method": method if isinstance(method, str) else "",
+                "expectation": expectation,
+                "id": request.get("id", ABSENT),
+                "use": use_of(request),
+            }
+        )
+
+
+# Steps of a file whose tests keep values of answers for later ones: `capture` and `${name}`.
+
+
+# The keys of a test that may hold `${name}`.
+_FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
+
+# Those of them that are compiled, and where values from outside must stay values.
+_COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
+
+# What stands for a value that is not known yet, while the file is checked: it is a text, a
+# number and a date.
+_SAMPLE = "1"
+
+
+class CapturingReader(StepReader):
+    """Reads the steps of such a file; without a capture in it, ${…} is a text like any other."""
+
+    def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
+        super().__init__(registry, read_beside)
+        self._captured: list[str] = []
+
+    def read(self, fields: Fields, id: str) -> Step | None:
+        needs = self._needs(fields)
+        samples = dict.fromkeys(needs, _SAMPLE)
+        try:
+            filled_in = _filled(fields.mapping, fields.steps, self.complaints, samples)
+        except ValueError as error:
+            fields.complain("", "F003", str(error))
+            return None
+        # What a sample says cannot contradict anything: it is no value anybody will see.
+        self._compiler.is_sample = bool(needs)
+        sample = super().read(filled_in, id)
+        self._compiler.is_sample = False
+        captures = self._captures(fields, sample)
+        self._captured += [capture.name for capture in captures]
+        if sample is None:
+            return None
+        template = Template(needs=needs, fill=self._filler(fields, id)) if needs else None
+        return sample.but(captures=captures, template=template)
+
+    def _needs(self, fields: Fields) -> tuple[str, ...]:
+        """The names a test refers to, once each; a complaint about those nobody captures."""
+        needs: dict[str, None] = {}
+        for key in _FILLED_KEYS:
+            for name, steps in references(fields.mapping.get(key), (key,)):
+                if name not in self._captured and name not in needs:
+                    self._complain_unknown(fields, name, steps)
+                needs[name] = None
+        for key in _COMPARED_KEYS:
+            for steps in misplaced(fields.mapping.get(key), (key,)):
+                message = "a captured value can be a parameter of a matcher, not choose one"
+                help = "write the name of the matcher, and of a schema's file, in full"
+                fields.at(steps).complain("", "F013", message, help, on_key=False)
+        return tuple(needs)
+
+    def _complain_unknown(self, fields: Fields, name: str, steps: tuple[str | int, ...]) -> None:
+        meant = closest(name, self._captured)
+        question = f"; did you mean ${{{meant}}}?" if meant else ""
+        there = ", ".join(dict.fromkeys(self._captured)) or "none"
+        help = f"captured so far: {there}; to mean this very text, write $${{{name}}}"
+        message = f"no earlier test of this file captures {name!r}{question}"
+        fields.at(steps).complain("", "F020", message, help, on_key=False)
+
+    def _filler(self, fields: Fields, id: str) -> Callable[[Mapping[str, object]], Step]:
+        registry, read_beside, steps = self._registry, self._read_beside, fields.steps
+
+        def fill(values: Mapping[str, object]) -> Step:
+            reader = StepReader(registry, read_beside)
+            step = reader.read(_filled(fields.mapping, steps, reader.complaints, values), id)
+            for complaint in reader.complaints:
+                if complaint.severity == "error":
+                    raise ValueError(complaint.message)
+            assert step is not None, "a test without a step was refused when it was loaded"
+            return step
+
+        return fill
+
+    def _captures(self, fields: Fields, step: Step | None) -> tuple[Capture, ...]:
+        inner = fields.mapping_at("capture")
+        if inner is None:
+            return ()
+        if not inner.mapping:
+            fields.complain("capture", "F011", '"capture" is empty: it keeps nothing')
+        if step and step.id is ABSENT and fields.mapping.get("request"):
+            message = "a notification has no answer to capture from"
+            fields.complain("capture", "F017", message, 'give the request an "id"')
+        captures = [self._capture(inner, name) for name in inner.mapping]
+        return tuple(capture for capture in captures if capture)
+
+    def _capture(self, fields: Fields, name: str) -> Capture | None:
+        if not re.fullmatch(NAME, name):
+            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
+            fields.complain(name, "F009", message)
+        path = fields.text(name)
+        steps = parse_field_path(path)
+        if steps is None:
+            message = "a capture takes a path into the answer"
+            fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
+            return None
+        return Capture(name=name, path=path, steps=steps)
+
+
+def _filled(
+    written: dict[str, object],
+    steps: tuple[str | int, ...],
+    complaints: list[Complaint],
+    values: Mapping[str, object],
+) -> Fields:
+    """A test with the values put in for which it has names."""
+    inner = {
+        key: filled(written[key], values, literal=key in _COMPARED_KEYS)
+        for key in _FILLED_KEYS
+        if key in written
+    }
+    if "prompt" in written and "arguments" in written:
+        # What a prompt is given is text, whatever it was captured as.
+        inner["arguments"] = filled_texts(written["arguments"], values)
+    return Fields(written | inner, steps, complaints)

@@ -6,14 +6,14 @@ goes on.
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import describe_id, id_key
+from mcptest.core.diagnostics import closest
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.record import ABSENT
-from mcptest.core.suggest import closest
-from mcptest.formats.fields import Fields, kind_of
+from mcptest.formats.keys import Fields, kind_of
 from mcptest.matching.expectation import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import to_text
+from mcptest.protocol.jsonrpc import describe_id, id_key
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

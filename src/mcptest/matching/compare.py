@@ -12,14 +12,14 @@ import re
 from functools import partial as bound
 from itertools import islice
 
-from mcptest.core.dialogue import Ref
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import CheckError
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.suggest import closest
+from mcptest.core.results import Mismatch
 from mcptest.core.text import EVERY, render_trail
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.values import describe_none, json_type, type_name
+from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

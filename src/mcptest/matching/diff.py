@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Sign = Literal[" ", "-", "+", "^", "…"]
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.outcome import Mismatch
+    from mcptest.core.results import Mismatch
     from mcptest.core.text import Step
 __all__ = [
     "DiffLine",

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import operator
 
-from mcptest.core.diagnostics import Complaint
+from mcptest.core.diagnostics import Complaint, closest
 from mcptest.core.record import Record
-from mcptest.core.suggest import closest
 from mcptest.core.text import steps_of, trail_of
 from mcptest.matching.compare import (
     AllOf,

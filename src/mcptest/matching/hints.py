@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from mcptest.core.outcome import Mismatch
+    from mcptest.core.results import Mismatch
     from mcptest.core.text import Trail
 
     Meets = Callable[[object, object], bool]

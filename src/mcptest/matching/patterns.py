@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint
+from mcptest.core.diagnostics import Complaint, edit_distance
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.suggest import edit_distance
+from mcptest.core.results import Mismatch
 from mcptest.core.text import render_trail
 from mcptest.matching.registry import Matcher, Miss, ParameterError, Registry
 

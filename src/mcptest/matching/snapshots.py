@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from itertools import islice
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.suggest import closest
 from mcptest.core.text import EVERY, parse_path, plural, steps_of, visible
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.normalise import Replacement, Rules, drop_paths, normalise
@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Protocol
 
-    from mcptest.core.outcome import Mismatch
-    from mcptest.core.snapshots import SnapshotMode
+    from mcptest.core.results import Mismatch, SnapshotMode
     from mcptest.core.text import Trail
     from mcptest.matching.normalise import Steps
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint
+from mcptest.core.diagnostics import Complaint, closest
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import EVERY, steps_of
 from mcptest.matching.compare import AllOf, AnyOf, Group, Not, Partial
 from mcptest.matching.patterns import PREFIX, Pattern, PatternError, parse_pattern, suggest_matcher

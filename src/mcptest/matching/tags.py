@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.dialogue import Ref
 from mcptest.core.record import ABSENT
-from mcptest.core.revisions import DEFAULT_OFFER
 from mcptest.matching.compare import AllOf, AnyOf, Each, Group, Partial, Some, pull, source_of
 from mcptest.matching.matchers.values import MATCHERS as VALUES
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.regex import Expression, compile_expression, sample_match
 from mcptest.matching.registry import BadExpressionError, Matcher, Miss, ParameterError
 from mcptest.matching.values import type_name
+from mcptest.protocol.dialogue import Ref
+from mcptest.protocol.revisions import DEFAULT_OFFER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mcptest.core.dialogue import Bind
     from mcptest.matching.regex import Expression
+    from mcptest.protocol.dialogue import Bind
 
 __all__ = [
     "TAGS",

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.jsonrpc import id_key, message_kind
-from mcptest.formats.case_turns import is_ours, is_turn
-from mcptest.formats.cases import EXTENSIONS
-from mcptest.formats.stream import Tagged
+from mcptest.formats.cases import EXTENSIONS, is_ours, is_turn
 from mcptest.formats.templates import NAME
+from mcptest.formats.yaml.full import Tagged
 from mcptest.migrate.drafts import (
     Draft,
     LeftBehindError,
@@ -24,13 +22,14 @@ from mcptest.migrate.drafts import (
 )
 from mcptest.migrate.matchers import is_pattern
 from mcptest.migrate.responses import CaseTags, ResponseReader
+from mcptest.protocol.jsonrpc import id_key, message_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.plan import Leniency
-    from mcptest.formats.stream import Stream, StreamDocument
+    from mcptest.formats.yaml.stream import Stream, StreamDocument
     from mcptest.migrate.matchers import Setting
 
     Mapping = dict[str, object]

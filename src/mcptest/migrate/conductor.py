@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from mcptest.formats.conductor_expect import SLIPPED_KEYS
-from mcptest.formats.durations import parse_duration
+from mcptest.formats.keys import parse_duration
 from mcptest.formats.templates import references
 from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX
@@ -30,7 +30,7 @@ from mcptest.migrate.responses import ResponseReader, render_target
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.formats.document import Document
+    from mcptest.formats.yaml.document import Document
     from mcptest.migrate.matchers import Matcher, Setting
     from mcptest.migrate.responses import Assertion
 

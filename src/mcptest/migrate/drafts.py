@@ -6,7 +6,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.text import visible
-from mcptest.formats.stream import Tagged
+from mcptest.formats.yaml.full import Tagged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.scalars import resolve_plain
-from mcptest.formats.stream import Tagged
+from mcptest.formats.yaml.full import Tagged
+from mcptest.formats.yaml.quick import resolve_plain
 from mcptest.matching.matchers.values import values_equal_to
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import exact_number, is_same_number, parse_exact

@@ -7,10 +7,9 @@ assertions accept exactly the same responses; where that is impossible, LeftBehi
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import describe_id
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import EVERY, render_path
-from mcptest.formats.stream import Tagged
+from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.compare import parse_field_path
 from mcptest.matching.patterns import PREFIX, Pattern, parse_pattern
 from mcptest.matching.tags import literal_parts, read_tag
@@ -26,6 +25,7 @@ from mcptest.migrate.matchers import (
     is_plain,
     may_be_absent,
 )
+from mcptest.protocol.jsonrpc import describe_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

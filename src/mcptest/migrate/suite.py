@@ -6,12 +6,12 @@ import posixpath
 import re
 
 from mcptest.core.record import Record
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import dump_json
 from mcptest.formats.templates import NAME
-from mcptest.formats.yaml_writer import render_compact
+from mcptest.formats.yaml.writer import render_compact
 from mcptest.migrate.drafts import Note, drop_empty, escape_references
 from mcptest.migrate.matchers import is_plain
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.core.jsonrpc import METHOD_NOT_FOUND, result_response
-from mcptest.core.outcome import Mismatch
+from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.suggest import closest
+from mcptest.core.results import Mismatch
 from mcptest.core.text import show_json
 from mcptest.formats.templates import filled, filled_texts
 from mcptest.matching.compare import compare, pull
@@ -21,6 +20,7 @@ from mcptest.mock.protocol import (
 from mcptest.mock.redaction import hide_secrets
 from mcptest.mock.report import MockReport
 from mcptest.mock.session import INVALID_PARAMS, Sent, Session, problem
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, result_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ import re
 from contextlib import nullcontext
 
 from mcptest.core.diagnostics import Diagnostic
-from mcptest.core.dialogue import Bind, Ref
 from mcptest.core.errors import FormatError, PatternTimeoutError
-from mcptest.core.jsonrpc import INTERNAL_ERROR, id_key, message_kind
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.secrets import BLANK
 from mcptest.core.strict_json import dump_json
 from mcptest.matching.tags import bound_name, fill, has_blanks, make_value, read_tag
 from mcptest.mock.lookup import Index
 from mcptest.mock.protocol import IN_PART, body_of, empty_result, meta_of
+from mcptest.protocol.dialogue import Bind, Ref
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, id_key, message_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from mcptest.core.dialogue import Turn
-    from mcptest.core.jsonrpc import MessageKind
     from mcptest.core.plan import Case, Leniency, Suite
+    from mcptest.protocol.dialogue import Turn
+    from mcptest.protocol.jsonrpc import MessageKind
 
     Message = dict[str, Any]
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
-from mcptest.core.framing import encode_line
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import visible
-from mcptest.formats.durations import parse_duration
+from mcptest.formats.keys import parse_duration
+from mcptest.protocol.framing import encode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

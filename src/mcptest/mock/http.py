@@ -7,21 +7,10 @@ which begins with `initialize`.
 
 from __future__ import annotations
 
-from mcptest.core.framing import encode_line
-from mcptest.core.jsonrpc import METHOD_NOT_FOUND, breaches, message_kind
 from mcptest.core.record import ABSENT
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.core.web import Act, Answer
 from mcptest.mock.faults import plan_deliveries
-from mcptest.mock.http_heads import (
-    JSON,
-    SESSION_ID,
-    VERSION,
-    Refusal,
-    check_head,
-    check_headers,
-)
+from mcptest.mock.http_heads import JSON, SESSION_ID, VERSION, Refusal, check_head, check_headers
 from mcptest.mock.http_sessions import Delivery, HttpSessions, Stream, requests_in
 from mcptest.mock.protocol import STATELESS, params_of
 from mcptest.mock.report import join_reports
@@ -33,19 +22,23 @@ from mcptest.mock.stateless import (
     rejection_answer,
     unsupported_version,
 )
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.http_messages import Act, Answer
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, breaches, message_kind
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
 
-    from mcptest.core.jsonrpc import IdKey
-    from mcptest.core.web import WebRequest
     from mcptest.mock.faults import Faults
     from mcptest.mock.http_sessions import HttpSession
     from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
     from mcptest.mock.session import Sent
+    from mcptest.protocol.http_messages import WebRequest
+    from mcptest.protocol.jsonrpc import IdKey
 
     Later = list[tuple[float, Act | Delivery]]
 

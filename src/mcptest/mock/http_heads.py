@@ -10,19 +10,19 @@ import base64
 import binascii
 import re
 
-from mcptest.core.framing import encode_line
 from mcptest.core.record import Record
 from mcptest.core.text import shorten, visible
 from mcptest.mock.protocol import PROTOCOL_VERSION, STATELESS, meta_of, params_of
 from mcptest.mock.session import INVALID_REQUEST
 from mcptest.mock.stateless import HEADER_MISMATCH, Rejection
+from mcptest.protocol.framing import encode_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from mcptest.core.web import WebRequest
     from mcptest.mock.session import Message
+    from mcptest.protocol.http_messages import WebRequest
 
 __all__ = [
     "ENDPOINT",

@@ -10,21 +10,21 @@ from __future__ import annotations
 import re
 from collections import deque
 
-from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
-from mcptest.core.sse_text import render_event
-from mcptest.core.web import Answer, Begin, Cut, End, Piece
 from mcptest.mock.http_heads import EVENT_STREAM, JSON, Refusal
+from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece
+from mcptest.protocol.jsonrpc import id_key, message_kind
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
+from mcptest.protocol.sse import render_event
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from mcptest.core.jsonrpc import IdKey
-    from mcptest.core.web import Act
     from mcptest.mock.session import Sent, Session
+    from mcptest.protocol.http_messages import Act
+    from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = ["Delivery", "HttpSession", "HttpSessions", "Stream", "requests_in"]
 

@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from itertools import chain, islice
 
-from mcptest.core.dialogue import Ref
-from mcptest.core.outcome import Mismatch
+from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT
-from mcptest.core.suggest import closest
+from mcptest.core.results import Mismatch
 from mcptest.matching.compare import Group, compare, is_met
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.tags import fill, pull_bound, read_tag
 from mcptest.matching.values import json_type
 from mcptest.mock.protocol import IN_PART, LISTS, body_of
+from mcptest.protocol.dialogue import Ref
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from mcptest.core.jsonrpc import MessageKind
     from mcptest.mock.contract import Contract, Incoming
     from mcptest.mock.session import Message, Session
+    from mcptest.protocol.jsonrpc import MessageKind
 
     # Where blanks are: a tree of steps with None at each blank.
     Blanks = dict[str | int, Any]

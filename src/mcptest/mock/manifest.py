@@ -16,15 +16,13 @@ import posixpath
 import re
 from io import StringIO
 
-from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.diagnostics import Diagnostic, closest
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import trail_of
-from mcptest.formats.document import read_document
-from mcptest.formats.fields import Fields, diagnose, kind_of
-from mcptest.formats.json_text import NOT_JSON, read_json
+from mcptest.formats.keys import Fields, diagnose, kind_of
 from mcptest.formats.templates import references
+from mcptest.formats.yaml.document import NOT_JSON, read_document, read_json
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.matchers.schema import MATCHERS
 from mcptest.mock.canned import CannedAnswer, Manifest, Offer
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.formats.document import Document
+    from mcptest.formats.yaml.document import Document
     from mcptest.matching.registry import Registry
     from mcptest.mock.canned import Kind
 

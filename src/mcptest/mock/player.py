@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.dialogue import Ref
-from mcptest.core.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
 from mcptest.matching.tags import fill, pull_bound
 from mcptest.mock.defaults import (
     derive_capabilities,
@@ -38,6 +36,8 @@ from mcptest.mock.session import (
     error_answer,
     problem,
 )
+from mcptest.protocol.dialogue import Ref
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

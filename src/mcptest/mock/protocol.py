@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, REVISIONS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.core.outcome import Mismatch
+    from mcptest.core.results import Mismatch
 
 __all__ = [
     "HIDDEN",

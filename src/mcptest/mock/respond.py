@@ -9,12 +9,12 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from mcptest.core.errors import CheckError, PatternTimeoutError
-from mcptest.core.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
-from mcptest.core.revisions import REVISIONS
 from mcptest.mock.protocol import BEFORE_HANDSHAKE, STATELESS, params_of
 from mcptest.mock.redaction import redact_line
 from mcptest.mock.session import INVALID_REQUEST, PARSE_ERROR, Sent, error_answer, problem
 from mcptest.mock.stateless import has_envelope, respond_stateless
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
+from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any, Protocol
 
-    from mcptest.core.framing import Noise, Overlong
-    from mcptest.core.jsonrpc import IdKey
     from mcptest.mock.report import MockReport
     from mcptest.mock.session import Message, Session
+    from mcptest.protocol.framing import Noise, Overlong
+    from mcptest.protocol.jsonrpc import IdKey
 
     class Player(Protocol):
         """Knows the answers; `methods` are those of the requests that it can answer.

@@ -7,23 +7,18 @@ is cheap because the only large part, which messages of the contract were used, 
 
 from __future__ import annotations
 
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import show_json
-from mcptest.mock.redaction import (
-    hide_mismatch_secrets,
-    hide_secrets,
-    render_mismatch,
-    reportable,
-)
+from mcptest.mock.redaction import hide_mismatch_secrets, hide_secrets, render_mismatch, reportable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any, Literal
 
-    from mcptest.core.jsonrpc import IdKey
+    from mcptest.protocol.jsonrpc import IdKey
 
     Message = dict[str, Any]
     Place = dict[str, object]

@@ -10,16 +10,9 @@ from __future__ import annotations
 from binascii import crc32
 from collections import deque
 
-from mcptest.core.jsonrpc import (
-    INTERNAL_ERROR,
-    METHOD_NOT_FOUND,
-    id_key,
-    notification,
-    result_response,
-)
+from mcptest.core.diagnostics import closest
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.mock.protocol import (
     CLIENT_CAPABILITIES,
     LISTS,
@@ -37,14 +30,21 @@ from mcptest.mock.protocol import (
     params_of,
 )
 from mcptest.mock.session import INVALID_PARAMS, Round, Sent, Subscription, problem
+from mcptest.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    METHOD_NOT_FOUND,
+    id_key,
+    notification,
+    result_response,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from mcptest.core.jsonrpc import IdKey
     from mcptest.mock.respond import Player
     from mcptest.mock.session import Message, Session
+    from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = [
     "HEADER_MISMATCH",

@@ -7,16 +7,18 @@ docs/plugins.md is the contract.
 """
 
 from mcptest.matching.registry import Matcher, Miss, ParameterError
-from mcptest.plugins.errors import (
+from mcptest.plugins.host import (
+    PROTOCOL_VERSION,
     HostError,
     InvalidJson,
     InvalidResponse,
     PluginCrashed,
+    PluginError,
+    PluginHost,
+    PluginResponse,
     SpawnFailed,
     Timeout,
 )
-from mcptest.plugins.host import PluginHost
-from mcptest.plugins.protocol import PROTOCOL_VERSION, PluginError, PluginResponse
 
 __all__ = [
     "PROTOCOL_VERSION",

@@ -1,6 +1,6 @@
 """The host of one plugin: starts it when it is first called, and keeps it until it is closed.
 
-The process and its lines are `mcptest.wire.line_peer`'s; what is said over them is known here.
+The process and its lines are `mcptest.transport.lines`'s; what is said over them is known here.
 One call is made at a time: threads queue.
 """
 
@@ -11,22 +11,13 @@ import shlex
 import threading
 import time
 
-from mcptest.core.errors import ServerError
-from mcptest.core.framing import DEFAULT_MAX_LINE_BYTES, Frame, Noise
-from mcptest.core.jsonrpc import id_key
-from mcptest.core.plan import Limits, ServerSpec
-from mcptest.core.record import ABSENT
+from mcptest.core.errors import McptestError, ServerError
+from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES, Limits, ServerSpec
+from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import visible
-from mcptest.plugins.errors import (
-    HostError,
-    InvalidJson,
-    InvalidResponse,
-    PluginCrashed,
-    SpawnFailed,
-    Timeout,
-)
-from mcptest.plugins.protocol import encode_request, read_response
-from mcptest.wire.line_peer import LinePeer, PeerEndedError, PeerSilentError
+from mcptest.protocol.framing import Frame, Noise, encode_line
+from mcptest.protocol.jsonrpc import id_key
+from mcptest.transport.lines import LinePeer, PeerEndedError, PeerSilentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,14 +25,33 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-    from mcptest.core.framing import Overlong
-    from mcptest.plugins.protocol import PluginResponse
-    from mcptest.wire.guardian import Guardian
-    from mcptest.wire.interrupts import Interrupts
+    from mcptest.protocol.framing import Overlong
+    from mcptest.transport.process.guardian import Guardian
+    from mcptest.transport.process.signals import Interrupts
 
     Item = Frame | Noise | Overlong
 
-__all__ = ["DEFAULT_CALL_TIMEOUT_S", "MAX_CALL_TIMEOUT_S", "PluginHost"]
+__all__ = [
+    "DEFAULT_CALL_TIMEOUT_S",
+    "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_RESPONSE",
+    "METHOD_NOT_FOUND",
+    "PARSE_ERROR",
+    "PROTOCOL_VERSION",
+    "HostError",
+    "InvalidJson",
+    "InvalidResponse",
+    "PluginCrashed",
+    "PluginError",
+    "PluginHost",
+    "PluginResponse",
+    "SpawnFailed",
+    "Timeout",
+    "encode_request",
+    "read_response",
+]
+
 
 DEFAULT_CALL_TIMEOUT_S = 5.0
 MAX_CALL_TIMEOUT_S = 86_400.0
@@ -203,3 +213,140 @@ def _read(item: Item) -> PluginResponse:
 
 def _text(item: Item) -> str:
     return item.raw.decode("utf-8", "backslashreplace")
+
+
+# The plugin protocol, version 1: one JSON object per line in each direction. Pure.
+#
+#     host to plugin   {"method": "near", "params": …, "id": 1}
+#     plugin to host   {"id": 1, "result": …}
+#                      {"id": 1, "error": {"code": -32601, "message": "…", "data": …}}
+#
+# docs/plugins.md is the whole contract; golden frames are under protocol/plugin/v1.
+
+
+PROTOCOL_VERSION = 1
+
+# What the reserved codes of an error answer mean; any other integer is the plugin's own.
+PARSE_ERROR = -32700
+INVALID_RESPONSE = -32600
+METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+
+class PluginError(Record):
+    """A plugin's own refusal; `data` is None when it sent none."""
+
+    code: int
+    message: str
+    data: object = None
+
+
+class PluginResponse(Record):
+    """What a plugin answered: a result, or else an error."""
+
+    id: int | str
+    result: object = None
+    error: PluginError | None = None
+
+
+def encode_request(id: int | str, method: str, params: object = ABSENT) -> bytes:
+    """A request as the line that is sent."""
+    given = {} if params is ABSENT else {"params": params}
+    return encode_line({"method": method, **given, "id": id})
+
+
+def read_response(value: object, line: str) -> PluginResponse:
+    """The response that a line holds; `InvalidResponse` when it is none.
+
+    Members that version 1 does not know are left alone: it may gain some.
+    """
+    if not isinstance(value, dict):
+        raise InvalidResponse("it is no object", line)
+    id = _whole(value.get("id", ABSENT))
+    if isinstance(id, bool) or not isinstance(id, (int, str)):
+        raise InvalidResponse('its "id" must be the one of the request', line)
+    if ("result" in value) == ("error" in value):
+        said = "both" if "result" in value else "neither"
+        raise InvalidResponse(f'it has {said} of "result" and "error"', line)
+    if "result" in value:
+        return PluginResponse(id=id, result=value["result"])
+    return PluginResponse(id=id, error=_read_error(value["error"], line))
+
+
+def _read_error(value: object, line: str) -> PluginError:
+    if not isinstance(value, dict):
+        raise InvalidResponse('its "error" is no object', line)
+    code, message = _whole(value.get("code")), value.get("message")
+    if not isinstance(code, int) or isinstance(code, bool):
+        raise InvalidResponse('its error has no integer "code"', line)
+    if not isinstance(message, str):
+        raise InvalidResponse('its error has no "message" that is text', line)
+    return PluginError(code=code, message=message, data=value.get("data"))
+
+
+def _whole(value: object) -> object:
+    # To JSON 1.0 is the number 1, and some languages write it so.
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+# How a plugin can fail its host. An `error` answer is not here: it is an answer.
+#
+# * HostError
+#   - SpawnFailed       the program cannot be started
+#   - PluginCrashed     it ended, or closed its stdout, before it answered
+#   - Timeout           it did not answer in time; it is left running
+#   - InvalidJson       it wrote a line that is no JSON; it is left running
+#   - InvalidResponse   it wrote JSON that is no answer to the call; it is left running
+
+
+_MAX_QUOTED = 200
+
+# The names are those of the protocol's own document, which knows no suffix.
+
+
+class HostError(McptestError):
+    """A call that brought no answer; `hint` says what to do about it, where that is known."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class SpawnFailed(HostError):  # see above
+    """The program is missing, may not be run, or refuses to start."""
+
+
+class PluginCrashed(HostError):  # see above
+    """The program ended before it answered. Every later call ends like this one."""
+
+    def __init__(self, message: str, hint: str = "", stderr: str = "") -> None:
+        super().__init__(message, hint)
+        self.stderr = stderr
+
+
+class Timeout(HostError):  # see above
+    """No answer in time. The program is left running: the next call may be luckier."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message, "a call should take less than 50 ms; stdout must be flushed")
+        self.seconds = seconds
+
+
+class _BadLine(HostError):
+    """A line that is no answer; `line` is it, as it came."""
+
+    def __init__(self, reason: str, line: str) -> None:
+        cut = line if len(line) <= _MAX_QUOTED else f"{line[:_MAX_QUOTED]}…"
+        super().__init__(f"{reason}: {visible(cut)}")
+        self.reason = reason
+        self.line = line
+
+
+class InvalidJson(_BadLine):
+    """A line that is no JSON."""
+
+
+class InvalidResponse(_BadLine):
+    """A line of JSON that is no answer to the call."""

@@ -18,11 +18,10 @@ from functools import cache, partial
 from importlib.metadata import distributions
 
 from mcptest.core.errors import CheckError, McptestError, PatternTimeoutError, UsageError
-from mcptest.core.outcome import Fault
+from mcptest.core.results import Fault
 from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError
-from mcptest.wire.cpu_limit import CpuLimit
-from mcptest.wire.wall_limit import OverdueError, WallLimit
+from mcptest.transport.process.limits import CpuLimit, OverdueError, WallLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from mcptest.core.events import Event
-    from mcptest.core.outcome import LogWish
+    from mcptest.core.results import LogWish
 
 __all__ = [
     "MATCHERS",

@@ -2,7 +2,7 @@
 
 pytest imports this module in every project where mcptest is installed, so it imports nothing
 but pytest. The rest is loaded with the first file that may hold tests: `collect` has the nodes of
-a file, `items` the tests, which the engine performs in this process (`mcptest.runner.on_demand`).
+a file, `items` the tests, which the engine performs in this process (`mcptest.engine.on_demand`).
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcptest._collect import Collected, Collection
-    from mcptest.runner.on_demand import FileRun
+    from mcptest.engine.on_demand import FileRun
 
 __all__ = ["McptestFile", "McptestGroup"]
 

@@ -13,9 +13,9 @@ import pytest
 from mcptest._collect import told_mistakes
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
+from mcptest.engine.on_demand import Session
 from mcptest.pytest_plugin import ENDINGS, FILE_NOTE, NOTE
 from mcptest.reporters.text import SeenFailures, fault_headline, note_lines, render_result
-from mcptest.runner.on_demand import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from mcptest._collect import Collected
     from mcptest.core.events import RunFinished
-    from mcptest.core.outcome import CaseResult
-    from mcptest.runner.on_demand import FileRun, SuiteRun
+    from mcptest.core.results import CaseResult
+    from mcptest.engine.on_demand import FileRun, SuiteRun
 
 __all__ = ["BrokenError", "McptestItem", "MismatchError", "session_of"]
 
@@ -219,7 +219,7 @@ def _conclude(finished: RunFinished, secrets: tuple[str, ...]) -> tuple[list[str
     if not (finished.findings or finished.snapshots or finished.missed_gates):
         return [], []
     # Few files have something to say.
-    from mcptest.core.kinds import FATAL  # noqa: PLC0415
+    from mcptest.core.results import FATAL  # noqa: PLC0415
     from mcptest.reporters.style import Paint  # noqa: PLC0415
     from mcptest.reporters.terminal import finding_lines, snapshot_lines  # noqa: PLC0415
 

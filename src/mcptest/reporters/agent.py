@@ -9,10 +9,9 @@ from __future__ import annotations
 import re
 import shlex
 
-from mcptest.core.exit_codes import ExitCode
 from mcptest.core.record import ABSENT
+from mcptest.core.results import ExitCode, exit_code_of
 from mcptest.core.text import defuse, plural, shorten, show_json, visible
-from mcptest.core.verdict import exit_code_of
 from mcptest.reporters.run_model import REPORT_FORMAT, CollectedRun
 from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line, totals
 from mcptest.reporters.text import SeenFailures, case_place, case_title, diagnostic_line
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mcptest.core.events import SuiteStarted
-    from mcptest.core.outcome import CaseResult, Fault, Mismatch
+    from mcptest.core.results import CaseResult, Fault, Mismatch
 
 __all__ = ["AgentReporter"]
 

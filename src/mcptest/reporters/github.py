@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult
+    from mcptest.core.results import CaseResult
 
 __all__ = ["GithubReporter"]
 

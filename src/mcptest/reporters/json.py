@@ -12,28 +12,28 @@ from __future__ import annotations
 
 import json
 
+from mcptest.core.coverage import KINDS
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.offer_kinds import KINDS
-from mcptest.core.outcome import STATUSES, Summary
 from mcptest.core.record import ABSENT
-from mcptest.core.revisions import REVISIONS
+from mcptest.core.results import STATUSES, Summary
 from mcptest.core.text import defuse_markers, printable_json, shorten, show_json
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.summary import percent_shown
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from mcptest.core.conformance import CaptureScore, Hazard
-    from mcptest.core.coverage import CoveredOffer, ServerCoverage
+    from mcptest.core.coverage import CoveredOffer, MeasuredGates, ServerCoverage
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, ReportedShard
     from mcptest.core.matrix import Matrix, Way, WayRun
-    from mcptest.core.measured_gates import MeasuredGates
-    from mcptest.core.outcome import (
+    from mcptest.core.results import (
+        CaptureScore,
         CaseResult,
         Fault,
         Finding,
+        Hazard,
         LogWish,
         Mismatch,
         Status,

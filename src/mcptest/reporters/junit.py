@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import SuiteStarted
-from mcptest.core.outcome import CaseResult, Fault
+from mcptest.core.results import CaseResult, Fault
 from mcptest.core.text import defuse, defuse_markers, shorten, visible
 from mcptest.reporters.run_model import CollectedRun, summary_of
 from mcptest.reporters.summary import not_run_line
@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from mcptest.core.outcome import Status
+    from mcptest.core.results import Status
 
 __all__ = ["JunitReporter"]
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import SuiteStarted
-    from mcptest.core.outcome import CaseResult
+    from mcptest.core.results import CaseResult
 
 __all__ = ["MarkdownReporter", "code_cell", "code_span", "fenced"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.kinds import FATAL
+from mcptest.core.results import FATAL
 from mcptest.core.text import defuse, shorten, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import (

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcptest.core.events import Event
-    from mcptest.core.outcome import LogWish
+    from mcptest.core.results import LogWish
 
     Members = dict[str, object]
 

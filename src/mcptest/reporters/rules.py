@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult, Summary
+from mcptest.core.results import CaseResult, Summary
 from mcptest.core.text import defuse, defuse_markers, plural, printable_json, shorten, visible
 from mcptest.reporters.json import hazard_members
 from mcptest.reporters.junit import JunitReporter
@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.conformance import CaptureScore, Hazard, SessionScore, Verdict
+    from mcptest.core.results import CaptureScore, Hazard, SessionScore, Verdict
     from mcptest.reporters.style import Paint
 
     Members = dict[str, object]

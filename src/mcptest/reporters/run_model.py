@@ -6,8 +6,13 @@
 
 from __future__ import annotations
 
-from mcptest.core.conformance import CaptureScore, merge_sessions
-from mcptest.core.coverage import merge_coverage
+from mcptest.core.coverage import (
+    GATES_NOT_ASKED,
+    merge_coverage,
+    merge_measured,
+    missed_gates,
+    not_asked,
+)
 from mcptest.core.errors import UsageError
 from mcptest.core.events import (
     CaseFinished,
@@ -17,9 +22,17 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.measured_gates import GATES_NOT_ASKED, merge_measured, missed_gates, not_asked
-from mcptest.core.outcome import STATUSES, CaseResult, Fault, Finding, Summary, merge_findings
-from mcptest.core.snapshots import merge_snapshots
+from mcptest.core.results import (
+    STATUSES,
+    CaptureScore,
+    CaseResult,
+    Fault,
+    Finding,
+    Summary,
+    merge_findings,
+    merge_sessions,
+    merge_snapshots,
+)
 from mcptest.core.text import shorten, visible
 
 TYPE_CHECKING = False
@@ -28,7 +41,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event, ReportedShard
-    from mcptest.core.outcome import CaseResult, Fault, LogWish
+    from mcptest.core.results import CaseResult, Fault, LogWish
 
 __all__ = ["REPORT_FORMAT", "CollectedRun", "failed_run", "merge_runs", "summary_of"]
 

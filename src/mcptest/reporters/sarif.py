@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import SuiteStarted
-    from mcptest.core.outcome import CaseResult, Finding
+    from mcptest.core.results import CaseResult, Finding
 
     Members = dict[str, object]
 

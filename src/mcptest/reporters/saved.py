@@ -7,15 +7,14 @@ reports may grow; known keys must be valid.
 
 from __future__ import annotations
 
-from mcptest.core.conformance import (
-    VERDICTS,
-    CaptureScore,
-    Hazard,
-    SessionScore,
-    Verdict,
-    merge_sessions,
+from mcptest.core.coverage import (
+    COVERAGE_GATES,
+    PERFORMANCE_GATES,
+    CoveredOffer,
+    CoveredProperty,
+    MeasuredGates,
+    ServerCoverage,
 )
-from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
@@ -28,19 +27,24 @@ from mcptest.core.matrix import (
     Way,
     WayRun,
 )
-from mcptest.core.measured_gates import COVERAGE_GATES, PERFORMANCE_GATES, MeasuredGates
-from mcptest.core.outcome import (
+from mcptest.core.record import ABSENT
+from mcptest.core.results import (
     STATUSES,
+    VERDICTS,
+    CaptureScore,
     CaseResult,
     Evidence,
     Fault,
     Finding,
+    Hazard,
     LogLine,
     Mismatch,
+    SessionScore,
+    SnapshotReport,
     Summary,
+    Verdict,
+    merge_sessions,
 )
-from mcptest.core.record import ABSENT
-from mcptest.core.snapshots import SnapshotReport
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import plural, shorten, show_json, visible
 from mcptest.core.typed_json import JsonObject, TypedJsonError

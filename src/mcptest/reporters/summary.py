@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.events import RunFinished, RunStarted
-    from mcptest.core.outcome import Summary
-    from mcptest.core.snapshots import SnapshotReport
+    from mcptest.core.results import SnapshotReport, Summary
     from mcptest.reporters.style import Paint
 
 __all__ = [

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.outcome import CaseResult
 from mcptest.core.record import ABSENT
+from mcptest.core.results import CaseResult
 from mcptest.core.text import defuse, shorten, show_json, visible
 from mcptest.reporters.run_model import CollectedRun
 from mcptest.reporters.summary import coverage_lines, ending_line, not_run_line
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.core.events import SuiteStarted
-    from mcptest.core.outcome import Fault, Mismatch
+    from mcptest.core.results import Fault, Mismatch
 
 __all__ = ["TapReporter"]
 

@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult, Finding, LogWish
-    from mcptest.core.snapshots import SnapshotReport
+    from mcptest.core.results import CaseResult, Finding, LogWish, SnapshotReport
     from mcptest.reporters.progress import Progress
     from mcptest.reporters.style import TextSink
     from mcptest.reporters.text import SeenFailures

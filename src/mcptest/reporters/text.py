@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import RunStarted, SuiteStarted
-    from mcptest.core.outcome import CaseResult, Fault, Mismatch
+    from mcptest.core.results import CaseResult, Fault, Mismatch
 
 __all__ = [
     "SeenFailures",

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import heapq
 
-from mcptest.core.conformance import CaptureScore
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.json_stream import BrokenStreamError, JsonStream
-from mcptest.core.jsonrpc import id_key
+from mcptest.core.results import CaptureScore
+from mcptest.core.strict_json import BrokenStreamError, JsonStream
 from mcptest.matching.values import type_name
+from mcptest.protocol.jsonrpc import id_key
 from mcptest.rules.composition import Member, find_hazards
 from mcptest.rules.facts import Facts
 from mcptest.rules.judge import Scorer
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from mcptest.core.conformance import SessionScore
-    from mcptest.core.jsonrpc import IdKey
+    from mcptest.core.results import SessionScore
+    from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.rule import Rule
 
     Exchange = dict[str, Any]

@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.text import render_path, shorten
 from mcptest.rules.facts import META_CAPABILITIES
-from mcptest.rules.rule import (
-    Rule,
-    limit,
-    meta_of,
-    show,
-)
+from mcptest.rules.rule import Rule, limit, meta_of, show
 from mcptest.rules.shapes import SHAPE_TOPICS, by_shape
 
 TYPE_CHECKING = False

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations, islice
 
-from mcptest.core import jsonrpc
-from mcptest.core.conformance import Hazard
+from mcptest.core.results import Hazard
+from mcptest.protocol import jsonrpc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from mcptest.rules.client_requests import asking_topics, each_asked, is_declared, undeclared
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    Watch,
-    limit,
-    members,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Latest, Rule, Watch, limit, members, show, show_member
 from mcptest.rules.shapes import SHAPE_TOPICS, by_shape, shape_faults
 from mcptest.rules.syntax import is_url
 

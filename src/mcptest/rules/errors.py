@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core.revisions import VERSION_KEY
+from mcptest.protocol.revisions import VERSION_KEY
 from mcptest.rules.facts import META_CAPABILITIES
-from mcptest.rules.rule import (
-    Rule,
-    members,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Rule, members, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

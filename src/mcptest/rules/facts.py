@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from itertools import islice
 
-from mcptest.core import jsonrpc
-from mcptest.core.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_KEY
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS, REVISIONS, VERSION_KEY
 from mcptest.rules.rule import members, show
 
 TYPE_CHECKING = False

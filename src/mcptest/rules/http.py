@@ -21,14 +21,9 @@ begins with "sse" or "http+sse", or by the answer to `initialize`, which comes o
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
 from mcptest.core.text import render_trail, shorten
-from mcptest.rules.rule import (
-    Rule,
-    Watch,
-    collect,
-    show,
-)
+from mcptest.protocol import jsonrpc
+from mcptest.rules.rule import Rule, Watch, collect, show
 from mcptest.rules.schemas import inner_schemas
 
 TYPE_CHECKING = False

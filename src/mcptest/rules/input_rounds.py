@@ -4,11 +4,7 @@ from __future__ import annotations
 
 from mcptest.rules.client_requests import CAPABILITIES, INPUT_METHODS, asked_in, undeclared
 from mcptest.rules.elicitation import wrong_mode
-from mcptest.rules.rule import (
-    Rule,
-    limit,
-    show,
-)
+from mcptest.rules.rule import Rule, limit, show
 from mcptest.rules.shapes import SHAPE_TOPICS, by_shape
 
 TYPE_CHECKING = False

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
 from mcptest.core.strict_json import dump_json
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    Watch,
-    show,
-    show_member,
-)
+from mcptest.protocol import jsonrpc
+from mcptest.rules.rule import Latest, Rule, Watch, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
-from mcptest.core.conformance import SessionScore, Verdict
-from mcptest.core.plain_answer import is_plain_answer
-from mcptest.core.revisions import REVISIONS
+from mcptest.core.results import SessionScore, Verdict
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.jsonrpc import is_plain_answer
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.composition import Member
 from mcptest.rules.facts import Facts
 from mcptest.rules.jsonrpc import ID_RULES

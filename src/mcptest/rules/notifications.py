@@ -2,19 +2,11 @@
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
 from mcptest.core.record import Record
+from mcptest.protocol import jsonrpc
 from mcptest.rules.client_requests import is_declared
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    Watch,
-    has_kind,
-    meta_of,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Latest, Rule, Watch, has_kind, meta_of, show, show_member
 from mcptest.rules.shapes import SHAPE_TOPICS, by_shape, shape_faults
 from mcptest.rules.subscriptions import LISTENING, Listens
 

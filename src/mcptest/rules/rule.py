@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import chain, islice
 
-from mcptest.core import jsonrpc
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten
+from mcptest.protocol import jsonrpc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

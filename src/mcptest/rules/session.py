@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.rules.rule import (
-    Rule,
-    Watch,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Rule, Watch, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import cache
 
 from mcptest.core.record import Record
-from mcptest.core.revisions import REVISIONS
 from mcptest.core.text import render_trail, shorten
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.rule import MAX_SENTENCES, Rule, Watch, collect, has_kind, show
 from mcptest.rules.schemas import describe_schema_error
 from mcptest.rules.shape_table import MESSAGES, SHAPES

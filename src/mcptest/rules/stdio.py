@@ -5,11 +5,7 @@ from __future__ import annotations
 import json
 
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
-from mcptest.rules.rule import (
-    Rule,
-    Watch,
-    show,
-)
+from mcptest.rules.rule import Rule, Watch, show
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

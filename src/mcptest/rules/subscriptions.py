@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
+from mcptest.protocol import jsonrpc
 from mcptest.rules.http import on_stream
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    Watch,
-    members,
-    meta_of,
-    show,
-    show_member,
-)
+from mcptest.rules.rule import Latest, Rule, Watch, members, meta_of, show, show_member
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from mcptest.core import jsonrpc
+from mcptest.protocol import jsonrpc
 from mcptest.rules.client_requests import declared_in, is_declared
-from mcptest.rules.rule import (
-    Latest,
-    Rule,
-    Watch,
-    meta_of,
-    show,
-)
+from mcptest.rules.rule import Latest, Rule, Watch, meta_of, show
 from mcptest.rules.subscriptions import META_SUBSCRIPTION
 
 TYPE_CHECKING = False

@@ -9,17 +9,17 @@ them takes 10 ms.
 
 from __future__ import annotations
 
-from mcptest.core.framing import Frame, Noise, Overlong
-from mcptest.core.plain_answer import is_plain_answer
 from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.protocol.framing import Frame, Noise, Overlong
+from mcptest.protocol.jsonrpc import is_plain_answer
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from mcptest.core.conformance import SessionScore
-    from mcptest.core.jsonrpc import IdKey
-    from mcptest.core.trouble import Trouble
+    from mcptest.core.results import SessionScore
+    from mcptest.protocol.framing import Trouble
+    from mcptest.protocol.jsonrpc import IdKey
     from mcptest.rules.composition import Member
     from mcptest.rules.judge import LiveJudge
 

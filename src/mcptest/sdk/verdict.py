@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.jsonrpc import tool_failure
 from mcptest.core.record import Record
+from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.sdk.errors import ContractError, quoted
 
 TYPE_CHECKING = False

@@ -11,11 +11,11 @@ import re
 from collections import Counter
 from itertools import count
 
-from mcptest.core.jsonrpc import id_key, message_kind, tool_failure
 from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural, shorten, visible
+from mcptest.protocol.jsonrpc import id_key, message_kind, tool_failure
 from mcptest.traffic.reading import messages_in, method_of, opposite, progress_token
 from mcptest.traffic.varying import ANY, Tag
 
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.core.jsonrpc import IdKey
+    from mcptest.protocol.jsonrpc import IdKey
     from mcptest.traffic.reading import Direction, Message, Session, TrafficMessage
     from mcptest.traffic.varying import Steps
 

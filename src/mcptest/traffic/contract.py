@@ -13,7 +13,7 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
 from mcptest.core.text import render_path, shorten, visible
-from mcptest.formats.limits import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
+from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
 from mcptest.traffic.cases import (
     Names,
     case_comment,

@@ -10,9 +10,9 @@ import re
 from functools import lru_cache, reduce
 from operator import getitem
 
-from mcptest.core.jsonrpc import id_key
 from mcptest.core.secrets import split_words
 from mcptest.core.text import visible
+from mcptest.protocol.jsonrpc import id_key
 from mcptest.traffic.cases import identifier
 from mcptest.traffic.reading import messages_in
 from mcptest.traffic.varying import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-    from mcptest.core.jsonrpc import IdKey
+    from mcptest.protocol.jsonrpc import IdKey
     from mcptest.traffic.cases import Marks, Names, RecordedCase
     from mcptest.traffic.varying import Steps
 

@@ -9,21 +9,21 @@ from __future__ import annotations
 import re
 from itertools import zip_longest
 
-from mcptest.core.capture_reading import MessageOrder, is_capture, walk_capture
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.jsonrpc import id_key, message_kind
 from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
 from mcptest.core.text import plural
+from mcptest.protocol.capture_reading import MessageOrder, is_capture, walk_capture
+from mcptest.protocol.jsonrpc import id_key, message_kind
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal, TypeGuard
 
-    from mcptest.core.capture_reading import CapturedMessage
-    from mcptest.core.jsonrpc import IdKey
+    from mcptest.protocol.capture_reading import CapturedMessage
+    from mcptest.protocol.jsonrpc import IdKey
 
     # As in case files: "in" goes from the client to the server, "out" comes back.
     Direction = Literal["in", "out"]

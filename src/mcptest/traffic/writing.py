@@ -12,7 +12,7 @@ from functools import lru_cache
 from mcptest.core.record import Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, visible
-from mcptest.formats.scalars import resolve_plain
+from mcptest.formats.yaml.quick import resolve_plain
 from mcptest.traffic.varying import Tag
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.coprocess.protocol import answer, refusal
-from mcptest.coprocess.refusals import UPSTREAM_ERROR, RefusedError
+from mcptest.coprocess.protocol import UPSTREAM_ERROR, RefusedError, answer, refusal
 from mcptest.core.strict_json import MAX_DEPTH, parse_json
 
 # What an SDK allows for the envelope, on top of the longest line of a server.

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.coprocess import channel as channel_module
-from mcptest.coprocess.channel import Channel
+from mcptest.coprocess import serve as channel_module
+from mcptest.coprocess.serve import Channel
 from mcptest.core.errors import InterruptedRunError, UsageError
-from mcptest.core.framing import Frame
-from mcptest.wire.interrupts import Interrupts
+from mcptest.protocol.framing import Frame
+from mcptest.transport.process.signals import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

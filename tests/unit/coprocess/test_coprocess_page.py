@@ -9,13 +9,12 @@ from pathlib import Path
 import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, lane_cli_hint
-from mcptest.coprocess import refusals
-from mcptest.coprocess.params import METHODS
-from mcptest.coprocess.protocol import mismatch, read_request
-from mcptest.coprocess.targets import read_target
-from mcptest.core.framing import LineDecoder
-from mcptest.core.kinds import FAULTS
+from mcptest.coprocess import protocol as refusals
+from mcptest.coprocess.protocol import METHODS, mismatch, read_request
+from mcptest.coprocess.uploads import read_target
+from mcptest.core.results import FAULTS
 from mcptest.core.typed_json import Key
+from mcptest.protocol.framing import LineDecoder
 
 PAGE = (Path(__file__).parents[3] / "docs" / "coprocess.md").read_text(encoding="utf-8")
 

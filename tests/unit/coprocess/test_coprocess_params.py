@@ -6,8 +6,14 @@ from typing import Any
 
 import pytest
 
-from mcptest.coprocess.params import CACHE_MODES, CASSETTE_MODES, METHODS, check_params
-from mcptest.coprocess.refusals import INVALID_PARAMS, RefusedError
+from mcptest.coprocess.protocol import (
+    CACHE_MODES,
+    CASSETTE_MODES,
+    INVALID_PARAMS,
+    METHODS,
+    RefusedError,
+    check_params,
+)
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("coprocess/handshake", {"protocol_version": 2}),

@@ -9,14 +9,14 @@ import pytest
 
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
+    RefusedError,
     Request,
     answer,
     mismatch,
     read_request,
     refusal,
 )
-from mcptest.coprocess.refusals import RefusedError
-from mcptest.core.framing import LineDecoder
+from mcptest.protocol.framing import LineDecoder
 
 
 def read(line: str | bytes, limit: int = 1 << 20) -> Request:

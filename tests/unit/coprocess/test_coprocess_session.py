@@ -11,13 +11,13 @@ import pytest
 
 from mcptest import __version__
 from mcptest.coprocess.cache import Cache
-from mcptest.coprocess.refusals import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
-from mcptest.coprocess.session import Session
+from mcptest.coprocess.protocol import UPSTREAM_ERROR, UPSTREAM_GONE, RefusedError
+from mcptest.coprocess.serve import Session
 from mcptest.coprocess.upstream import Upstream
 from mcptest.core.errors import InterruptedRunError
-from mcptest.core.framing import LineDecoder, encode_line
 from mcptest.core.plan import ServerSpec
-from mcptest.wire.http_posting import post
+from mcptest.protocol.framing import LineDecoder, encode_line
+from mcptest.transport.http.post import post
 
 if TYPE_CHECKING:
     from pathlib import Path

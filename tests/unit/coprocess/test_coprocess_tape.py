@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.coprocess.tape import (
+from mcptest.coprocess.cassettes import (
     BadTapeError,
     Player,
     Take,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.coprocess.targets import BadTargetError, Target, read_target
-from mcptest.core.http_address import Address
+from mcptest.coprocess.uploads import BadTargetError, Target, read_target
+from mcptest.protocol.http_address import Address
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest.coprocess.targets import read_target
-from mcptest.coprocess.uploads import UploadError, Uploads
-from mcptest.wire.http_posting import post
+from mcptest.coprocess.uploads import UploadError, Uploads, read_target
+from mcptest.transport.http.post import post
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

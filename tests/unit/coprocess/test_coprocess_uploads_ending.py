@@ -14,18 +14,23 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from upload_target import collecting
 
-from mcptest import _coprocess
-from mcptest.coprocess.targets import BadTargetError, read_target
-from mcptest.coprocess.uploads import LAST_PATIENCE_S, UploadError, Uploads
-from mcptest.wire.http_posting import post
-from mcptest.wire.stopping import Grace
+from mcptest.coprocess.uploads import (
+    LAST_PATIENCE_S,
+    BadTargetError,
+    UploadError,
+    Uploads,
+    read_target,
+)
+from mcptest.sdk import coprocess as _coprocess
+from mcptest.transport.http.post import post
+from mcptest.transport.process.stopping import Grace
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
     from mcptest.coprocess.uploads import Post
-    from mcptest.core.http_address import Address
+    from mcptest.protocol.http_address import Address
 
 PATIENCE_S = 20.0
 

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core import errors
 from mcptest.core.diagnostics import Diagnostic
-from mcptest.core.outcome import Fault
+from mcptest.core.results import Fault
 
 CLASSES = {
     name: value

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.json_stream import BrokenStreamError, JsonStream
+from mcptest.core.strict_json import BrokenStreamError, JsonStream
 
 
 def pieces(text: str, size: int) -> Callable[[], str]:

@@ -6,8 +6,8 @@ import pickle
 
 import pytest
 
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Mismatch
 
 
 class Point(Record):

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
-from mcptest.core.outcome import CaseResult, Evidence, Fault, Mismatch, Summary
 from mcptest.core.record import ABSENT
+from mcptest.core.results import CaseResult, Evidence, Fault, Mismatch, Summary
 from mcptest.core.secrets import (
     BLANK,
     LEARNED,

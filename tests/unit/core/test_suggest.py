@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core import suggest
-from mcptest.core.suggest import MAX_CHARS, MAX_KNOWN, closest, edit_distance, shortened
+from mcptest.core import diagnostics
+from mcptest.core.diagnostics import MAX_CHARS, MAX_KNOWN, closest, edit_distance, shortened
 
 KNOWN = ("name", "command", "args", "startupTimeout", "readyPattern")
 
@@ -89,7 +89,7 @@ def test_names_that_are_very_long_are_not_compared(monkeypatch: pytest.MonkeyPat
         compared.append(right)
         return edit_distance(left, right, limit)
 
-    monkeypatch.setattr(suggest, "edit_distance", remembering)
+    monkeypatch.setattr(diagnostics, "edit_distance", remembering)
     most = "n" * MAX_CHARS
     assert closest(most, [f"{most}n", most]) == most
     assert compared == [most]

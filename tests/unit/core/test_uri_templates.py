@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.uri_templates import is_made_from
+from mcptest.core.coverage import is_made_from
 
 
 @pytest.mark.parametrize(

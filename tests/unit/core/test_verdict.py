@@ -5,10 +5,8 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.events import RunFinished
-from mcptest.core.exit_codes import ExitCode
 from mcptest.core.matrix import Matrix, Way, WayRun
-from mcptest.core.outcome import Fault, Summary
-from mcptest.core.verdict import exit_code_of
+from mcptest.core.results import ExitCode, Fault, Summary, exit_code_of
 
 FAULT = Fault(kind="spawn_failed", message="no such program")
 HTTP = Way(transport="http", revision="2026-07-28")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from mcptest.core.dialogue import Bind, Dialogue, Ref, Turn
-from mcptest.core.offer_kinds import KINDS
+from mcptest.core.coverage import KINDS
 from mcptest.core.plan import Case, Suite
 from mcptest.docgen.build import build_docs
 from mcptest.docgen.cases import describe_server
@@ -14,6 +13,7 @@ from mcptest.formats.cases import load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
+from mcptest.protocol.dialogue import Bind, Dialogue, Ref, Turn
 
 if TYPE_CHECKING:
     from mcptest.docgen.model import ServerDoc

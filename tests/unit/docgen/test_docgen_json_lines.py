@@ -8,11 +8,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mcptest.core.dialogue import Ref
 from mcptest.docgen.json_lines import MAX_LINES, WIDTH, json_lines, line_text, one_line
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
+from mcptest.protocol.dialogue import Ref
 
 
 def text_of(value: object) -> str:

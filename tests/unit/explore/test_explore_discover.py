@@ -7,10 +7,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.offer_kinds import KINDS
-from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor
+from mcptest.core.coverage import KINDS
+from mcptest.explore.discover import MAX_TRIED, Probe, Surveyor, hidden_env, render_suite
 from mcptest.explore.features import Listing
-from mcptest.explore.skeleton import hidden_env, render_suite
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 

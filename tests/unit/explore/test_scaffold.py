@@ -14,8 +14,8 @@ from mcptest.explore.scaffold import (
     render_workflow,
 )
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.conductor_config import load_config
-from mcptest.formats.document import read_document
+from mcptest.formats.config import load_config
+from mcptest.formats.yaml.document import read_document
 from mcptest.matching.registry import builtin_registry
 
 

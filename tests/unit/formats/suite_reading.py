@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.formats.suite import SuiteContext, load_suite
+from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:

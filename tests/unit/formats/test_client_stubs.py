@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from mcptest.core.client_script import ClientScript
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ClientSpec
-from mcptest.formats.conductor_config import load_config
+from mcptest.formats.config import load_config
+from mcptest.protocol.session import ClientScript
 
 
 def load(client: object) -> ClientSpec:

@@ -9,9 +9,9 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
-from mcptest.formats import quick_items
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.yaml import quick as quick_items
+from mcptest.formats.yaml.full import read_fully
 from mcptest.matching.registry import builtin_registry
 
 if TYPE_CHECKING:
@@ -139,7 +139,9 @@ def test_what_the_slow_reader_read_is_the_same_plan(monkeypatch: pytest.MonkeyPa
     text = HEAD + "".join(TEST.format(n=n) for n in range(40))
     quick = load_conductor(text, "f", REGISTRY, {})
     with monkeypatch.context() as patch:
-        patch.setattr("mcptest.formats.document.read_quickly", lambda text: read_fully(text, "f"))
+        patch.setattr(
+            "mcptest.formats.yaml.document.read_quickly", lambda text: read_fully(text, "f")
+        )
         assert load_conductor(text, "f", REGISTRY, {}) == quick
     monkeypatch.setattr(quick_items, "_IN_SIGHT", 10**6)
     assert load_conductor(text, "f", REGISTRY, {}) == quick

@@ -9,7 +9,7 @@ import pytest
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import ClientSpec, HttpSpec, Limits, OAuthSpec, ServerSpec
-from mcptest.formats.conductor_config import KEYS, load_config
+from mcptest.formats.config import KEYS, load_config
 
 if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.formats.full_pieces import Piece, cut
+from mcptest.formats.yaml.stream import Piece, cut
 
 
 def texts(text: str) -> list[str]:

@@ -6,15 +6,15 @@ import pytest
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.full_problems import split_lines
-from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.errors import split_lines
+from mcptest.formats.yaml.full import read_fully
 
 
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(full_yaml, "CParser", None)
+        monkeypatch.setattr(full, "CParser", None)
 
 
 def mistake(text: str) -> Diagnostic:

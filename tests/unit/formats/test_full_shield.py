@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats.full_shield import Shield
-from mcptest.formats.full_yaml import read_fully
+from mcptest.formats.yaml.compat import Shield
+from mcptest.formats.yaml.full import read_fully
 
 
 @pytest.mark.parametrize(

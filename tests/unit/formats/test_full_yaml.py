@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.full_yaml import read_fully
-from mcptest.formats.limits import MAX_DIAGNOSTICS
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.full import read_fully
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
 
 
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(full_yaml, "CParser", None)
+        monkeypatch.setattr(full, "CParser", None)
 
 
 def value_of(text: str) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.formats.limits import MAX_DEPTH, MAX_NODES, is_within_limits
+from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, is_within_limits
 
 
 def nested(depth: int) -> list[object]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcptest.formats import quick_items, quick_yaml
-from mcptest.formats.full_yaml import read_fully
-from mcptest.formats.quick_yaml import read_quickly
+from mcptest.formats.yaml import quick
+from mcptest.formats.yaml.full import read_fully
+from mcptest.formats.yaml.quick import read_quickly
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ def assert_agreement(text: str) -> None:
 def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lines where items begin that were not read line by line."""
     lines: list[int] = []
-    fill = quick_items._Mould.fill
+    fill = quick._Mould.fill
 
     def noted(self: Any, text: list[str], at: int, count: int, starts: Any) -> list[Any]:
         size = len(self._lines)
@@ -67,7 +67,7 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lines.extend(range(at + 1, at + 1 + size * len(items), size))
         return items
 
-    monkeypatch.setattr(quick_items._Mould, "fill", noted)
+    monkeypatch.setattr(quick._Mould, "fill", noted)
     return lines
 
 
@@ -178,7 +178,7 @@ def test_a_flow_collection_may_not_nest_deeper_in_a_copy_than_elsewhere() -> Non
         deep = "[" * depth + "]" * depth
         return suite(*(f"  - a: {deep if n == 6 else []}\n" for n in range(12)))
 
-    read = [read_quickly(text(depth)) is not None for depth in range(quick_yaml.MAX_DEPTH + 1)]
+    read = [read_quickly(text(depth)) is not None for depth in range(quick.MAX_DEPTH + 1)]
     lone = [read_quickly(f"x:\n  - a: {'[' * n}{']' * n}\n") is not None for n in range(len(read))]
     assert read[1:] == lone[1:]
     assert True in read
@@ -218,8 +218,8 @@ def test_texts_that_come_again_are_kept_once() -> None:
 def test_texts_are_only_cut_out_together_where_each_ends_its_own_line(others: list[str]) -> None:
     head = '    a: "'
     lines = [f"    a: {other}" for other in others]
-    assert quick_items._quoted(lines, head) == []
-    assert quick_items._quoted(['    a: "x"', '    a: ""'], head) == ["x", ""]
+    assert quick._quoted(lines, head) == []
+    assert quick._quoted(['    a: "x"', '    a: ""'], head) == ["x", ""]
     for at in range(3, 9):
         items = [f'  - it: "{n}"\n    a: "{n}"\n' for n in range(12)]
         items[at : at + 2] = [f'  - it: "{at}"\n{line}\n' for line in lines]
@@ -286,8 +286,8 @@ def repeated(draw: st.DrawFn) -> str:
 def impatient() -> Iterator[None]:
     """Items are compared again at once after one that was different."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(quick_yaml, "_PAUSE", 1)
-        patch.setattr(quick_items, "_IN_SIGHT", 1)
+        patch.setattr(quick, "_PAUSE", 1)
+        patch.setattr(quick, "_IN_SIGHT", 1)
         yield
 
 

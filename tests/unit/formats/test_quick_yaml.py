@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats import limits, quick_yaml
-from mcptest.formats.quick_yaml import MAX_DEPTH, read_quickly
+from mcptest.formats.yaml import quick
+from mcptest.formats.yaml.quick import _MAX_QUICK_DEPTH, read_quickly
 
 
 def value_of(text: str) -> object:
@@ -97,16 +97,16 @@ def test_nesting_is_followed_to_its_own_limit_only() -> None:
     def nested(depth: int) -> str:
         return "".join(" " * level + "a:\n" for level in range(depth))
 
-    assert value_of(nested(MAX_DEPTH)) is not None
-    assert read_quickly(nested(MAX_DEPTH + 2)) is None
-    assert read_quickly("a: " + "[" * MAX_DEPTH + "]" * MAX_DEPTH) is None
+    assert value_of(nested(_MAX_QUICK_DEPTH)) is not None
+    assert read_quickly(nested(_MAX_QUICK_DEPTH + 2)) is None
+    assert read_quickly("a: " + "[" * _MAX_QUICK_DEPTH + "]" * _MAX_QUICK_DEPTH) is None
     assert read_quickly("a: " + "[" * 20 + "]" * 20) is not None
 
 
 def test_a_file_with_too_many_nodes_is_left_to_the_full_reader(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(quick_yaml, "MAX_NODES", 100)
-    monkeypatch.setattr(limits, "MAX_NODES", 100)
+    monkeypatch.setattr(quick, "MAX_NODES", 100)
+    monkeypatch.setattr(quick, "MAX_NODES", 100)
     assert read_quickly("a: [" + "1," * 97 + "]") is not None
     assert read_quickly("a: [" + "1," * 98 + "]") is None

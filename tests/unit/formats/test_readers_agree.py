@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.full_yaml import read_fully
-from mcptest.formats.json_text import NOT_JSON, read_json
-from mcptest.formats.quick_yaml import read_quickly
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.document import NOT_JSON, read_json
+from mcptest.formats.yaml.full import read_fully
+from mcptest.formats.yaml.quick import read_quickly
 
 # One JSON string per line: every trap we could think of, right and wrong.
 SNIPPETS: list[str] = [
@@ -75,7 +75,7 @@ def test_quick_and_full_reader_agree_on_every_trap(text: str) -> None:
 def test_both_parsers_of_pyyaml_agree_with_the_quick_reader(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(full_yaml, "CParser", None)
+    monkeypatch.setattr(full, "CParser", None)
     assert_agreement(text)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.formats.scalars import MAX_DIGITS, resolve_as, resolve_plain
+from mcptest.formats.yaml.quick import MAX_DIGITS, resolve_as, resolve_plain
 
 
 @pytest.mark.parametrize("text", ["", "~", "null", "Null", "NULL"])

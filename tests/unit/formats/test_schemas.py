@@ -18,26 +18,25 @@ from typing import TYPE_CHECKING, Any
 import jsonschema_rs
 import pytest
 
+from mcptest.cli.commands.schema import FORMATS, schema_of
 from mcptest.cli.main import main
-from mcptest.cli.schema import FORMATS, schema_of
 from mcptest.core.errors import FormatError
-from mcptest.core.exit_codes import ExitCode
-from mcptest.formats.case_turns import is_turn
-from mcptest.formats.cases import load_cases
+from mcptest.core.results import ExitCode
+from mcptest.engine.loading import Shelf, Wanted, load_suites
+from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.conductor_config import load_config
-from mcptest.formats.document import read_document
+from mcptest.formats.config import load_config
 from mcptest.formats.schemas.conductor import conductor_schema
-from mcptest.formats.schemas.shape import closed
+from mcptest.formats.schemas.parts import closed
 from mcptest.formats.schemas.suite import suite_schema
-from mcptest.formats.snapshot_file import read_snapshots
-from mcptest.formats.stream import Tagged, read_stream
-from mcptest.formats.suite import FILE_KEYS, SuiteContext, load_suite
+from mcptest.formats.snapshots import read_snapshots
+from mcptest.formats.suite.loader import FILE_KEYS, SuiteContext, load_suite
+from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml.full import Tagged
+from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
 from mcptest.mock.manifest import load_manifest
-from mcptest.runner.loading import Wanted, load_suites
-from mcptest.runner.shelf import Shelf
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

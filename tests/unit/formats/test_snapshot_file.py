@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.snapshot_file import read_snapshots, write_snapshots
+from mcptest.formats.snapshots import read_snapshots, write_snapshots
+from mcptest.formats.yaml import full
 
 # Halves of surrogate pairs included, but no high one before a low one: those are a character.
 TEXTS = st.text(
@@ -76,9 +76,9 @@ def test_the_file_can_be_written_in_utf_8_and_shows_no_control_character(
 def test_the_parser_without_libyaml_reads_the_same(entries: dict[str, object]) -> None:
     text = write_snapshots(entries, "a.yaml")
     with pytest.MonkeyPatch.context() as patch:
-        slow = full_yaml.read_fully(text, "a.snap.yaml")[0]
-        patch.setattr(full_yaml, "CParser", None)
-        assert same(full_yaml.read_fully(text, "a.snap.yaml")[0], slow)
+        slow = full.read_fully(text, "a.snap.yaml")[0]
+        patch.setattr(full, "CParser", None)
+        assert same(full.read_fully(text, "a.snap.yaml")[0], slow)
 
 
 @pytest.mark.parametrize("depth", [1, 38, 39, 40, 41, 64, 150, 199])

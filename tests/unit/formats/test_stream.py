@@ -6,10 +6,10 @@ import pytest
 
 from mcptest.core.diagnostics import Complaint
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.fields import diagnose
-from mcptest.formats.limits import MAX_DIAGNOSTICS, MAX_NODES, MAX_TEXT_BYTES
-from mcptest.formats.stream import Stream, StreamDocument, read_stream
+from mcptest.formats.keys import diagnose
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.formats.yaml.stream import Stream, StreamDocument, read_stream
 
 CONTRACT = """\
 # A contract
@@ -33,7 +33,7 @@ in: b
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(full_yaml, "CParser", None)
+        monkeypatch.setattr(full, "CParser", None)
 
 
 def is_turn(key: str) -> bool:

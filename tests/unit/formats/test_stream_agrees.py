@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.document import Document, locate, read_document
-from mcptest.formats.stream import Stream, read_stream
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.document import Document, locate, read_document
+from mcptest.formats.yaml.stream import Stream, read_stream
 
 # One JSON string per line: every trap we could think of, right and wrong.
 SNIPPETS: list[str] = [
@@ -110,13 +110,13 @@ def test_a_stream_of_one_document_reads_as_the_document(text: str) -> None:
 def test_a_stream_of_one_document_reads_as_the_document_without_libyaml(
     text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(full_yaml, "CParser", None)
+    monkeypatch.setattr(full, "CParser", None)
     assert_agreement(text)
 
 
 def assert_parsers_agree(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(full_yaml, "CParser", None)
+        patch.setattr(full, "CParser", None)
         without = outcome(text, ("re", "any"))
     assert outcome(text, ("re", "any")) == without, text
 

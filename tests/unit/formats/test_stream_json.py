@@ -7,8 +7,8 @@ import json
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.stream import Stream, read_stream
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.stream import Stream, read_stream
 
 MESSAGE = {
     "jsonrpc": "2.0",
@@ -20,7 +20,7 @@ MESSAGE = {
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(full_yaml, "CParser", None)
+        monkeypatch.setattr(full, "CParser", None)
 
 
 def stream_of(text: str) -> Stream:

@@ -6,8 +6,9 @@ import pytest
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.formats import full_yaml
-from mcptest.formats.stream import Tagged, read_stream
+from mcptest.formats.yaml import full
+from mcptest.formats.yaml.full import Tagged
+from mcptest.formats.yaml.stream import read_stream
 
 TAGS = ("re", "ere", "any", "type")
 
@@ -15,7 +16,7 @@ TAGS = ("re", "ere", "any", "type")
 @pytest.fixture(params=["libyaml", "python"], autouse=True)
 def parser(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param == "python":
-        monkeypatch.setattr(full_yaml, "CParser", None)
+        monkeypatch.setattr(full, "CParser", None)
 
 
 def never(_key: str) -> bool:

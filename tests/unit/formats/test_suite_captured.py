@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from suite_reading import SERVER, entry, load, mistakes
 
-from mcptest.formats.suite_choices import choosing
+from mcptest.formats.suite.variables import choosing
 
 CHOOSES = "a captured value can be what a matcher compares with, not choose one"
 EXPRESSION = (

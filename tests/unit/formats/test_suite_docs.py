@@ -8,17 +8,21 @@ from pathlib import Path
 import pytest
 from suite_reading import load
 
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.revisions import HANDSHAKE_REVISIONS
-from mcptest.formats import suite_lanes as lanes
-from mcptest.formats.suite import COVERAGE_KEYS, FILE_KEYS, PERFORMANCE_KEYS, RUN_KEYS
-from mcptest.formats.suite_entries import DEFAULT_KEYS, ENTRY_KEYS
-from mcptest.formats.suite_expect import ASSERTION_KEYS, EXPECT_KEYS
-from mcptest.formats.suite_parts import IMPORT_KEYS
-from mcptest.formats.suite_servers import SERVER_KEYS
-from mcptest.formats.suite_steps import STEP_KEYS
-from mcptest.formats.suite_variables import SOURCE_KEYS
+from mcptest.core.results import ExitCode
+from mcptest.formats.suite import lanes
+from mcptest.formats.suite.expect import ASSERTION_KEYS, EXPECT_KEYS
+from mcptest.formats.suite.loader import (
+    COVERAGE_KEYS,
+    FILE_KEYS,
+    IMPORT_KEYS,
+    PERFORMANCE_KEYS,
+    RUN_KEYS,
+)
+from mcptest.formats.suite.servers import SERVER_KEYS
+from mcptest.formats.suite.tests import DEFAULT_KEYS, ENTRY_KEYS, STEP_KEYS
+from mcptest.formats.suite.variables import SOURCE_KEYS
 from mcptest.matching.suite_matchers import EXAMPLES, ROOTS
+from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
 ROOT = Path(__file__).parent.parent.parent.parent
 PAGE = (ROOT / "docs" / "suites.md").read_text(encoding="utf-8")

@@ -11,11 +11,10 @@ from suite_reading import FILE, SERVER, context, entry, load, mistakes, refusals
 
 from mcptest.core.diagnostics import CODES
 from mcptest.core.errors import FormatError
-from mcptest.formats.suite import FILE_KEYS, load_suite
-from mcptest.formats.suite_entries import DEFAULT_KEYS, ENTRY_KEYS
-from mcptest.formats.suite_expect import ASSERTION_KEYS, EXPECT_KEYS
-from mcptest.formats.suite_servers import SERVER_KEYS
-from mcptest.formats.suite_steps import STEP_KEYS
+from mcptest.formats.suite.expect import ASSERTION_KEYS, EXPECT_KEYS
+from mcptest.formats.suite.loader import FILE_KEYS, load_suite
+from mcptest.formats.suite.servers import SERVER_KEYS
+from mcptest.formats.suite.tests import DEFAULT_KEYS, ENTRY_KEYS, STEP_KEYS
 from mcptest.matching.suite_matchers import EXAMPLES
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from suite_reading import (
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Gates, PluginSpec, Suite
-from mcptest.formats.suite import load_suite
+from mcptest.formats.suite.loader import load_suite
 
 if TYPE_CHECKING:
     from mcptest.matching.registry import Registry

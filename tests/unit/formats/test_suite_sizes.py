@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from suite_reading import SERVER, case_of, load, refusals, sent
 
-from mcptest.formats import suite_sizes
-from mcptest.formats.suite_sizes import Size, TooLargeError, size_put_in
+from mcptest.formats.suite import variables as suite_sizes
+from mcptest.formats.suite.variables import Size, TooLargeError, size_put_in
 
 
 def suite(variables: dict[str, Any], *tests: dict[str, Any]) -> str:

@@ -17,10 +17,10 @@ from suite_reading import (
 )
 
 from mcptest.core.plan import Case, Step
-from mcptest.formats.suite import SuiteContext, load_suite
+from mcptest.engine.loading import Unneeded
+from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.matching.compare import is_met
 from mcptest.matching.registry import builtin_registry
-from mcptest.runner.loading import Unneeded
 
 VARIABLES = """\
 servers: {shop: {command: [x]}}

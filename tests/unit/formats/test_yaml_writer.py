@@ -9,17 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.formats.document import read_document
-from mcptest.formats.full_dialect import Tagged
-from mcptest.formats.full_yaml import read_fully
-from mcptest.formats.stream import read_stream
-from mcptest.formats.yaml_writer import (
-    Commented,
-    LiteralBlock,
-    quoted,
-    render_compact,
-    render_yaml,
-)
+from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml.full import Tagged, read_fully
+from mcptest.formats.yaml.stream import read_stream
+from mcptest.formats.yaml.writer import Commented, LiteralBlock, quoted, render_compact, render_yaml
 from mcptest.matching.tags import TAG_NAMES
 
 # Half a surrogate pair cannot be written in UTF-8 at all.

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_same, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.registry import builtin_registry

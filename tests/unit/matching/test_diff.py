@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
 from mcptest.core.text import render_path
 from mcptest.matching.diff import DiffLine, context_diff, render_mismatch
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.outcome import Mismatch
+from mcptest.core.results import Mismatch
 from mcptest.matching.compare import compare, is_met, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.hints import find_idle_checks

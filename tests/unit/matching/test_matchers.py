@@ -10,17 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mcptest.core.errors import UsageError
-from mcptest.formats.document import read_document
+from mcptest.formats.yaml.document import read_document
 from mcptest.matching.compare import is_met
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.patterns import Pattern, parse_pattern
-from mcptest.matching.registry import (
-    Directive,
-    Matcher,
-    Registry,
-    TwoOwnersError,
-    builtin_registry,
-)
+from mcptest.matching.registry import Directive, Matcher, Registry, TwoOwnersError, builtin_registry
 
 # 2024-06-01, and it stays that day.
 REGISTRY = builtin_registry(lambda: 1_717_200_000.0, plugins=GeoPlugin())

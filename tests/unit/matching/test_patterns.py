@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.outcome import Mismatch
+from mcptest.core.results import Mismatch
 from mcptest.matching.patterns import (
     HABITS,
     Pattern,

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
 from mcptest.core.secrets import redact_all
 from mcptest.matching.compare import compare, is_met
 from mcptest.matching.diff import render_mismatch
@@ -15,7 +15,7 @@ from mcptest.matching.registry import BadExpressionError, ParameterError
 from mcptest.matching.snapshots import MAX_CHARS, MAX_NODES, snapshot_pattern
 
 if TYPE_CHECKING:
-    from mcptest.core.snapshots import SnapshotMode
+    from mcptest.core.results import SnapshotMode
     from mcptest.core.text import Trail
     from mcptest.matching.patterns import Pattern
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from mcptest.core.record import ABSENT
-from mcptest.formats.document import read_document
+from mcptest.formats.yaml.document import read_document
 from mcptest.matching.compare import Group, compare
 from mcptest.matching.matchers.plugin import plugin_matcher
 from mcptest.matching.patterns import Pattern

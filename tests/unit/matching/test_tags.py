@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.dialogue import Bind, Ref
 from mcptest.matching.compare import compare
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import ParameterError
@@ -19,6 +18,7 @@ from mcptest.matching.tags import (
     pull_bound,
     read_tag,
 )
+from mcptest.protocol.dialogue import Bind, Ref
 
 
 def tag(name: str, text: str = "") -> Pattern:

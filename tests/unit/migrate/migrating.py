@@ -6,13 +6,15 @@ from typing import Any
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
-from mcptest.formats.case_turns import is_turn
-from mcptest.formats.cases import load_cases
+from mcptest.engine.dialogue import other_kind
+from mcptest.engine.judge import judge
+from mcptest.engine.server import Reply
+from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.document import read_document
-from mcptest.formats.stream import read_stream
-from mcptest.formats.suite import SuiteContext, load_suite
-from mcptest.formats.yaml_writer import render_yaml
+from mcptest.formats.suite.loader import SuiteContext, load_suite
+from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml.stream import read_stream
+from mcptest.formats.yaml.writer import render_yaml
 from mcptest.matching.compare import source_of
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import TAG_NAMES
@@ -21,9 +23,6 @@ from mcptest.migrate.conductor import has_captures, read_conductor
 from mcptest.migrate.drafts import Note, Source
 from mcptest.migrate.matchers import Setting
 from mcptest.migrate.suite import ServerConfig, SuiteServer, convert_server, write_suite
-from mcptest.runner.judging import judge
-from mcptest.runner.launcher import Reply
-from mcptest.runner.surplus import other_kind
 
 REGISTRY = builtin_registry(lambda: 0.0)
 FOLDER = "/here"

@@ -21,7 +21,7 @@ from migrating import (
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
-from mcptest.formats.yaml_writer import render_yaml
+from mcptest.formats.yaml.writer import render_yaml
 
 SEEDS = range(3)
 ROUNDS = 50

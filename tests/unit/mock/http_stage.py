@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from stage import build
 
-from mcptest.core.web import Answer, Begin, Cut, End, Piece, WebRequest
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
 from mcptest.mock.faults import parse_faults
 from mcptest.mock.http import HttpMock
 from mcptest.mock.manifest import load_manifest
 from mcptest.mock.player import ContractPlayer
+from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
 
 if TYPE_CHECKING:
-    from mcptest.core.web import Act
     from mcptest.mock.report import MockReport
     from mcptest.mock.respond import Player
+    from mcptest.protocol.http_messages import Act
 
     Message = dict[str, Any]
 

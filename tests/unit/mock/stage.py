@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from mcptest.core.framing import encode_line
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
@@ -13,6 +12,7 @@ from mcptest.mock.contract import build_contract
 from mcptest.mock.manifest import load_manifest
 from mcptest.mock.player import ContractPlayer
 from mcptest.mock.respond import respond
+from mcptest.protocol.framing import encode_line
 
 if TYPE_CHECKING:
     from mcptest.mock.contract import Contract

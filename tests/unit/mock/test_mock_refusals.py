@@ -9,8 +9,8 @@ import pytest
 from stage import Stage, a_case, cases, contract, request
 
 from mcptest.core.errors import PatternTimeoutError
-from mcptest.core.framing import LineDecoder, Noise, Overlong
 from mcptest.mock.respond import respond, respond_to_noise
+from mcptest.protocol.framing import LineDecoder, Noise, Overlong
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

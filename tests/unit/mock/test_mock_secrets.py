@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from stage import Stage, a_case, cases, contract, manifest
 
-from mcptest.core.framing import Noise
-from mcptest.core.outcome import Mismatch
 from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
 from mcptest.core.secrets import is_secret
 from mcptest.mock.redaction import HIDDEN, hide_mismatch_secrets, hide_secrets, redact_line
 from mcptest.mock.report import render_report, render_summary
 from mcptest.mock.respond import respond_to_noise
+from mcptest.protocol.framing import Noise
 
 SECRET = "hunter2-xyz"
 

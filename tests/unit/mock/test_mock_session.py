@@ -8,7 +8,7 @@ import pytest
 from stage import a_case, cases, contract, request
 
 from mcptest import __version__
-from mcptest.core.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS
 
 ADD = a_case("Adds", "{name: add, arguments: {a: 1, b: 2}}", "three")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcptest.plugins import PluginHost
-from mcptest.wire.orphans import list_strangers
+from mcptest.transport.process.orphans import list_strangers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

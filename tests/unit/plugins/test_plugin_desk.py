@@ -11,9 +11,9 @@ from plugin_stage import LONG_S, SHORT_S, children, command_for, left_clean
 
 from mcptest.core.errors import CheckError, InterruptedRunError, UsageError
 from mcptest.core.plan import PluginSpec
-from mcptest.plugins.desk import Declared, PluginDesk, one_owner_each
-from mcptest.wire.guardian import Guardian
-from mcptest.wire.interrupts import Interrupts
+from mcptest.plugins.manager import Declared, PluginDesk, one_owner_each
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.signals import Interrupts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import PluginSpec
-from mcptest.formats.conductor_config import load_config
+from mcptest.formats.config import load_config
 
 
 def config(imports: object) -> str:

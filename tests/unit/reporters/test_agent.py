@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sample_run import BROKEN, FAILED, PASSED, bad_file_run, full_run, rendered, run_of
 
-from mcptest.core.outcome import Fault
+from mcptest.core.results import Fault
 from mcptest.reporters.agent import AgentReporter
 
 

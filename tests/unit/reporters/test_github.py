@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sample_run import FINDING, PASSED, bad_file_run, full_run, rendered, run_of
 
-from mcptest.core.outcome import Fault, Summary
+from mcptest.core.results import Fault, Summary
 from mcptest.reporters.github import GithubReporter
 
 

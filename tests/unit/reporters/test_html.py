@@ -15,9 +15,17 @@ from hypothesis import strategies as st
 from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, LogLine, Mismatch, Summary
 from mcptest.core.record import ABSENT
+from mcptest.core.results import (
+    CaseResult,
+    Evidence,
+    ExitCode,
+    Fault,
+    Finding,
+    LogLine,
+    Mismatch,
+    Summary,
+)
 from mcptest.core.text import visible
 from mcptest.reporters.html.markup import Markup, cut, element, escaped, joined
 from mcptest.reporters.html.page import HtmlReporter, render_failure_page

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.events import CaseFinished, Event, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, Mismatch, Summary
+from mcptest.core.results import CaseResult, Evidence, Fault, Finding, Mismatch, Summary
 from mcptest.reporters.junit import JunitReporter
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=4)

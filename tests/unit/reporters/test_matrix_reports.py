@@ -17,7 +17,7 @@ from mcptest.core.matrix import (
     WayRun,
     names_a_way,
 )
-from mcptest.core.outcome import CaseResult, Summary
+from mcptest.core.results import CaseResult, Summary
 from mcptest.reporters.json import JsonReporter, _matrix_members
 from mcptest.reporters.junit import JunitReporter
 from mcptest.reporters.matrix import matrix_lines

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
 
-from mcptest.core.outcome import Fault, Finding, Summary
-from mcptest.core.snapshots import SnapshotReport
+from mcptest.core.results import Fault, Finding, SnapshotReport, Summary
 from mcptest.reporters.minimal import MinimalReporter
 
 

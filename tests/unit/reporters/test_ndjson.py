@@ -6,7 +6,7 @@ import json
 
 from sample_run import FAILED, PASSED, bad_file_run, run_of
 
-from mcptest.core.outcome import LogLine
+from mcptest.core.results import LogLine
 from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.ndjson import NdjsonReporter
 

@@ -11,8 +11,7 @@ import pytest
 from sample_run import PASSED, rendered, run_of
 
 from mcptest.core.errors import FormatError
-from mcptest.core.outcome import CaseResult
-from mcptest.core.verdict import exit_code_of
+from mcptest.core.results import CaseResult, exit_code_of
 from mcptest.reporters.agent import AgentReporter
 from mcptest.reporters.github import GithubReporter
 from mcptest.reporters.html.page import HtmlReporter

@@ -7,13 +7,15 @@ import json
 import pytest
 from sample_run import COVERAGE, FAILED, FINDING, FLAKY, GONE, PASSED, WARNING, run_of
 
-from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
+from mcptest.core.coverage import (
+    CoveredOffer,
+    CoveredProperty,
+    MeasuredGates,
+    ServerCoverage,
+    not_asked,
+)
 from mcptest.core.errors import FormatError, UsageError
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.measured_gates import MeasuredGates, not_asked
-from mcptest.core.outcome import Fault, Summary
-from mcptest.core.snapshots import SnapshotReport
-from mcptest.core.verdict import exit_code_of
+from mcptest.core.results import ExitCode, Fault, SnapshotReport, Summary, exit_code_of
 from mcptest.reporters.json import JsonReporter
 from mcptest.reporters.run_model import CollectedRun, merge_runs
 from mcptest.reporters.saved import read_saved_run

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sample_run import PASSED, bad_file_run, full_run, rendered, run_of
 
-from mcptest.core.outcome import Fault, Summary
+from mcptest.core.results import Fault, Summary
 from mcptest.reporters.sarif import SarifReporter
 
 

@@ -12,7 +12,7 @@ import pytest
 from sample_run import FAILED, FLAKY, PASSED, SKIPPED, rendered, run_of
 
 from mcptest.core.events import SuiteStarted
-from mcptest.core.outcome import CaseResult
+from mcptest.core.results import CaseResult
 from mcptest.reporters.agent import AgentReporter
 from mcptest.reporters.github import GithubReporter
 from mcptest.reporters.html.page import HtmlReporter

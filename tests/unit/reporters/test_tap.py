@@ -15,7 +15,7 @@ from sample_run import (
     run_of,
 )
 
-from mcptest.core.outcome import Finding
+from mcptest.core.results import Finding
 from mcptest.reporters.tap import TapReporter
 
 

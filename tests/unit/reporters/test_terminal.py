@@ -17,7 +17,7 @@ from mcptest.core.events import (
     SuiteFinished,
     SuiteStarted,
 )
-from mcptest.core.outcome import CaseResult, Evidence, Fault, Finding, Mismatch, Summary
+from mcptest.core.results import CaseResult, Evidence, Fault, Finding, Mismatch, Summary
 from mcptest.reporters.terminal import TerminalReporter
 
 STARTED = RunStarted(started_at="2026-01-01T00:00:00Z", server="Files", suites=1, total=3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sample_run import BROKEN, FAILED, GONE, MISSING, PASSED, SKIPPED, WRONG
 
-from mcptest.core.outcome import CaseResult
+from mcptest.core.results import CaseResult
 from mcptest.reporters.text import SeenFailures
 
 LONG = "x" * 5_000

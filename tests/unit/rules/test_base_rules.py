@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import score_capture
 from mcptest.rules.facts import META_CAPABILITIES, Facts
 from mcptest.rules.jsonrpc import encoding_fault

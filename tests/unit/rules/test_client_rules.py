@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.facts import META_CAPABILITIES, Facts
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES as EVERY_RULE

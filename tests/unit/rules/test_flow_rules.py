@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import Replay
 from mcptest.rules.facts import Facts
 from mcptest.rules.judge import Scorer

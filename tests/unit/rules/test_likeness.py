@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.conformance import SessionScore
+from mcptest.core.results import SessionScore
 from mcptest.rules import judge
 from mcptest.rules.captures import score_capture
 

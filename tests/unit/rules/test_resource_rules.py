@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
+from mcptest.core.results import Verdict
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.syntax import base64_fault, is_iso_date, is_media_type, template_fault, uri_fault

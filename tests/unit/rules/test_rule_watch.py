@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.framing import Frame, Noise, encode_line
+from mcptest.protocol.framing import Frame, Noise, encode_line
 from mcptest.rules.watch import RuleWatch
 
 HELLO = {

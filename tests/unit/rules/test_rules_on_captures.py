@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.core.conformance import Verdict
+from mcptest.core.results import Verdict
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
 

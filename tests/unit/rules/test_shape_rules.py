@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES
 from mcptest.rules.rule import MAX_SENTENCES

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import score_capture
 from mcptest.rules.registry import RULES as EVERY_RULE
 from mcptest.rules.schemas import is_affordable, is_plainly_valid

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mcptest.core.conformance import Verdict
-from mcptest.core.revisions import REVISIONS, VERSION_KEY
+from mcptest.core.results import Verdict
+from mcptest.protocol.revisions import REVISIONS, VERSION_KEY
 from mcptest.rules.captures import SessionJudge, score_capture
 from mcptest.rules.registry import RULES
 

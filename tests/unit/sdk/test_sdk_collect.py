@@ -11,7 +11,7 @@ import pytest
 
 from mcptest._collect import UNSUPPORTED_LANES, Collection, collect, lane_cli_hint, may_hold
 from mcptest.core.errors import FormatError, UsageError
-from mcptest.formats.suite_lanes import COMMANDS
+from mcptest.formats.suite.lanes import COMMANDS
 
 SERVER = {"name": "notes", "command": "python3", "args": ["server.py"]}
 

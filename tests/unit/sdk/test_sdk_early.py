@@ -11,7 +11,8 @@ import pytest
 from scripted_binary import hello, scripted
 
 import mcptest
-from mcptest._coprocess import ContractError, Coprocess
+from mcptest.sdk.coprocess import Coprocess
+from mcptest.sdk.errors import ContractError
 
 SERVERS = Path(__file__).parents[2] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mcptest
-from mcptest.sdk.expecting import BadExpectationError, Expectations, expect
+from mcptest.sdk.expect import BadExpectationError, Expectations, expect
 from mcptest.sdk.verdict import Verdict, read_verdict
 
 ANSWER = {"content": [{"type": "text", "text": "Hello, world!"}], "isError": False}

@@ -16,9 +16,9 @@ import pytest
 
 import mcptest
 from mcptest import expect
-from mcptest.formats.conductor_config import load_config
-from mcptest.sdk.binary import handed_over
-from mcptest.sdk.server_config import Told, plain_config, secrets_of
+from mcptest.formats.config import load_config
+from mcptest.sdk.arguments import Told, plain_config, secrets_of
+from mcptest.sdk.coprocess import handed_over
 
 SERVERS = Path(__file__).parents[2] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
@@ -180,7 +180,7 @@ def test_what_is_handed_over_is_there_as_long_as_it_is_needed() -> None:
 
 KILLED = """
 import os, signal, sys
-from mcptest.sdk.binary import handed_over
+from mcptest.sdk.coprocess import handed_over
 with handed_over("a secret"):
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from mcptest.core.plan import ClientSpec, HttpSpec, Limits, OAuthSpec, ServerSpec
-from mcptest.formats.client_stubs import read_client
-from mcptest.formats.conductor_config import load_config
-from mcptest.formats.fields import Fields
-from mcptest.sdk.server_config import Told, config_of, plain_config
+from mcptest.formats.config import load_config, read_client
+from mcptest.formats.keys import Fields
+from mcptest.sdk.arguments import Told, config_of, plain_config
 
 PLAIN = ServerSpec(name="weather", command=("python3", "server.py", "a b"), cwd="/srv", env={})
 

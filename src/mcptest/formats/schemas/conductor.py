@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mcptest.core.offer_kinds import KINDS
-from mcptest.formats.conductor import _FILE_KEYS, _MAX_RETRIES, _TEST_KEYS
+from mcptest.core.coverage import KINDS
+from mcptest.formats.conductor import _FILE_KEYS, _MAX_RETRIES, _TEST_KEYS, FORMS
 from mcptest.formats.conductor_expect import (
     _ANSWER_KEYS,
     _PERFORMANCE_KEYS,
@@ -11,29 +11,34 @@ from mcptest.formats.conductor_expect import (
     SLIPPED_KEYS,
     STDERR_EMPTY,
 )
-from mcptest.formats.conductor_request import FORMS
-from mcptest.formats.schemas.patterns import EXPECTED, expected_definitions, pattern_of
-from mcptest.formats.schemas.servers import config_server
-from mcptest.formats.schemas.shape import closed, document, ref, said, words
-from mcptest.formats.schemas.values import (
+from mcptest.formats.schemas.parts import (
     ARGUMENTS,
+    EXPECTED,
     FLAG,
     NAME_PATTERN,
     NON_EMPTY,
     TEXT,
+    closed,
+    document,
     duration,
+    expected_definitions,
     field_path,
     only,
+    pattern_of,
+    ref,
+    said,
     skip,
     tags,
     told,
     whole_number,
+    words,
 )
+from mcptest.formats.schemas.servers import config_server
 from mcptest.matching.patterns import PREFIX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from mcptest.formats.schemas.shape import Schema
+    from mcptest.formats.schemas.parts import Schema
     from mcptest.matching.registry import Registry
 
 __all__ = ["conductor_schema"]

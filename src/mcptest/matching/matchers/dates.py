@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.matching.registry import CannotHoldError, Matcher, Miss, ParameterError
 from mcptest.matching.values import no_parameter, type_name
 

@@ -6,11 +6,11 @@ fails, or whose answer is not a verdict, is a `CheckError`: the test neither pas
 
 from __future__ import annotations
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.errors import CheckError
-from mcptest.core.outcome import Fault
 from mcptest.core.record import Record
+from mcptest.core.results import Fault
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import visible
 from mcptest.matching.registry import Matcher, Miss, ParameterError, UnknownPluginError
 

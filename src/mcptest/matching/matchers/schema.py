@@ -10,8 +10,8 @@ from functools import partial
 
 from mcptest.core.diagnostics import UNQUOTED, UnquotedText
 from mcptest.core.errors import CheckError
-from mcptest.core.outcome import Fault
 from mcptest.core.record import Record
+from mcptest.core.results import Fault
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import render_path, shorten, visible
 from mcptest.matching.registry import BadSchemaError, Matcher, Miss

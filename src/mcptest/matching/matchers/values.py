@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from mcptest.core.diagnostics import closest
 from mcptest.core.strict_json import dump_json
-from mcptest.core.suggest import closest
 from mcptest.core.text import show_json
 from mcptest.matching.registry import Matcher, Miss, ParameterError
 from mcptest.matching.values import (

@@ -15,10 +15,8 @@ from string import Template
 
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
-from mcptest.core.exit_codes import ExitCode
-from mcptest.core.outcome import STATUSES, Summary
+from mcptest.core.results import STATUSES, ExitCode, Summary, exit_code_of
 from mcptest.core.text import plural, shorten
-from mcptest.core.verdict import exit_code_of
 from mcptest.reporters.html.markup import Markup, cut, element, joined, table
 from mcptest.reporters.html.parts import (
     Timing,
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import Event
-    from mcptest.core.outcome import CaseResult, Finding, LogWish, Status
+    from mcptest.core.results import CaseResult, Finding, LogWish, Status
 
 __all__ = ["HtmlReporter", "render_failure_page"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage
-    from mcptest.core.outcome import CaseResult, Fault, LogLine, Mismatch
+    from mcptest.core.results import CaseResult, Fault, LogLine, Mismatch
     from mcptest.matching.diff import DiffLine
 
 __all__ = [

@@ -1,0 +1,128 @@
+"""`mcptest call`: call one tool and show its result."""
+
+from __future__ import annotations
+
+import sys
+
+from mcptest.cli.one_server import (
+    OUTPUT_OPTIONS,
+    Manner,
+    note,
+    render_tool_result,
+    result_of,
+    tell_unfinished,
+    visiting,
+    write_json,
+    write_lines,
+)
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import complain
+from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.core.coverage import KINDS
+from mcptest.core.errors import UsageError
+from mcptest.core.results import ExitCode
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.text import visible
+from mcptest.engine.discovery import read_text
+from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
+from mcptest.explore.features import list_features
+from mcptest.protocol.jsonrpc import tool_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+    from mcptest.engine.server import Launcher
+    from mcptest.engine.single_server import Visit
+
+__all__ = ["COMMAND", "call"]
+
+# Nobody pipes in arguments this large; whoever does has piped in something else.
+_MAX_STDIN_CHARS = 64 * 1024 * 1024
+
+
+def call(arguments: Arguments) -> int:
+    """Call a tool with what the command line says; the exit status."""
+    if not arguments.paths:
+        raise UsageError("which tool?", "mcptest list tools -- COMMAND shows what there is")
+    name, *words = arguments.paths
+    parsed = parse_words(words)
+    given = _given(arguments)
+    is_checked = not arguments.has("--no-check")
+    manner = Manner(arguments)
+
+    def work(visit: Visit, launcher: Launcher) -> int:
+        schema = _schema(visit, name, is_checked=is_checked)
+        built = build_arguments(parsed, schema, given, is_checked=is_checked)
+        answer = visit.ask("tools/call", {"name": name, "arguments": built})
+        result = result_of(answer, "tools/call", arguments)
+        if result is None:
+            return ExitCode.FAILED
+        if manner.is_pretty:
+            write_lines(render_tool_result(result, manner.paint))
+        elif not manner.is_raw:
+            write_json(result)
+        why = tool_failure(result, "the tool says that it failed (isError is true)")
+        if why:
+            complain(f"error: {why}\n")
+            return ExitCode.FAILED
+        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
+
+    return visiting(arguments, choose_server(arguments), work)
+
+
+def _schema(visit: Visit, name: str, *, is_checked: bool) -> dict[str, Any]:
+    """The input schema of the tool of this name; a `UsageError` when there is no such tool."""
+    listing = list_features(visit.ask, KINDS["tools"])
+    tool = listing.find(name)
+    if tool is None and is_checked:
+        if listing.problem:
+            note(f"tools: {listing.problem}")
+        raise unknown_name("tool", name, listing.names, "--no-check calls it all the same")
+    schema = tool.get("inputSchema") if tool else None
+    return schema if isinstance(schema, dict) else {}
+
+
+def _given(arguments: Arguments) -> dict[str, Any]:
+    """The arguments in the file or on standard input that --args names."""
+    if not arguments.has("--args"):
+        return {}
+    source = arguments.last("--args")
+    where = "standard input" if source == "-" else visible(source)
+    text = sys.stdin.read(_MAX_STDIN_CHARS) if source == "-" else read_text(source)
+    try:
+        value = parse_json(text)
+    except NotJsonError as error:
+        raise UsageError(f"--args {where} is not JSON: {error.reason}") from None
+    if not isinstance(value, dict):
+        raise UsageError(f"--args {where} must hold one JSON object")
+    return value
+
+
+COMMAND = Command(
+    name="mcptest call",
+    summary="Call one tool of a server and show its result.",
+    usage="mcptest call TOOL [key=value | key:=json]… [options] [-- COMMAND…]",
+    details="key=value is read as the tool's schema says, key:=json is JSON, a.b=value goes into\n"
+    f"the object a. {SERVER_DETAILS}",
+    options=(
+        Option(
+            names=("--args",),
+            value="FILE|-",
+            help="a JSON object of arguments, from a file or standard input; words win over it",
+        ),
+        Option(
+            names=("--no-check",),
+            help="send what is written, also to a tool or with arguments that are not listed",
+        ),
+        *SERVER_OPTIONS,
+        *OUTPUT_OPTIONS,
+    ),
+    examples=(
+        "mcptest call echo message=hello -- python3 server.py",
+        "mcptest call search query=rain limit=3 tags:='[\"a\"]' --config conductor.config.json",
+    ),
+    run=call,
+    takes_command=True,
+)

@@ -1,0 +1,160 @@
+"""`mcptest compliance invariants`: judge a capture by the rules. Nobody is contacted."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import select
+import stat
+import sys
+
+from mcptest import __version__
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, wants_colour
+from mcptest.core.diagnostics import Diagnostic, closest
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.results import ExitCode
+from mcptest.core.text import visible
+from mcptest.reporters.rules import (
+    render_conformance,
+    render_conformance_json,
+    render_conformance_junit,
+    render_conformance_sarif,
+)
+from mcptest.reporters.style import Paint, narrow_encoding
+from mcptest.rules.captures import score_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.results import CaptureScore
+
+__all__ = ["COMMAND", "compliance"]
+
+_INVARIANTS = "invariants"
+_FORMATS = ("text", "json", "junit", "sarif")
+_PIECE_CHARS = 1 << 16
+
+# Limits for another process to open the other end of a pipe, and then for silence on it.
+_WRITER_PATIENCE_S = 10.0
+_SILENCE_PATIENCE_S = 300.0
+
+
+def compliance(arguments: Arguments) -> int:
+    """Score the capture and show what the rules say; the exit status."""
+    file = _capture(arguments)
+    format = arguments.last("--format", "text")
+    if format not in _FORMATS:
+        meant = closest(format, _FORMATS)
+        question = f"; did you mean {meant}?" if meant else ""
+        message = f"--format knows no {visible(format)!r}{question}"
+        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    score = _scored(file)
+    _write(score, format, file, arguments)
+    return ExitCode.PASSED if score.passed else ExitCode.FAILED
+
+
+def _capture(arguments: Arguments) -> str:
+    if arguments.paths[:1] != (_INVARIANTS,):
+        seen = f", not {visible(arguments.paths[0])!r}" if arguments.paths else ""
+        raise UsageError(
+            f"mcptest compliance takes the word invariants{seen}",
+            "mcptest compliance invariants --capture FILE",
+        )
+    files = [*arguments.paths[1:], *arguments.all("--capture")]
+    if len(files) != 1:
+        raise UsageError(
+            f"mcptest compliance invariants takes one capture, not {len(files)}",
+            "write one with: mcptest run … --capture FILE; an array holds several sessions",
+        )
+    return files[0]
+
+
+def _scored(file: str) -> CaptureScore:
+    try:
+        # Non-blocking: opening a pipe would wait until another process opens it for writing.
+        fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with io.TextIOWrapper(io.BufferedReader(_Input(fd)), encoding="utf-8-sig") as stream:
+            return score_file(lambda: stream.read(_PIECE_CHARS), file)
+    except OSError as error:
+        raise _unreadable(file, f"cannot read it: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _unreadable(file, f"it is not UTF-8: {error.reason}") from None
+
+
+class _Input(io.RawIOBase):
+    """A file, or a pipe such as /dev/stdin or <(…), with a bound on every read."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._poll = select.poll()
+        self._poll.register(fd, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        view = memoryview(buffer).cast("B")
+        for wait_s in (_WRITER_PATIENCE_S, _SILENCE_PATIENCE_S):
+            is_ready = self._poll.poll(wait_s * 1000)
+            try:
+                chunk = os.read(self._fd, len(view))
+            except BlockingIOError:
+                if stat.S_ISREG(os.fstat(self._fd).st_mode):
+                    raise OSError(errno.EAGAIN, "it has nothing to read yet") from None
+                # Another process has opened the other end and has not written yet.
+                continue
+            if not (chunk or is_ready):
+                reason = f"it is a pipe, and nothing was written to it within {wait_s:g} s"
+                raise TimeoutError(errno.ETIMEDOUT, reason)
+            view[: len(chunk)] = chunk
+            return len(chunk)
+        reason = f"it is a pipe, and nothing came through it for {_SILENCE_PATIENCE_S:g} s"
+        raise TimeoutError(errno.ETIMEDOUT, reason)
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._fd)
+        super().close()
+
+
+def _unreadable(file: str, reason: str) -> FormatError:
+    return FormatError([Diagnostic(code="F001", file=file, message=reason)])
+
+
+def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) -> None:
+    output = StandardOutput()
+    if format == "json":
+        output.write_utf8(render_conformance_json(score))
+    elif format == "junit":
+        output.write_utf8(render_conformance_junit(score, file))
+    elif format == "sarif":
+        output.write_utf8(render_conformance_sarif(score, file, __version__))
+    else:
+        paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        encoding = narrow_encoding(sys.stdout)
+        is_verbose = arguments.has("--verbose")
+        output.write(render_conformance(score, paint, encoding, is_verbose=is_verbose))
+
+
+COMMAND = Command(
+    name="mcptest compliance",
+    summary="Judge a capture by the rules about whole sessions; no server is contacted.",
+    usage="mcptest compliance invariants --capture FILE",
+    details="FILE is a session, or an array of them, as mcptest run --capture and mcptest record "
+    "write it. Exit status 0: no rule is broken and nothing clashes; 1: otherwise.",
+    options=(
+        Option(names=("--capture",), value="FILE", help="the capture to judge"),
+        Option(names=("--format",), value="NAME", help="text, json, junit or sarif"),
+        Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+        Option(names=("-v", "--verbose"), help="show every rule, also those that are kept"),
+    ),
+    examples=(
+        "mcptest compliance invariants --capture session.json",
+        "mcptest compliance invariants --capture session.json --format json",
+    ),
+    run=compliance,
+)

@@ -1,0 +1,171 @@
+"""`mcptest docs`: documentation of a server, from case files, from the live server, or both."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.one_server import note, visiting
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.server_options import SERVER_OPTIONS, choose_server, find_own_config
+from mcptest.core.coverage import KINDS
+from mcptest.core.diagnostics import closest, render_diagnostic
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.record import Record
+from mcptest.core.results import ExitCode
+from mcptest.core.text import visible
+from mcptest.docgen.build import build_docs
+from mcptest.docgen.cases import describe_server
+from mcptest.docgen.html import render_html
+from mcptest.docgen.markdown import render_markdown
+from mcptest.docgen.model import ServerDescription
+from mcptest.engine.discovery import CONFIG_NAMES
+from mcptest.engine.loading import Unneeded, Wanted, load_suites
+from mcptest.explore.features import is_declared, list_features
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.plan import Suite
+    from mcptest.engine.server import Launcher
+    from mcptest.engine.single_server import Visit
+
+__all__ = ["COMMAND", "docs"]
+
+_FORMATS = {"markdown": render_markdown, "html": render_html}
+_ENDINGS = {".html": "html", ".htm": "html", ".md": "markdown"}
+_SERVER_WAYS = ("--server-command", "--config", "--url")
+
+
+class _Output(Record):
+    """Format, title and file of the documentation; "" is standard output."""
+
+    format: str
+    target: str
+    title: str
+
+
+def docs(arguments: Arguments) -> int:
+    """Write the documentation of a server; the exit status."""
+    output = _output(arguments)
+    suites = _suites(arguments.paths) if arguments.paths else []
+    is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
+    if suites and not is_live:
+        _write(describe_server(suites), suites, output)
+        return ExitCode.PASSED
+    if not is_live and not find_own_config(arguments):
+        raise UsageError(
+            "nothing to document: neither a file nor a server is given",
+            "give case files, or the command that starts the server after --, or put a "
+            f"{CONFIG_NAMES[0]} into this folder",
+        )
+
+    def work(visit: Visit, _launcher: Launcher) -> int:
+        described, is_whole = _described(visit)
+        visit.close()
+        _write(described, suites, output)
+        return ExitCode.PASSED if is_whole else ExitCode.FAILED
+
+    return visiting(arguments, choose_server(arguments), work)
+
+
+def _output(arguments: Arguments) -> _Output:
+    target = arguments.last("--output", "-")
+    ending = os.path.splitext(target)[1].lower()
+    format = arguments.last("--format") or _ENDINGS.get(ending, "markdown")
+    if format not in _FORMATS:
+        meant = closest(format, _FORMATS)
+        question = f"; did you mean {meant}?" if meant else ""
+        message = f"--format has no {visible(format)!r}{question}"
+        raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
+    if target == "-":
+        return _Output(format=format, target="", title=arguments.last("--title"))
+    if any(_is_same(target, path) for path in arguments.paths):
+        message = f"{visible(target)} is one of the files to read; it would be replaced"
+        raise UsageError(message, "give the documentation another name")
+    check_writable(target)
+    return _Output(format=format, target=target, title=arguments.last("--title"))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def _suites(paths: Sequence[str]) -> list[Suite]:
+    # A server that a file names is never started from here.
+    suites, mistakes, warnings = load_suites(Wanted(paths=tuple(paths)), Unneeded(os.environ))
+    if mistakes:
+        raise FormatError([*mistakes, *warnings])
+    for warning in warnings:
+        complain(render_diagnostic(warning) + "\n\n")
+    return suites
+
+
+def _described(visit: Visit) -> tuple[ServerDescription, bool]:
+    """The description that a live server gives, and whether it is complete."""
+    declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
+    listings = [list_features(visit.ask, kind) for kind in declared]
+    problems = [listing for listing in listings if listing.problem]
+    for listing in problems:
+        note(f"{listing.kind.name}: {listing.problem}")
+    info = visit.server_info if visit.server_info.get("name") else {"name": visit.spec.name}
+    described = ServerDescription(
+        source="the server",
+        info=info,
+        capabilities=visit.capabilities,
+        protocol_version=visit.protocol_version,
+        instructions=visit.instructions,
+        features={listing.kind.name: listing.features for listing in listings},
+    )
+    return described, not problems
+
+
+def _write(described: ServerDescription, suites: Sequence[Suite], output: _Output) -> None:
+    doc = build_docs(described, suites, output.title)
+    if not doc.features and not doc.cases:
+        raise NothingSelectedError(
+            "there is nothing to document: no tool, no resource, no prompt and no dialogue"
+        )
+    text = _FORMATS[output.format](doc)
+    if not output.target:
+        StandardOutput().write_utf8(text)
+        return
+    write_file(output.target, text)
+    complain(f"wrote {visible(output.target)}\n")
+
+
+COMMAND = Command(
+    name="mcptest docs",
+    summary="Write documentation of a server, from case files, from the live server, or both.",
+    usage="mcptest docs [FILE…] [-o FILE] [options] [-- COMMAND…]",
+    details="FILE is a case file, a folder or a quoted glob. With files only, what the server\n"
+    "offers is taken from their answers; with a server, from its own lists. COMMAND starts\n"
+    "the server; with neither FILE nor COMMAND, a config says how.",
+    options=(
+        Option(
+            names=("-o", "--output"),
+            value="FILE",
+            help="the file to write; default: standard output",
+        ),
+        Option(
+            names=("--format",),
+            value="NAME",
+            help="markdown or html; default: what the name of the file says, else markdown",
+        ),
+        Option(
+            names=("--title",),
+            value="TEXT",
+            help="the first heading; default: what the server calls itself",
+        ),
+        *SERVER_OPTIONS,
+    ),
+    examples=(
+        "mcptest docs contract_test.yaml -o contract.md",
+        "mcptest docs -o server.html -- python3 server.py",
+        "mcptest docs contract_test.yaml -o server.html -- python3 server.py",
+    ),
+    run=docs,
+    takes_command=True,
+)

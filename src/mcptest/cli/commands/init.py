@@ -1,0 +1,169 @@
+"""`mcptest init`: write a config, a first test and a CI workflow. Nothing is overwritten."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.cli.commands.discover import proven_suite, with_short_timeout
+from mcptest.cli.one_server import visiting, write_lines
+from mcptest.cli.options import Command
+from mcptest.cli.server_options import choose_server
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.results import ExitCode
+from mcptest.core.text import visible
+from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text
+from mcptest.engine.files import resolve_inside
+from mcptest.explore.scaffold import (
+    CLUES,
+    Guess,
+    guess_server,
+    ordered_by_user,
+    render_config,
+    render_first_suite,
+    render_workflow,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+    from mcptest.engine.server import Launcher
+    from mcptest.engine.single_server import Visit
+
+__all__ = ["COMMAND", "init"]
+
+_CONFIG = CONFIG_NAMES[0]
+_SUITE = os.path.join("tests", "first.test.mcp.yml")
+_WORKFLOW = os.path.join(".github", "workflows", "mcptest.yml")
+
+
+def init(arguments: Arguments) -> int:
+    """Write what is missing, and say what was assumed; the exit status."""
+    if arguments.paths:
+        message = f"mcptest init takes no {visible(arguments.paths[0])!r}"
+        raise UsageError(message, "the command that starts the server comes after --")
+    for path in (_CONFIG, _SUITE, _WORKFLOW):
+        _check_folder(path)
+    folder = os.path.basename(os.getcwd()) or "server"
+    if arguments.command:
+        guess = ordered_by_user(arguments.command, folder)
+    else:
+        guess = guess_server(_clues(), folder) or _NOTHING_FOUND.but(name=folder)
+    suite, status = render_first_suite(), int(ExitCode.PASSED)
+    if arguments.command and not os.path.lexists(_SUITE):
+        seen = _Seen()
+        spec = with_short_timeout(choose_server(arguments), arguments)
+        status = visiting(arguments, spec, seen.look)
+        suite = seen.suite or suite
+    written = _Written()
+    existing = find_config(".")
+    if existing and existing != _CONFIG:
+        written.leave(existing)
+    else:
+        written.write(_CONFIG, render_config(guess))
+    written.write(_SUITE, suite)
+    written.write(_WORKFLOW, render_workflow(guess.runtime))
+    _report(written, guess)
+    return status
+
+
+def _check_folder(path: str) -> None:
+    """Refuse to write through a linked folder that a repository may have brought along.
+
+    A file that is there stays as it is, so only the folders matter.
+    """
+    try:
+        resolve_inside(os.path.dirname(path) or ".", ".")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+# Where to write what only the user knows.
+_KEYS = f'"command" and "args" in {_CONFIG}'
+_NOTHING_FOUND = Guess(
+    name="",
+    command="python3",
+    args=("server.py",),
+    reason=f"nothing here says how the server is started; {_KEYS} are only a guess",
+)
+
+
+def _clues() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name in CLUES:
+        if os.path.isfile(name):
+            try:
+                found[name] = read_text(name)
+            except FormatError:
+                # An unreadable file says nothing about the server.
+                continue
+    return found
+
+
+class _Seen:
+    """The first suite, made from what a server that starts really does."""
+
+    def __init__(self) -> None:
+        self.suite = ""
+
+    def look(self, visit: Visit, launcher: Launcher) -> int:
+        self.suite, _ = proven_suite(visit, launcher, _SUITE, None)
+        return ExitCode.PASSED
+
+
+class _Written:
+    """What has been written, and what was there already."""
+
+    def __init__(self) -> None:
+        self.new: list[str] = []
+        self.old: list[str] = []
+
+    def leave(self, path: str) -> None:
+        self.old.append(path)
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file that is not there yet; one that is stays as it is."""
+        _check_folder(path)
+        try:
+            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            with open(path, "x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            if not os.path.lexists(path):
+                raise UsageError(
+                    f"cannot write {path}: a file is where its folder should be"
+                ) from None
+            self.leave(path)
+        except OSError as error:
+            raise UsageError(f"cannot write {path}: {error.strerror}") from None
+        else:
+            self.new.append(path)
+
+
+def _report(written: _Written, guess: Guess) -> None:
+    lines = [f"wrote {path}" for path in written.new]
+    lines += [f"left {visible(path)} as it is" for path in written.old]
+    is_blind = _CONFIG in written.new and guess.reason == _NOTHING_FOUND.reason
+    if _CONFIG in written.new:
+        lines += ["", f"the server is started with: {guess.words}", f"  ({visible(guess.reason)})"]
+    lines += [
+        "",
+        "next:",
+        *([f"  put what starts the server into {_KEYS}"] if is_blind else []),
+        "  mcptest run",
+        "  mcptest discover -o tests/server.test.mcp.yml",
+    ]
+    write_lines(lines)
+
+
+COMMAND = Command(
+    name="mcptest init",
+    summary="Write a config, a first test and a CI workflow into this folder.",
+    usage="mcptest init [-- COMMAND…]",
+    details=f"Writes {_CONFIG}, {_SUITE} and\n{_WORKFLOW}; a file that is there is left alone. "
+    "Asks nothing.\nWith COMMAND the server is started, and the first tests are about what it "
+    "really offers.",
+    options=(),
+    examples=("mcptest init", "mcptest init -- python3 server.py"),
+    run=init,
+    takes_command=True,
+)

@@ -1,0 +1,274 @@
+"""`mcptest mock`: be the server that a contract describes, and report what the client did."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import check_writable, complain, write_file
+from mcptest.cli.report_files import refuse_clashes
+from mcptest.core.diagnostics import closest, render_diagnostic
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.results import ExitCode
+from mcptest.core.text import visible
+from mcptest.engine.discovery import SuiteFolders, read_text
+from mcptest.engine.loading import Unneeded
+from mcptest.formats.cases import load_cases
+from mcptest.matching.registry import builtin_registry
+from mcptest.mock.canned import ManifestPlayer
+from mcptest.mock.contract import RECORDED, build_contract
+from mcptest.mock.faults import deliver, parse_faults
+from mcptest.mock.manifest import kind_of_file, load_manifest, merge_manifests
+from mcptest.mock.player import ContractPlayer
+from mcptest.mock.report import render_report, render_summary
+from mcptest.mock.respond import respond, respond_to_noise
+from mcptest.protocol.framing import Frame
+from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.signals import Interrupts
+from mcptest.transport.serving import serve_lines
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.plan import Suite
+    from mcptest.mock.canned import Manifest
+    from mcptest.mock.faults import Faults
+    from mcptest.mock.report import MockReport
+    from mcptest.mock.respond import Player
+    from mcptest.protocol.framing import Noise, Overlong
+
+    Server = Callable[[Player, Faults, Interrupts], MockReport]
+
+__all__ = ["COMMAND", "mock"]
+
+# How long a pattern may compute on what a client sends, and while a text is made up for it.
+_MATCH_LIMIT = CpuLimit(2.0)
+_LOAD_LIMIT = CpuLimit(1.0)
+
+# Everything that waits is short, so a signal that has not ended the mock by then never will.
+_PATIENCE_S = 10.0
+
+_MAX_PORT = 65_535
+
+_CASE_KEY = re.compile(r"case\s*:|(?:in|out)\w*\s*:")
+
+
+def mock(arguments: Arguments) -> int:
+    """Serve until the client leaves; the exit code says whether the contract was kept."""
+    if not arguments.paths:
+        raise UsageError("mcptest mock needs a file: cases, a capture or a manifest")
+    file = arguments.last("--report")
+    if arguments.has("--report"):
+        refuse_clashes([file], arguments)
+        check_writable(file)
+    player, warnings = _load_player(arguments.paths, is_once=arguments.has("--once"))
+    faults = parse_faults(arguments.all("--latency"), arguments.all("--fault"), player.methods)
+    for warning in warnings:
+        complain(render_diagnostic(warning) + "\n\n")
+    is_quiet = arguments.has("--quiet")
+    serve: Server = _serve_pipes
+    if arguments.has("--http"):
+        serve = _http_server(arguments.last("--http"))
+    elif sys.stdin.isatty() and not is_quiet:
+        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
+    with Interrupts(_PATIENCE_S) as interrupts:
+        report = serve(player, faults, interrupts)
+        if file:
+            write_file(file, render_report(report))
+        if not is_quiet:
+            complain(render_summary(report))
+    is_broken = arguments.has("--verify") and not report.is_kept
+    return ExitCode.FAILED if is_broken else ExitCode.PASSED
+
+
+def _serve_pipes(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
+    """Serve the one client on standard input and output."""
+    session = player.start()
+
+    def receive(item: Frame | Noise | Overlong) -> Iterator[tuple[float, bytes | None]]:
+        if isinstance(item, Frame):
+            sent = respond(player, session, item.value, _MATCH_LIMIT)
+        else:
+            sent = respond_to_noise(session, item)
+        return deliver(faults, sent)
+
+    serve_lines(sys.stdin.fileno(), sys.stdout.fileno(), interrupts, receive)
+    return player.report(session)
+
+
+def _http_server(word: str) -> Server:
+    """A function that serves at a port until a signal. UsageError if it cannot listen there."""
+    import secrets  # noqa: PLC0415  # not needed on stdio
+
+    from mcptest.mock.http import HttpMock  # noqa: PLC0415  # not needed on stdio
+    from mcptest.mock.http_heads import ENDPOINT  # noqa: PLC0415  # not needed on stdio
+    from mcptest.transport.http.serving import open_listener, serve_http  # noqa: PLC0415  # not needed on stdio
+
+    port = int(word) if word.isascii() and word.isdigit() and len(word) <= 5 else -1
+    if not 0 <= port <= _MAX_PORT:
+        help = "for example --http 8000; with 0 a free one is taken"
+        raise UsageError(f"--http takes a port from 0 to {_MAX_PORT}, not {visible(word)!r}", help)
+    listener = open_listener(port)
+
+    def serve(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
+        mock = HttpMock(player, faults, lambda: secrets.token_urlsafe(32), _MATCH_LIMIT)
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}{ENDPOINT}"
+        complain(f"mcptest mock: listening on {address}\n")
+        serve_http(listener, interrupts, mock)
+        return mock.report()
+
+    return serve
+
+
+def _load_player(paths: Sequence[str], *, is_once: bool) -> tuple[Player, list[Diagnostic]]:
+    """A player for these files, and warnings. FormatError lists every mistake in them."""
+    files = _Files(SuiteFolders(paths))
+    seen: set[str] = set()
+    for path in paths:
+        _check_exists(path)
+        # A file that is given twice is used once.
+        if os.path.realpath(path) not in seen:
+            seen.add(os.path.realpath(path))
+            files.read(path)
+    if files.mistakes:
+        raise FormatError([*files.mistakes, *files.warnings])
+    if files.manifests and files.suites:
+        raise UsageError(
+            "a manifest and cases cannot be played together",
+            "several manifests can, and so can several files of cases or captures",
+        )
+    if files.manifests:
+        if is_once:
+            raise UsageError("--once is for cases: what a manifest offers is always there")
+        return ManifestPlayer(merge_manifests(files.manifests)), files.warnings
+    contract = build_contract(files.suites, _LOAD_LIMIT)
+    if not contract.cases:
+        raise NothingSelectedError(
+            "every case in these files is skipped, so nothing is left to play"
+        )
+    return ContractPlayer(contract, is_once=is_once), files.warnings
+
+
+class _Files:
+    """The files read so far."""
+
+    def __init__(self, folders: SuiteFolders) -> None:
+        self._folders = folders
+        self._registry = builtin_registry(time.time)
+        self.suites: list[Suite] = []
+        self.manifests: list[Manifest] = []
+        self.mistakes: list[Diagnostic] = []
+        self.warnings: list[Diagnostic] = []
+
+    def read(self, path: str) -> None:
+        text = read_text(path)
+        try:
+            kind = kind_of_file(text)
+            if kind == "manifest":
+                manifest, warnings = load_manifest(text, path, self._registry)
+                self.manifests.append(manifest)
+            elif kind == "capture" or _is_log(text):
+                from mcptest.traffic import contract_text  # noqa: PLC0415  # only for recordings
+
+                suite, warnings = self._load(contract_text(text, path, keep_values=True), path)
+                # Line numbers in the generated text mean nothing to a user.
+                cases = tuple(case.but(line=1) for case in suite.cases)
+                self.suites.append(suite.but(format=RECORDED, cases=cases))
+            else:
+                suite, warnings = self._load(text, path)
+                self.suites.append(suite)
+            self.warnings += warnings
+        except FormatError as error:
+            self.mistakes += error.diagnostics
+
+    def _load(self, text: str, path: str) -> tuple[Suite, tuple[Diagnostic, ...]]:
+        return load_cases(
+            text,
+            path,
+            self._registry,
+            # No server is started, whatever the file says about one.
+            Unneeded(os.environ),
+            self._folders.reader_beside(path),
+            for_mock=True,
+            bounded=_LOAD_LIMIT,
+        )
+
+
+def _is_log(text: str) -> bool:
+    """True if a text is a log of messages, which is played like a capture."""
+    # Comments may quote messages.
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    for line in lines:
+        if _CASE_KEY.match(line):
+            return False
+        if "{" in line and not line[0].isspace():
+            from mcptest.traffic import is_traffic  # noqa: PLC0415  # not for plain cases
+
+            return is_traffic("\n".join(lines))
+    return False
+
+
+def _check_exists(path: str) -> None:
+    if os.path.isdir(path):
+        raise UsageError(f"{visible(path)} is a folder", "name the files to play")
+    if os.path.lexists(path):
+        return
+    folder, name = os.path.split(path)
+    names = os.listdir(folder or ".") if os.path.isdir(folder or ".") else []
+    meant = closest(name, names)
+    question = f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
+    raise UsageError(f"there is no file {visible(path)!r}{question}")
+
+
+COMMAND = Command(
+    name="mcptest mock",
+    summary="Be the server that a contract describes, on stdio or over HTTP.",
+    usage="mcptest mock FILE… [options]",
+    details="FILE holds cases, which are played in written order, or is a capture, or a\n"
+    "manifest with tools, resources and prompts. Start it as a client starts any server on\n"
+    "stdio, or with --http as a server for any number of clients. When the client leaves, or\n"
+    "on Ctrl-C, a report on standard error lists exercised, missed and wrong calls.",
+    options=(
+        Option(
+            names=("--http",),
+            value="PORT",
+            help="serve Streamable HTTP on this machine, at http://127.0.0.1:PORT/mcp; with 0 "
+            "at a free port, which is printed on standard error",
+        ),
+        Option(names=("--once",), help="answer each case only once; a second time is an error"),
+        Option(
+            names=("--latency",),
+            value="[METHOD=]TIME",
+            repeatable=True,
+            help='wait this long, as 500, "500ms" or "2s", before every answer, or before '
+            "those to one method",
+        ),
+        Option(
+            names=("--fault",),
+            value="METHOD=KIND",
+            repeatable=True,
+            help="break the answers to a method, or with * to all: hang, drop (the connection), "
+            "error, slow:TIME or malformed",
+        ),
+        Option(names=("--report",), value="FILE", help="write what the client did as JSON"),
+        Option(
+            names=("--verify",),
+            help="exit with 1 when a case was missed or a call was wrong",
+        ),
+        Option(names=("-q", "--quiet"), help="print no report on standard error"),
+    ),
+    examples=(
+        "mcptest mock contract_test.yaml",
+        "mcptest mock contract_test.yaml --verify --report client.json",
+        "mcptest mock contract_test.yaml --http 8000",
+        "mcptest mock contract_test.yaml --latency 200 --fault tools/call=hang",
+        "mcptest call greet who=you -- mcptest mock manifest.yaml",
+    ),
+    run=mock,
+)

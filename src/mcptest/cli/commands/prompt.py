@@ -1,0 +1,98 @@
+"""`mcptest prompt`: get one prompt and show its messages."""
+
+from __future__ import annotations
+
+from mcptest.cli.one_server import (
+    OUTPUT_OPTIONS,
+    Manner,
+    note,
+    render_messages,
+    result_of,
+    tell_unfinished,
+    visiting,
+    write_json,
+    write_lines,
+)
+from mcptest.cli.options import Command, Option
+from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
+from mcptest.core.coverage import KINDS
+from mcptest.core.errors import UsageError
+from mcptest.core.results import ExitCode
+from mcptest.explore.arguments import build_arguments, parse_words, unknown_name
+from mcptest.explore.features import list_features
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+    from mcptest.engine.server import Launcher
+    from mcptest.engine.single_server import Visit
+
+__all__ = ["COMMAND", "prompt"]
+
+
+def prompt(arguments: Arguments) -> int:
+    """Get a prompt with what the command line says; the exit status."""
+    if not arguments.paths:
+        raise UsageError("which prompt?", "mcptest list prompts -- COMMAND shows what there is")
+    name, *words = arguments.paths
+    parsed = parse_words(words)
+    is_checked = not arguments.has("--no-check")
+    manner = Manner(arguments)
+
+    def work(visit: Visit, launcher: Launcher) -> int:
+        schema = _schema(visit, name) if is_checked else {}
+        built = build_arguments(parsed, schema, {}, is_checked=is_checked)
+        answer = visit.ask("prompts/get", {"name": name, "arguments": built})
+        result = result_of(answer, "prompts/get", arguments)
+        if result is None:
+            return ExitCode.FAILED
+        if manner.is_pretty:
+            write_lines(render_messages(result, manner.paint))
+        elif not manner.is_raw:
+            write_json(result)
+        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
+
+    return visiting(arguments, choose_server(arguments), work)
+
+
+def _schema(visit: Visit, name: str) -> dict[str, Any]:
+    """The arguments of a prompt, in the form that a tool has them: all of them are text."""
+    listing = list_features(visit.ask, KINDS["prompts"])
+    found = listing.find(name)
+    if found is None:
+        if listing.problem:
+            note(f"prompts: {listing.problem}")
+        raise unknown_name("prompt", name, listing.names, "--no-check asks for it all the same")
+    listed = found.get("arguments")
+    named = [
+        argument
+        for argument in (listed if isinstance(listed, list) else [])
+        if isinstance(argument, dict) and isinstance(argument.get("name"), str)
+    ]
+    return {
+        "type": "object",
+        "properties": {argument["name"]: {"type": "string"} for argument in named},
+        "required": [each["name"] for each in named if each.get("required") is True],
+        "additionalProperties": False,
+    }
+
+
+COMMAND = Command(
+    name="mcptest prompt",
+    summary="Get one prompt of a server and show its messages.",
+    usage="mcptest prompt NAME [key=value]… [options] [-- COMMAND…]",
+    details=f"The arguments of a prompt are texts. {SERVER_DETAILS}",
+    options=(
+        Option(
+            names=("--no-check",),
+            help="send what is written, also for a prompt or with arguments that are not listed",
+        ),
+        *SERVER_OPTIONS,
+        *OUTPUT_OPTIONS,
+    ),
+    examples=("mcptest prompt summarise style=short -- python3 server.py",),
+    run=prompt,
+    takes_command=True,
+)

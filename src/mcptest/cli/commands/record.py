@@ -1,0 +1,163 @@
+"""`mcptest record`: stand between any client and its server, and write down what they say."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import check_writable, complain, is_special
+from mcptest.core.diagnostics import closest
+from mcptest.core.errors import ServerError, UsageError
+from mcptest.core.results import ExitCode
+from mcptest.core.secrets import why_not_blanked
+from mcptest.core.text import visible
+from mcptest.engine.files import resolve_target
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.stopping import describe_exit
+from mcptest.transport.relay import Relay, RelayedSignals
+from mcptest.transport.relay_recording import Recording, Spool
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.cli.options import Arguments
+
+__all__ = ["COMMAND", "record"]
+
+# What a shell says of a process that had to be killed.
+_KILLED_STATUS = 137
+
+_EXAMPLE = "mcptest record -o session.json -- python3 server.py"
+
+
+def record(arguments: Arguments) -> int:
+    """Be the server for the client that started us; the exit status is the server's own."""
+    command = _command(arguments)
+    name = arguments.last("--name") or os.path.basename(command[0])
+    target = _target(arguments, name)
+    secrets = [_secret(variable) for variable in arguments.all("--redact")]
+    signals = RelayedSignals()
+    with signals:
+        recording = Recording(_spool(target), f"stdio://{name}", secrets)
+        guardian = Guardian(adopts_orphans=True)
+        signals.on_second = guardian.kill_all
+        try:
+            relay = Relay(command, guardian, signals, recording)
+            recording.pid = relay.pid
+            code = relay.run()
+            recording.finish(describe_exit(code))
+        except ServerError as error:
+            recording.discard()
+            help = f"  help: {error.fault.hint}\n" if error.fault.hint else ""
+            complain(f"error: {error.fault.message}\n{help}")
+            return ExitCode.NO_SERVER
+        finally:
+            guardian.dismiss()
+    if recording.problem:
+        problem = visible(recording.problem)
+        complain(f"mcptest record: {visible(target)} was not written: {problem}\n")
+    return _status(code)
+
+
+def _status(code: int | None) -> int:
+    """The exit status that a shell, or whoever started the server itself, would see."""
+    if code is None:
+        return _KILLED_STATUS
+    return code if code >= 0 else 128 - code
+
+
+# What is asked for
+
+
+def _command(arguments: Arguments) -> tuple[str, ...]:
+    if arguments.paths:
+        message = f"mcptest record takes no {visible(arguments.paths[0])!r}"
+        raise UsageError(message, f"the command that starts the server comes after --: {_EXAMPLE}")
+    if not arguments.command:
+        raise UsageError("mcptest record needs the command that starts the server", _EXAMPLE)
+    if not arguments.command[0]:
+        raise UsageError("the server's command is empty")
+    return arguments.command
+
+
+def _target(arguments: Arguments, name: str) -> str:
+    """The file to write; one of its own for each session when a folder is given."""
+    path = arguments.last("--output")
+    if path in ("", "-"):
+        reason = "standard output is the server's" if path else "it has no other place to write to"
+        raise UsageError(f"mcptest record needs a file: {reason}", _EXAMPLE)
+    if os.path.isdir(path) or path.endswith(os.sep):
+        path = os.path.join(path, f"{_in_file_name(name)}-{_now()}-{os.getpid()}.json")
+    check_writable(path)
+    if is_special(path):
+        raise UsageError(
+            f"cannot write {visible(path)}: it is not a file",
+            "a capture is made beside its place and moved there when it is whole",
+        )
+    return path
+
+
+def _in_file_name(name: str) -> str:
+    return "".join(char if char.isalnum() or char in "._-" else "_" for char in name)[:64]
+
+
+def _now() -> str:
+    return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+
+
+def _spool(target: str) -> Spool:
+    try:
+        place = resolve_target(target)
+        return Spool(place, f"{place}.{_now()}-{os.getpid()}.part")
+    except OSError as error:
+        raise UsageError(f"cannot write {visible(target)}: {error.strerror}") from None
+
+
+def _secret(variable: str) -> str:
+    value = os.environ.get(variable)
+    if value is None:
+        meant = closest(variable, os.environ)
+        question = f"; did you mean {visible(meant)}?" if meant else ""
+        message = f"--redact {visible(variable)}: there is no such environment variable{question}"
+        raise UsageError(message, "it names a variable whose value must not be in the capture")
+    if reason := why_not_blanked(value):
+        message = f"--redact {visible(variable)}: its value {reason}"
+        raise UsageError(message, "it would be found in every other word")
+    return value
+
+
+COMMAND = Command(
+    name="mcptest record",
+    summary="Stand between a client and its server on stdio, and write a capture of the session.",
+    usage="mcptest record -o FILE [options] -- COMMAND…",
+    details="COMMAND starts the server. A client starts this in its place and notices nothing: "
+    "every byte is passed on as it is, and the exit status is the server's own. FILE is replaced "
+    "when the session ends; when it is a folder, each session gets a file of its own there.",
+    options=(
+        Option(
+            names=("-o", "--output"),
+            value="FILE",
+            help="the capture to write, or the folder for it",
+        ),
+        Option(
+            names=("--name",),
+            value="NAME",
+            help="what the server is called in the capture; default: the name of its program",
+        ),
+        Option(
+            names=("--redact",),
+            value="VARIABLE",
+            repeatable=True,
+            help="blank the value of this environment variable in the capture; the server and "
+            "the client still get it",
+        ),
+    ),
+    examples=(
+        _EXAMPLE,
+        "mcptest record -o captures/ --redact API_KEY -- npx some-server",
+        '{"mcpServers": {"files": {"command": "mcptest", "args": ["record", "-o", '
+        '"/tmp/captures/", "--", "python3", "server.py"]}}}',
+    ),
+    run=record,
+    takes_command=True,
+)

@@ -1,0 +1,166 @@
+"""`mcptest schema`: the JSON Schema of a file format, for editors."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from mcptest.cli.options import Command, Option
+from mcptest.cli.output import StandardOutput, check_writable, complain, is_special, write_file
+from mcptest.core.diagnostics import closest
+from mcptest.core.errors import FormatError, UsageError
+from mcptest.core.record import Record
+from mcptest.core.results import ExitCode
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.core.text import defuse_markers, visible
+from mcptest.engine.discovery import read_text
+from mcptest.formats.schemas.conductor import conductor_schema
+from mcptest.formats.schemas.contracts import (
+    ManifestTables,
+    cases_schema,
+    manifest_schema,
+    snapshot_schema,
+)
+from mcptest.formats.schemas.servers import config_schema
+from mcptest.formats.schemas.suite import suite_schema
+from mcptest.matching.registry import builtin_registry
+from mcptest.mock.manifest import (
+    ANSWER_KEYS,
+    ARGUMENT_KEYS,
+    CONTENT_KEYS,
+    MANIFEST_KEYS,
+    MESSAGE_KEYS,
+    PROMPT_KEYS,
+    RESOURCE_KEYS,
+    ROLES,
+    TOOL_KEYS,
+)
+from mcptest.plugins.installed import installed_matchers
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.cli.options import Arguments
+    from mcptest.matching.registry import Registry
+
+__all__ = ["COMMAND", "FORMATS", "schema", "schema_of"]
+
+_MANIFEST = ManifestTables(
+    file=MANIFEST_KEYS,
+    tool=TOOL_KEYS,
+    answers=ANSWER_KEYS,
+    resource=RESOURCE_KEYS,
+    contents=CONTENT_KEYS,
+    prompt=PROMPT_KEYS,
+    messages=MESSAGE_KEYS,
+    argument=ARGUMENT_KEYS,
+    roles=ROLES,
+)
+
+
+class _Format(Record):
+    """A format that has a schema: the files that are written in it, and what builds it."""
+
+    files: str
+    build: Callable[[Registry], dict[str, Any]]
+
+
+FORMATS = {
+    "suite": _Format(files="mcptest.yaml, mcptest.yml", build=suite_schema),
+    "conductor": _Format(files="*.test.mcp.yml, *.test.mcp.yaml", build=conductor_schema),
+    "cases": _Format(files="*.cases.yaml, *_test.yaml: one document", build=cases_schema),
+    "config": _Format(files="conductor.config.json", build=lambda _: config_schema()),
+    "manifest": _Format(
+        files="what mcptest mock offers", build=lambda known: manifest_schema(known, _MANIFEST)
+    ),
+    "snapshot": _Format(files="__snapshots__/*.snap.yaml", build=lambda _: snapshot_schema()),
+}
+_DEFAULT = "suite"
+# How a schema of ours is known again in a file.
+_IDS = tuple(f"urn:mcptest:schema:{name}" for name in FORMATS)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """The schema of a format. It knows our matchers, and those that are installed beside us."""
+    registry = builtin_registry()
+    for matcher in sorted(installed_matchers(), key=lambda matcher: matcher.name):
+        registry.add(matcher)
+    return FORMATS[name].build(registry)
+
+
+def schema(arguments: Arguments) -> int:
+    """Write the schema that is asked for; the exit status."""
+    target = arguments.last("--output", "-")
+    if arguments.has("--list"):
+        if arguments.paths or arguments.has("--output") or arguments.has("--force"):
+            raise UsageError("--list goes alone: it writes no schema")
+        width = max(map(len, FORMATS))
+        lines = (f"{name.ljust(width)}  {each.files}\n" for name, each in FORMATS.items())
+        StandardOutput().write("".join(lines))
+        return ExitCode.PASSED
+    name = _name(arguments)
+    if target != "-":
+        check_writable(target)
+        if not arguments.has("--force"):
+            _refuse_foreign(target)
+    text = defuse_markers(json.dumps(schema_of(name), ensure_ascii=False, indent=2)) + "\n"
+    if target == "-":
+        StandardOutput().write_utf8(text)
+    else:
+        write_file(target, text)
+        complain(f"wrote {visible(target)}\n")
+    return ExitCode.PASSED
+
+
+def _refuse_foreign(target: str) -> None:
+    """A file that is no schema of ours is somebody's; a pipe or a device loses nothing."""
+    if os.path.exists(target) and not is_special(target) and not _is_ours(target):
+        message = f"{visible(target)} is there already and is no schema of mcptest"
+        raise UsageError(message, "--force replaces it; another name with -o keeps both")
+
+
+def _is_ours(path: str) -> bool:
+    try:
+        kept = parse_json(read_text(path))
+    except (FormatError, NotJsonError):
+        return False
+    return isinstance(kept, dict) and kept.get("$id") in _IDS
+
+
+def _name(arguments: Arguments) -> str:
+    name, *others = arguments.paths or (_DEFAULT,)
+    if others:
+        message = f"one schema at a time, and here are {visible(name)} and {visible(others[0])}"
+        raise UsageError(message, "call it once for each, with -o FILE")
+    if name not in FORMATS:
+        meant = closest(name, FORMATS)
+        question = f"; did you mean {meant}?" if meant else ""
+        message = f"there is no format {visible(name)!r}{question}"
+        raise UsageError(message, f"there are: {', '.join(FORMATS)}")
+    return name
+
+
+COMMAND = Command(
+    name="mcptest schema",
+    summary="Print the JSON Schema of a file format, for editors.",
+    usage=f"mcptest schema [{'|'.join(FORMATS)}] [-o FILE]",
+    details=f"Without a name it is the schema of a {_DEFAULT}. Editors check files with it, offer "
+    "keys and explain them: see docs/editors.md.",
+    options=(
+        Option(
+            names=("-o", "--output"),
+            value="FILE",
+            help="the file to write; default: standard output",
+        ),
+        Option(names=("--force",), help="replace a file that is no schema of mcptest"),
+        Option(names=("--list",), help="show the names of the formats and their files"),
+    ),
+    examples=(
+        "mcptest schema -o mcptest.schema.json",
+        "mcptest schema conductor -o conductor.schema.json",
+        "mcptest schema --list",
+    ),
+    run=schema,
+)

@@ -1,0 +1,391 @@
+"""What the commands that talk to one server share: how it is opened, and what is said."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+
+from mcptest import __version__
+from mcptest.cli.options import Option
+from mcptest.cli.output import StandardOutput, complain, hide_secrets, is_terminal, wants_colour
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.results import ExitCode
+from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import defuse_markers, printable_json, show_json, visible
+from mcptest.engine.server import Launcher
+from mcptest.engine.single_server import Visit
+from mcptest.explore.arguments import describe_type
+from mcptest.explore.features import feature_name
+from mcptest.protocol.lists import describe_error
+from mcptest.reporters.json import render_failure
+from mcptest.reporters.style import Paint
+from mcptest.reporters.text import fault_details, fault_headline, stderr_lines
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.signals import Interrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from mcptest.cli.options import Arguments
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
+    from mcptest.explore.features import Listing, Message
+
+    # Name, type, description; whether it is required.
+    Parameter = tuple[str, str, str, bool]
+
+__all__ = [
+    "OUTPUT_OPTIONS",
+    "Manner",
+    "note",
+    "render_listings",
+    "render_messages",
+    "render_resource",
+    "render_tool_result",
+    "result_of",
+    "tell_fault",
+    "tell_unfinished",
+    "visiting",
+    "write_json",
+    "write_lines",
+]
+
+
+OUTPUT_OPTIONS = (
+    Option(names=("--json",), help="print JSON on a terminal as well; elsewhere it always is"),
+    Option(names=("--raw",), help="print the server's whole answers, one per line"),
+    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+)
+
+
+class Manner:
+    """How what was learned is shown: for a person, or as JSON for a program."""
+
+    def __init__(self, arguments: Arguments) -> None:
+        self.is_raw = arguments.has("--raw")
+        self.is_pretty = is_terminal() and not (self.is_raw or arguments.has("--json"))
+        self.paint = Paint(on=wants_colour(arguments.has("--no-color")))
+        self.width = _columns()
+
+
+def _columns() -> int:
+    try:
+        columns = int(os.environ["COLUMNS"])
+    except (KeyError, ValueError):
+        try:
+            columns = os.get_terminal_size(sys.stdout.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+    # Some terminals say 0 and mean that they do not know.
+    return max(40, columns) if columns else 80
+
+
+# The visit
+
+
+def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]) -> int:
+    """Open the server, do the work, and stop it whatever happens; the exit status."""
+    hide_secrets(spec.secrets)
+    progress = _Progress(spec.name)
+    with Interrupts() as interrupts:
+        guardian = Guardian(adopts_orphans=True)
+        interrupts.on_second = guardian.kill_all
+        launcher = Launcher(
+            guardian=guardian,
+            interrupts=interrupts,
+            keeps_traffic=True,
+            while_waiting=progress.tick if progress.is_wanted else None,
+        )
+        try:
+            return _visit(arguments, Visit(spec, launcher, progress.clear), launcher, work)
+        except InterruptedRunError:
+            raise InterruptedRunError("interrupted; the server was stopped") from None
+        finally:
+            progress.clear()
+            guardian.dismiss()
+
+
+def _visit(
+    arguments: Arguments,
+    visit: Visit,
+    launcher: Launcher,
+    work: Callable[[Visit, Launcher], int],
+) -> int:
+    status = int(ExitCode.NO_SERVER)
+    fault: Fault | None = None
+    try:
+        visit.open()
+        if visit.spec.http and visit.spec.http.insecure_tls:
+            note("the certificate of the server was not checked, as its settings ask")
+        status = int(ExitCode.FAILED)
+        status = work(visit, launcher)
+    except ServerError as error:
+        fault = visit.cleaned(error.fault)
+    finally:
+        visit.close()
+    if fault:
+        tell_fault(fault, arguments)
+    elif status == ExitCode.FAILED or arguments.has("--verbose"):
+        tell_stderr(visit.stderr)
+    return status
+
+
+class _Progress:
+    """One line on a terminal for whoever waits; gone when there is something to read."""
+
+    def __init__(self, name: str) -> None:
+        self.is_wanted = sys.stderr.isatty()
+        self._name = visible(name)
+        self._began = time.monotonic()
+        self._told = 0
+
+    def tick(self) -> None:
+        waited = int(time.monotonic() - self._began)
+        # Nothing in the first second: most servers need less.
+        if waited > self._told:
+            self._told = waited
+            complain(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
+
+    def clear(self) -> None:
+        self._began = time.monotonic()
+        if self._told:
+            self._told = 0
+            complain("\r\x1b[K")
+
+
+# What is said
+
+
+def note(text: str) -> None:
+    """Something for the person at the terminal, beside the output."""
+    complain(f"note: {text}\n")
+
+
+def tell_fault(fault: Fault, arguments: Arguments) -> None:
+    """How the server failed, in words; and as JSON where standard output is promised to be it."""
+    lines = [f"error: {fault_headline(fault)}"]
+    lines += [line.text for line in fault_details(fault, verbose=arguments.has("--verbose"))]
+    complain("\n".join(lines) + "\n")
+    if arguments.has("--json"):
+        _write_failure(fault.kind, fault.message)
+
+
+def _write_failure(kind: str, message: str) -> None:
+    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    StandardOutput().write_utf8(render_failure(kind, message, (), __version__, started_at))
+
+
+def tell_stderr(stderr: str) -> None:
+    """What the server wrote to stderr, made safe, each line behind a bar."""
+    lines = [line.text for line in stderr_lines(stderr)]
+    if lines:
+        complain("\n".join(lines) + "\n")
+
+
+def result_of(answer: Message, method: str, arguments: Arguments) -> Message | None:
+    """The result in an answer; None, once it has been told, when it is an error."""
+    if arguments.has("--raw"):
+        write_json(answer)
+    result = answer.get("result")
+    if isinstance(result, dict):
+        return result
+    said = describe_error(answer["error"]) if "error" in answer else "its result is not an object"
+    message = f"the server refused {method}: {said}"
+    complain(f"error: {message}\n")
+    if arguments.has("--json") and not arguments.has("--raw"):
+        _write_failure("refused", message)
+    return None
+
+
+def tell_unfinished(visit: Visit) -> bool:
+    """Whether the last answer was not the end of what was asked; it is told why."""
+    why = visit.unfinished
+    if why:
+        complain(f"error: the call did not come to its end: {why}\n")
+    return bool(why)
+
+
+def write_json(value: object) -> None:
+    """A value as one line of JSON in which nothing can act on a terminal or a CI system."""
+    StandardOutput().write_utf8(defuse_markers(printable_json(dump_json(value))) + "\n")
+
+
+def write_lines(lines: list[str]) -> None:
+    StandardOutput().write("".join(f"{line}\n" for line in lines))
+
+
+# What a server offers, for a person: names, parameters, descriptions cut to the width.
+
+
+_MAX_COLUMN = 28
+
+
+def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> list[str]:
+    """All kinds, each under its heading."""
+    lines: list[str] = []
+    has_required = False
+    for listing in listings:
+        lines += ["", paint.bold(f"{listing.kind.name} ({len(listing.features):,})")]
+        for feature in listing.features:
+            parameters = list(_parameters(listing.kind.name, feature))
+            has_required |= any(required for *_, required in parameters)
+            lines += _feature_lines(feature_name(feature, listing.kind), feature, paint, width)
+            lines += _parameter_lines(parameters, paint, width)
+    if has_required:
+        lines += ["", paint.dim("* required")]
+    return lines[1:]
+
+
+def _feature_lines(name: str, feature: Message, paint: Paint, width: int) -> Iterator[str]:
+    # Whole, however long: it is there to be copied.
+    yield f"  {paint.green(visible(name))}"
+    about = feature.get("description") or feature.get("title") or feature.get("name")
+    if isinstance(about, str) and about != name:
+        yield f"    {_cut(about, width - 4)}"
+
+
+def _parameters(kind: str, feature: Message) -> Iterator[Parameter]:
+    if kind == "tools":
+        walker = SchemaWalker(feature.get("inputSchema"))
+        schema = walker.root().schema
+        required = required_names(schema)
+        for name, part in dict_at(schema, "properties").items():
+            about = walker.resolve(part).schema.get("description")
+            yield name, describe_type(part, walker), _text(about), name in required
+    elif kind == "prompts" and isinstance(feature.get("arguments"), list):
+        for argument in feature["arguments"]:
+            if isinstance(argument, dict) and isinstance(argument.get("name"), str):
+                is_required = argument.get("required") is True
+                yield argument["name"], "", _text(argument.get("description")), is_required
+
+
+def _parameter_lines(parameters: list[Parameter], paint: Paint, width: int) -> Iterator[str]:
+    """One line each, in columns; the last takes what is left of the width."""
+    names = [
+        _cut(name, _MAX_COLUMN) + ("*" if required else "") for name, *_, required in parameters
+    ]
+    kinds = [_cut(kind, _MAX_COLUMN) for _, kind, *_ in parameters]
+    name_width = max(map(len, names), default=0)
+    kind_width = max(map(len, kinds), default=0)
+    room = width - 6 - name_width - 2 - kind_width - 2
+    for name, kind, (*_, about, _) in zip(names, kinds, parameters, strict=True):
+        rest = _cut(about, room) if room > 8 else ""
+        columns = f"{name.ljust(name_width)}  {paint.dim(kind.ljust(kind_width))}  {rest}"
+        yield f"      {columns}".rstrip()
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _cut(text: str, width: int) -> str:
+    """Text of a server on one line of at most this many characters."""
+    line = visible(" ".join(text[: 4 * width + 40].split()))
+    return line if len(line) <= width else f"{line[: max(1, width - 1)]}…"
+
+
+# What a tool, a resource or a prompt brought, for a person: text as text, the rest in a line.
+#
+# Everything comes from a server, so every character that could act on a terminal is shown as an
+# escape, and no bytes of an image or a sound are printed.
+
+
+_MAX_JSON_CHARS = 20_000
+
+
+def render_tool_result(result: Message, paint: Paint) -> list[str]:
+    """The content of a tool's result, and its structured content below."""
+    lines = [line for item in _listed(result, "content") for line in _content(item, paint)]
+    if "structuredContent" in result:
+        lines.append(paint.dim("structuredContent:"))
+        lines += _json(result["structuredContent"])
+    if "content" not in result and "structuredContent" not in result:
+        lines += _json(result)
+    return lines
+
+
+def render_resource(result: Message, paint: Paint) -> list[str]:
+    """What a resource holds."""
+    contents = _listed(result, "contents")
+    lines: list[str] = []
+    for each in contents:
+        if len(contents) > 1 and isinstance(each, dict):
+            lines.append(paint.bold(visible(str(each.get("uri")))))
+        lines += _resource(each, paint)
+    return lines
+
+
+def render_messages(result: Message, paint: Paint) -> list[str]:
+    """The messages of a prompt, each under the role that says it."""
+    lines: list[str] = []
+    for message in _listed(result, "messages"):
+        if not isinstance(message, dict):
+            lines += _json(message)
+            continue
+        lines.append(paint.bold(visible(str(message.get("role")))))
+        content = message.get("content")
+        for item in content if isinstance(content, list) else [content]:
+            lines += [f"  {line}" for line in _content(item, paint)]
+    return lines
+
+
+def _listed(result: Message, key: str) -> list[object]:
+    value = result.get(key)
+    return value if isinstance(value, list) else []
+
+
+def _content(item: object, paint: Paint) -> Iterator[str]:
+    if not isinstance(item, dict):
+        yield from _json(item)
+        return
+    kind = item.get("type")
+    if kind == "text" and isinstance(item.get("text"), str):
+        yield from _text_lines(item["text"])
+    elif kind in ("image", "audio"):
+        yield paint.dim(f"[{kind} {_media(item)}, {_size(item.get('data'))}]")
+    elif kind == "resource":
+        yield from _resource(item.get("resource"), paint)
+    elif kind == "resource_link":
+        named = f"{item.get('name', '')} {item.get('uri', '')}".strip()
+        yield paint.dim(f"[link {visible(named)}, {_media(item)}]")
+    else:
+        yield from _json(item)
+
+
+def _resource(resource: object, paint: Paint) -> Iterator[str]:
+    if not isinstance(resource, dict):
+        yield from _json(resource)
+    elif isinstance(resource.get("text"), str):
+        yield from _text_lines(resource["text"])
+    elif "blob" in resource:
+        uri = visible(str(resource.get("uri", "")))
+        yield paint.dim(f"[blob {uri}, {_media(resource)}, {_size(resource['blob'])}]")
+    else:
+        yield from _json(resource)
+
+
+def _text_lines(text: str) -> list[str]:
+    return visible(text, keep_newlines=True).removesuffix("\n").split("\n")
+
+
+def _media(item: Message) -> str:
+    return visible(str(item.get("mimeType", "of an unnamed type")))
+
+
+def _size(data: object) -> str:
+    """How many bytes a base64 text stands for."""
+    if not isinstance(data, str):
+        return "without data"
+    count = len(data.rstrip("=")) * 3 // 4
+    return f"{count:,} byte{'s' if count != 1 else ''}"
+
+
+def _json(value: object) -> list[str]:
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    if len(text) > _MAX_JSON_CHARS:
+        return [show_json(value, _MAX_JSON_CHARS)]
+    return visible(text, keep_newlines=True).split("\n")

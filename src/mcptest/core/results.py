@@ -1,0 +1,467 @@
+"""What came out: mismatches, faults, findings, and the result of one case."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.text import shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Literal
+
+    from mcptest.core.events import RunFinished
+
+    Status = Literal["passed", "failed", "error", "skipped"]
+    Effect = Literal["definite", "indefinite"]
+    Direction = Literal["sent", "received", "stderr", "noise"]
+    # Whose log is wanted: nobody's, that of tests that did not just pass, everybody's.
+    LogWish = Literal["", "failures", "all"]
+    VerdictStatus = Literal["pass", "fail", "warning", "not_applicable"]
+    SnapshotMode = Literal["check", "write_new", "update"]
+    SnapshotStatus = Literal["same", "new", "updated", "different"]
+    Keys = dict[str, tuple[str, ...]]
+
+__all__ = [
+    "FATAL",
+    "FAULTS",
+    "FINDINGS",
+    "NOT_KEPT",
+    "STATUSES",
+    "STRICT",
+    "VERDICTS",
+    "WRITTEN",
+    "CaptureScore",
+    "CaseResult",
+    "Evidence",
+    "ExitCode",
+    "Fault",
+    "Finding",
+    "Hazard",
+    "LogLine",
+    "Mismatch",
+    "SessionScore",
+    "SnapshotReport",
+    "SnapshotTaken",
+    "Summary",
+    "Verdict",
+    "exit_code_of",
+    "merge_findings",
+    "merge_sessions",
+    "merge_snapshots",
+    "with_snapshots",
+]
+
+
+STATUSES: tuple[Status, ...] = ("passed", "failed", "error", "skipped")
+
+
+class Mismatch(Record):
+    """One expectation that was not met, and why.
+
+    `expected` is what the file says there (a pattern as its text), `actual` what
+    arrived; either is ABSENT when that side has nothing at the path.
+    """
+
+    path: str
+    expected: object
+    actual: object
+    message: str
+    hint: str = ""
+
+
+class Evidence(Record):
+    """What the server left behind when something broke, ready to be shown."""
+
+    command: tuple[str, ...] = ()
+    url: str = ""
+    cwd: str = ""
+    exit_status: str = ""
+    stderr_tail: str = ""
+    stdout_tail: str = ""
+
+
+class Fault(Record):
+    """How the world broke. `kind` is a stable word, `message` a sentence for a person.
+
+    `effect` is "indefinite" when the call may have had its effect all the same. `code` is that
+    of the error, or the status of HTTP, with which a server refused something; else 0.
+    """
+
+    kind: str
+    message: str
+    hint: str = ""
+    effect: Effect = "definite"
+    code: int = 0
+    evidence: Evidence = Evidence()
+
+
+class Finding(Record):
+    """Something the server did that breaks a rule without breaking a test."""
+
+    kind: str
+    server: str
+    message: str
+    quote: str = ""
+    count: int = 1
+
+
+def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """One of each: those of one kind about one server that say the same are added up."""
+    merged: dict[tuple[str, str, str], Finding] = {}
+    for finding in findings:
+        key = (finding.server, finding.kind, finding.message)
+        known = merged.get(key)
+        merged[key] = known.but(count=known.count + finding.count) if known else finding
+    return tuple(merged.values())
+
+
+class LogLine(Record):
+    """One thing that was said during a test, `at_s` seconds after it began.
+
+    `text` is a message as one line of JSON, or a line of stderr or noise; what is very long
+    has been cut.
+    """
+
+    at_s: float
+    direction: Direction
+    text: str
+
+
+class CaseResult(Record):
+    """The verdict on one case, with its reasons.
+
+    `attempts` counts the tries of a test that may be tried again; one that passed after a
+    failure is flaky. `log` is empty unless somebody asked for it. `not_run` marks one that this
+    version of mcptest cannot run. `times_s` are those of its answers, where they are measured;
+    `snapshots` those that it looked at.
+    """
+
+    name: str
+    status: Status
+    line: int
+    duration_s: float = 0.0
+    mismatches: tuple[Mismatch, ...] = ()
+    fault: Fault | None = None
+    reason: str = ""
+    sent: str = ""
+    expected: object = ABSENT
+    actual: object = ABSENT
+    notes: tuple[str, ...] = ()
+    stderr: str = ""
+    tags: tuple[str, ...] = ()
+    attempts: int = 1
+    log: tuple[LogLine, ...] = ()
+    not_run: bool = False
+    times_s: tuple[float, ...] = ()
+    snapshots: tuple[SnapshotTaken, ...] = ()
+
+    @property
+    def is_flaky(self) -> bool:
+        return self.status == "passed" and self.attempts > 1
+
+
+class Summary(Record):
+    """How many cases ended how. Those that are flaky are among those that passed."""
+
+    passed: int = 0
+    failed: int = 0
+    errors: int = 0
+    skipped: int = 0
+    flaky: int = 0
+
+    @classmethod
+    def of(cls, counts: Mapping[Status, int], flaky: int = 0) -> Summary:
+        return cls(
+            passed=counts["passed"],
+            failed=counts["failed"],
+            errors=counts["error"],
+            skipped=counts["skipped"],
+            flaky=flaky,
+        )
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.failed + self.errors + self.skipped
+
+
+# The stable words for what can go wrong with a server. docs/faults.md explains each.
+
+
+# A test that met one of these is an error.
+FAULTS = frozenset(
+    [
+        "spawn_failed",
+        "exited_early",
+        "handshake_timeout",
+        "handshake_refused",
+        "unsupported_version",
+        "exited_during_call",
+        "early_response",
+        "timeout",
+        "stdin_blocked",
+        "malformed_line",
+        "protocol_violation",
+        "line_too_long",
+        "output_budget",
+        "name_lookup",
+        "connect_failed",
+        "tls_failed",
+        "redirect_refused",
+        "auth_failed",
+        "http_status",
+        "content_type",
+        "http_body",
+        "event_stream",
+        "malformed_json",
+        "session_lost",
+        "server_raised",
+        "pattern_too_slow",
+        "schema_undecided",
+        "missing_capture",
+        "unusable_capture",
+        "no_batches",
+        "hook_failed",
+        "plugin_failed",
+        "worker_lost",
+        "incomplete_report",
+        "interrupted",
+    ]
+)
+
+# These break a rule without breaking a test.
+FINDINGS = frozenset(
+    [
+        "malformed_line",
+        "protocol_violation",
+        "line_too_long",
+        "unknown_id",
+        "duplicate_response",
+        "early_response",
+        "late_response",
+        "misplaced_response",
+        "unattributed_error",
+        "crlf",
+        "blank_line",
+        "unclean_end",
+        "needed_term",
+        "needed_kill",
+        "left_behind",
+        "server_raised",
+        "bad_schema",
+        "unchecked_output",
+        "listed_twice",
+        "teardown_failed",
+        "snapshots_not_written",
+        "snapshot_shared",
+        "gates_not_asked",
+        "shard_missing",
+        "http_status",
+        "content_type",
+        "http_body",
+        "event_stream",
+        "malformed_json",
+        "connect_failed",
+        "redirect_refused",
+        "auth_failed",
+        "session_lost",
+        "tls_unverified",
+        "way_broken",
+        "foreign_listener",
+    ]
+)
+
+# Snapshots that were to be accepted and are not.
+NOT_KEPT = frozenset(["snapshots_not_written", "snapshot_shared"])
+
+# Findings with which no run is a success: what is declared cannot be right, or kept.
+FATAL = frozenset(["bad_schema", "way_broken"]) | NOT_KEPT
+
+# And those with which no strict run is one: something that is always checked was not.
+STRICT = frozenset(["unchecked_output", "listed_twice"])
+
+
+# What the rules say of captured sessions, as values that reports can show.
+
+
+VERDICTS: tuple[VerdictStatus, ...] = ("pass", "fail", "warning", "not_applicable")
+
+
+class Verdict(Record):
+    """What one rule says of one session. `exchange` is where the first breach is, None for all
+    of the session; `count` how many there are."""
+
+    id: str
+    category: str
+    status: VerdictStatus
+    message: str
+    exchange: int | None = None
+    count: int = 0
+
+
+class SessionScore(Record):
+    """The verdicts on one session, in the order of the rules."""
+
+    server_label: str
+    verdicts: tuple[Verdict, ...]
+
+    def count(self, status: VerdictStatus) -> int:
+        return sum(verdict.status == status for verdict in self.verdicts)
+
+
+class Hazard(Record):
+    """A clash between sessions. `what` are the names or ids that clash."""
+
+    kind: str
+    message: str
+    servers: tuple[str, ...]
+    what: tuple[object, ...]
+
+
+class CaptureScore(Record):
+    """What the rules say of a whole capture."""
+
+    sessions: tuple[SessionScore, ...] = ()
+    hazards: tuple[Hazard, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """Whether no rule is broken and nothing clashes; a warning breaks nothing."""
+        return not self.hazards and not any(session.count("fail") for session in self.sessions)
+
+
+# The worst that a session shows is what counts of its server.
+_WEIGHTS = {"not_applicable": 0, "pass": 1, "warning": 2, "fail": 3}
+
+
+def merge_sessions(sessions: Iterable[SessionScore]) -> tuple[SessionScore, ...]:
+    """One score for each server: of its sessions, the worst verdict of each rule."""
+    servers: dict[str, dict[str, Verdict]] = {}
+    for session in sessions:
+        merged = servers.setdefault(session.server_label, {})
+        for verdict in session.verdicts:
+            merged[verdict.id] = _worse(merged.get(verdict.id), verdict)
+    return tuple(
+        SessionScore(server_label=label, verdicts=tuple(verdicts.values()))
+        for label, verdicts in servers.items()
+    )
+
+
+def _worse(known: Verdict | None, other: Verdict) -> Verdict:
+    if known is None:
+        return other
+    if known.status == other.status:
+        return known.but(count=known.count + other.count)
+    return max(known, other, key=lambda verdict: _WEIGHTS[verdict.status])
+
+
+# What a run has to say about snapshots: each one it saw, and what became of the files.
+
+
+# What is to be written, if the test passes.
+WRITTEN = ("new", "updated")
+
+_MAX_NAMES = 300
+
+
+class SnapshotTaken(Record):
+    """One look at one snapshot. `value` is there only when it is to be written.
+
+    `test` is the name of the test that looked, `turn` its place among all that ran: two tests
+    may have one name. `place` is where in the file it says so. With `is_past`, the test was
+    tried again after it: what it saw is not what passed.
+    """
+
+    file: str
+    key: str
+    status: SnapshotStatus
+    value: object = ABSENT
+    test: str = ""
+    turn: int = 0
+    place: tuple[str | int, ...] = ()
+    is_past: bool = False
+
+
+class SnapshotReport(Record):
+    """The names of snapshots by the file of their suite; a file without any is left out.
+
+    `stale` ones belong to no test any more. Of an `unstable` one several values were seen: it
+    varies from try to try, or another run has written it meanwhile. A `held` one is not
+    accepted, for its test did not pass; a `clashing` one neither, for several tests bring
+    different values; an `unwritten` one could not be written.
+    """
+
+    written: Keys = {}  # noqa: RUF012  # nothing of a record changes
+    updated: Keys = {}  # noqa: RUF012  # as above
+    removed: Keys = {}  # noqa: RUF012  # as above
+    stale: Keys = {}  # noqa: RUF012  # as above
+    unstable: Keys = {}  # noqa: RUF012  # as above
+    held: Keys = {}  # noqa: RUF012  # as above
+    clashing: Keys = {}  # noqa: RUF012  # as above
+    unwritten: Keys = {}  # noqa: RUF012  # as above
+
+
+def with_snapshots(result: CaseResult, taken: tuple[SnapshotTaken, ...]) -> CaseResult:
+    """The result with what its test saw; one that did not pass says what is held back."""
+    result = result.but(snapshots=taken)
+    held = dict.fromkeys(each.key for each in taken if each.status in WRITTEN)
+    if result.status == "passed" or not held:
+        return result
+    names = visible(shorten(", ".join(held), _MAX_NAMES))
+    note = f"held back, for only what passes is accepted: the snapshot {names}"
+    return result.but(notes=(*result.notes, note))
+
+
+def merge_snapshots(reports: Iterable[SnapshotReport | None]) -> SnapshotReport | None:
+    """One report of several, each about other files; None when nobody has one."""
+    found = [report for report in reports if report is not None]
+    if not found:
+        return None
+    merged: dict[str, Keys] = {name: {} for name, _ in found[0].fields()}
+    for report in found:
+        for name, keys in report.fields():
+            merged[name] |= keys
+    return SnapshotReport(**merged)
+
+
+# What the exit status of every command means. A contract: codes are never reused.
+
+
+class ExitCode(IntEnum):
+    """The one meaning of each exit status."""
+
+    PASSED = 0
+    FAILED = 1
+    BAD_INPUT = 2
+    NO_SERVER = 3
+    OUR_FAULT = 4
+    REFUSED = 5
+    GATE_MISSED = 6
+    NOTHING_SELECTED = 7
+    INTERRUPTED = 130
+
+
+# What the end of a run means for the exit status.
+
+
+def exit_code_of(finished: RunFinished) -> ExitCode:
+    if finished.interrupted:
+        return ExitCode.INTERRUPTED
+    if finished.fault:
+        return ExitCode.NO_SERVER
+    has_failed = finished.summary.failed or finished.summary.errors
+    if finished.matrix and finished.matrix.broken and not has_failed:
+        # Its tests passed where they ran, but there is a way in which they could not.
+        return ExitCode.NO_SERVER
+    if has_failed or finished.broken_rules:
+        return ExitCode.FAILED
+    if finished.not_run and not finished.may_leave_out:
+        return ExitCode.FAILED
+    if finished.missed_gates:
+        return ExitCode.GATE_MISSED
+    if not finished.summary.passed:
+        # Nothing was selected, or all of it was skipped: an empty run is no success.
+        return ExitCode.NOTHING_SELECTED
+    return ExitCode.PASSED

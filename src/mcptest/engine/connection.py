@@ -1,0 +1,693 @@
+"""What goes to one server process and what comes from it: sent, taken in, counted and kept.
+
+The connection knows the pipe, the session and the inbox behind it. What a step or a dialogue
+makes of what has come is for those who drive the server.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from itertools import count
+
+from mcptest import __version__
+from mcptest.core.errors import ServerError
+from mcptest.core.record import ABSENT
+from mcptest.core.results import Finding
+from mcptest.core.secrets import redact_all
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import visible
+from mcptest.engine import faults
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import Frame, Noise, Trouble, encode_line
+from mcptest.protocol.session import (
+    Answered,
+    Asked,
+    ClientSession,
+    Continued,
+    Echoed,
+    Notified,
+    Strayed,
+    Violated,
+)
+from mcptest.rules.watch import RuleWatch
+from mcptest.transport.process.stopping import describe_end
+from mcptest.transport.stdio import StdioServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any, TypeAlias, TypeVar
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault, LogLine, SessionScore
+    from mcptest.engine.recorder import MessageLog, Tape
+    from mcptest.engine.server import Launcher
+    from mcptest.protocol.capture import SessionCapture
+    from mcptest.protocol.framing import LineDecoder, Noise, Overlong
+    from mcptest.protocol.session import ClientSession, Message, SessionEvent, Strayed, Violated
+    from mcptest.rules.composition import Member
+    from mcptest.transport.http.client import HttpServer
+    from mcptest.transport.memory.server import MemoryServer
+    from mcptest.transport.process.stopping import Stopped
+
+    Item = Frame | Noise | Overlong | Trouble
+    Quoted = TypeVar("Quoted", Strayed, Violated)
+    Wire: TypeAlias = StdioServer | HttpServer | MemoryServer
+
+__all__ = ["Connection", "Findings", "Inbox", "Waiting"]
+
+
+_TICK_S = 0.1
+
+# The bytes of which all but the first of a character are made.
+_CONTINUED = bytes(range(0x80, 0xC0))
+
+# Over pipes each session has a process of its own; over HTTP this tells one from another.
+_numbers = count(1)
+
+# More than this takes so long to be judged that it matters to whoever looks at times.
+_LARGE_BYTES = 16 * 1024
+_HUGE_BYTES = 4 * 1024 * 1024
+
+# What a pipe may hold when the time for an answer is up, and is still looked at.
+_LATE_BYTES = 2 * 1024 * 1024
+
+# How much may wait to be read by a server that asks us things and does not listen.
+_MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
+
+
+class Connection:
+    """The line to one server under test."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+        self.spec = spec
+        self.launcher = launcher
+        self.findings = Findings(spec.name)
+        offer = spec.spec_version or spec.protocol_version
+        self.session = ClientSession(offer, __version__, spec.client)
+        self.wire = wire_to(spec, launcher)
+        self.inbox = Inbox(self.session, self.findings, self.wire.redact)
+        self._label = self.wire.label
+        self._tape = _new_tape() if launcher.keeps_traffic else None
+        self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
+        self._watch = (
+            RuleWatch(self._label, self._transport, self.session.written_ids)
+            if launcher.judges
+            else None
+        )
+        self._hears = bool(self._watch or self._tape)
+        # A question of our own, which is nobody's traffic, and the ids of all of them so far:
+        # neither are their answers, also those that come too late.
+        self._own_question = b""
+        self._own_ids: set[str] = set()
+        self._replied_bytes = 0
+        self._bytes_before = 0
+        self._log: MessageLog | None = None
+        self._log_mark = 0
+
+    @property
+    def _transport(self) -> str:
+        """The channel of this session, which no other has."""
+        started_at = self._tape.started_at if self._tape else ""
+        return f"{self.wire.transport}@{started_at}{self._mark}"
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the process has ended or its stdout has."""
+        return self.wire.is_closed or self.wire.has_exited
+
+    @property
+    def size(self) -> int:
+        """How many bytes have come since the step began."""
+        return self.wire.stdout_tail.total - self._bytes_before
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether something is left to be judged until nobody waits."""
+        return self._watch is not None and self._watch.is_behind
+
+    def put_off_rules(self) -> None:
+        """Leave everything to be judged for the time between two tests."""
+        if self._watch:
+            self._watch.is_behind = True
+
+    def catch_up(self) -> None:
+        """Judge what is left, while nobody waits."""
+        if self._watch:
+            self._watch.catch_up()
+
+    def ask_privately(self, line: bytes, id: str) -> None:
+        """This line is a question of our own; what else is said meanwhile is not."""
+        self._own_question = line
+        self._own_ids.add(id)
+
+    def _is_for_us(self, item: Item) -> bool:
+        value = item.value if isinstance(item, Frame) else None
+        if not isinstance(value, dict) or "method" in value:
+            return False
+        id = value.get("id")
+        return isinstance(id, str) and id in self._own_ids
+
+    def start_step(self) -> None:
+        """What comes from here on belongs to the next step."""
+        self.inbox.start_step()
+        self._log = _new_log() if self.launcher.keeps_log else None
+        self._log_mark = self.wire.stderr.total
+        self._bytes_before = self.wire.mark_stdout()
+        self._replied_bytes = 0
+
+    def open_request(self, line: bytes, id: object, *, keeps_id: bool = False) -> bytes:
+        """Prepare to send a request; the line to send. ServerError if the server has failed.
+
+        The caller has looked around: what has arrived before cannot be its answer.
+        """
+        session = self.session
+        if self.inbox.is_broken:
+            self.raise_broken()
+        if session.early_ids and session.take_early(id):
+            self.findings.add("early_response", faults.STRAYS["early_response"])
+            self.inbox.suspect(faults.early_clue(id))
+        line = session.opened(id, line, keeps_id=keeps_id)
+        if begun := self.wire.begun_line:
+            self.inbox.sent_during_line(id, begun)
+        return line
+
+    def send(self, line: bytes) -> None:
+        """Send a line; it is in the log of the step and in the capture, when they are kept."""
+        is_own = line is self._own_question
+        if self.session.is_stateless:
+            line = self.session.dressed(line)
+        if self._log:
+            self._log.sent(line)
+        if self._tape and not is_own:
+            self._tape.sent(line)
+        self.wire.send(line)
+        if self._watch and not is_own:
+            self._watch.sent(line)
+
+    def _record(self, items: Sequence[Item]) -> None:
+        if self._own_ids:
+            items = [item for item in items if not self._is_for_us(item)]
+        if self._watch:
+            self._watch.received(items)
+            if self.size > _HUGE_BYTES:
+                # So much is not kept for later: it is judged as it comes.
+                self._watch.catch_up()
+            elif self.size > _LARGE_BYTES:
+                self._watch.is_behind = True
+        if self._tape:
+            self._tape.received(items)
+
+    def hear_out(self, items: Sequence[Item]) -> None:
+        """Take what came while the server was being stopped; nobody waits for it any more."""
+        items = self._cleaned(items)
+        self._record(items)
+        self.inbox.take(items)
+
+    # Receiving
+
+    def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
+        """What comes by the deadline. Progress is shown meanwhile, where it is.
+
+        Rules are asked while we wait, unless that could be taken for time of the server.
+        """
+        if self._watch and works:
+            self._watch.work()
+        tick = self.launcher.while_waiting
+        if tick is None:
+            return self.wire.receive(deadline)
+        while True:
+            pause = min(deadline, time.monotonic() + _TICK_S)
+            items = self.wire.receive(pause)
+            if items or self.wire.is_closed or pause == deadline:
+                return items
+            tick()
+
+    def take(self, items: Sequence[Item]) -> None:
+        """Sort what has come, and give the server what it is owed for it."""
+        items = self._cleaned(items)
+        if self._hears:
+            self._record(items)
+        if self._log:
+            self._log.received(items)
+        for reply in self.inbox.take(items):
+            line = encode_line(reply)
+            self._replied_bytes += len(line)
+            self.send(line)
+        self._check_budget()
+        # A step whose answer came right stands; the next one is told.
+        if self.inbox.is_waiting:
+            self.raise_broken()
+
+    def _cleaned(self, items: Sequence[Item]) -> Sequence[Item]:
+        """The same, but no secret in what is no message, where the next line may have its rest.
+
+        Messages are compared as they came; whoever tells of them blanks what is in them.
+        """
+        if self.wire.redact is None:
+            return items
+        return [
+            item
+            if isinstance(item, (Frame, Trouble))
+            else item.but(raw=self.wire.cleaned(item.raw))
+            for item in items
+        ]
+
+    def look_around(self) -> None:
+        """Take, without waiting, whatever has arrived or happened since the last look."""
+        if not self.wire.is_closed:
+            items = self.wire.receive(0.0)
+            if items:
+                self.take(items)
+
+    def raise_broken(self) -> None:
+        """Raise what has made it impossible to go on, if anything has."""
+        fault = self.inbox.take_fault()
+        if fault:
+            raise ServerError(faults.with_evidence(fault, self.wire))
+
+    def _check_budget(self) -> None:
+        limits, messages, size = self.spec.limits, self.inbox.messages, self.size
+        if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
+            raise ServerError(faults.over_budget(limits, messages, size, self.wire))
+        # Few servers ask us anything; then nothing of ours can be left unread.
+        if self._replied_bytes and (
+            min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES
+        ):
+            raise ServerError(faults.asks_and_never_listens(self.wire))
+
+    # What is kept
+
+    def stderr_since(self, mark: int) -> str:
+        if self.wire.stderr.total == mark:
+            return ""
+        kept, lost = self.wire.stderr.since(mark)
+        if lost:
+            # It begins anywhere, in the middle of a secret perhaps.
+            kept = self.wire.cleaned(kept)
+        text = kept.decode("utf-8", "backslashreplace")
+        return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
+
+    def log(self) -> tuple[LogLine, ...]:
+        """What has been said since the step began, when a log is kept."""
+        if self._log is None:
+            return ()
+        stderr = self.stderr_since(self._log_mark)
+        # Before it is cut into lines, over which a secret may be spread.
+        redact = self.wire.redact
+        stderr = redact(stderr) if redact else stderr
+        return self._log.lines(stderr, self.size, self.session)
+
+    def _is_stderr_utf8(self) -> bool | None:
+        """Whether what is kept of stderr can be read; None when there is nothing."""
+        kept = self.wire.stderr.tail()
+        if not kept:
+            return None
+        try:
+            # Its beginning may have been cut off in the middle of a character.
+            kept.lstrip(_CONTINUED).decode("utf-8")
+        except UnicodeDecodeError as error:
+            # So may its end, when the server was stopped.
+            return error.reason == "unexpected end of data"
+        return True
+
+    def score(self, exit_status: str) -> tuple[SessionScore, Member] | None:
+        """What the rules say of the session, which is over; None when they were not asked."""
+        if self._watch is None:
+            return None
+        return self._watch.finish(exit_status, is_stderr_utf8=self._is_stderr_utf8())
+
+    def capture(self, exit_status: str) -> SessionCapture | None:
+        """Everything that was said, when traffic is kept."""
+        if self._tape is None:
+            return None
+        # Which of the two transports over HTTP it is, is known only by now.
+        return self._tape.capture(
+            self._label,
+            self._transport,
+            exit_status,
+            is_stderr_utf8=self._is_stderr_utf8(),
+            written_id=self.session.written_id,
+        )
+
+
+class Waiting:
+    """Waits for a server for a limited time, which is the server's alone.
+
+    Our own work on what has come prolongs the wait, by at most the limit itself. So does the time
+    for which we were stopped.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._interrupts = connection.launcher.interrupts
+        self.begin(0.0)
+
+    def begin(self, limit_s: float) -> None:
+        """Another wait begins, with this limit."""
+        self._limit_s = limit_s
+        self._own_s = 0.0
+        self._stopped_s = self._interrupts.stopped_s
+        self._late_from = -1
+
+    def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
+        """Take what comes by the deadline; False when the time is up.
+
+        What the server has sent by then is still taken, and no more.
+        """
+        stopped_s = self._interrupts.stopped_s - self._stopped_s
+        deadline += min(self._own_s, self._limit_s) + stopped_s
+        items = receive(deadline)
+        came = time.monotonic()
+        self._connection.take(items)
+        if items:
+            self._own_s += time.monotonic() - came
+        if came < deadline:
+            return True
+        total = self._connection.wire.stdout_tail.total
+        self._late_from = total if self._late_from < 0 else self._late_from
+        return bool(items) and total <= self._late_from + _LATE_BYTES
+
+
+# Most runs keep neither of these.
+
+
+def _new_tape() -> Tape:
+    from mcptest.engine.recorder import Tape  # noqa: PLC0415
+
+    return Tape()
+
+
+def _new_log() -> MessageLog:
+    from mcptest.engine.recorder import MessageLog  # noqa: PLC0415
+
+    return MessageLog()
+
+
+# What a server has sent, and what that means for the call that is waiting.
+#
+# Items that framing found go in. Answers, faults, findings and clues are kept here for
+# whoever drives the server; what is owed to the server in return comes out. Pure.
+
+
+# How many odd things during one call are remembered as its possible cause.
+_MAX_CLUES = 1000
+
+_TOOLS_CHANGED = "notifications/tools/list_changed"
+
+# How many notifications of one step are kept for a test that looks at them.
+_MAX_NOTIFICATIONS = 10_000
+
+
+class Inbox:
+    """Sorts what arrives. `answer` is that of the awaited call, ABSENT until it comes."""
+
+    def __init__(
+        self, session: ClientSession, findings: Findings, redact: Callable[[str], str] | None
+    ) -> None:
+        self._session = session
+        self._findings = findings
+        self._redact = redact
+        self._awaited: object = ABSENT
+        self._broken: Fault | None = None
+        self._forgiven: set[jsonrpc.IdKey] = set()
+        # By wire id, the calls that were sent while a line was arriving, and its number.
+        self._sent_during: dict[jsonrpc.IdKey, int] = {}
+        self.answer: Any = ABSENT
+        self.clues: list[str] = []
+        self.noise: list[str] = []
+        self.messages = 0
+        self.notifications: list[Any] = []
+        self._keeps_notifications = False
+        # How often the server has said that its tools are others.
+        self.tool_changes = 0
+        # Hears of everything first; what it takes concerns nobody else.
+        self.listener: Callable[[SessionEvent], bool] | None = None
+
+    def start_step(self) -> None:
+        """What comes from here on belongs to the next step."""
+        self.messages = 0
+        self._keeps_notifications = False
+        if self.clues:
+            # Other lists, not empty ones: somebody may still tell of these.
+            self.clues, self.noise = [], []
+        if self.notifications:
+            self.notifications = []
+
+    def keep_notifications(self) -> None:
+        """The step at hand looks at what the server says on its own."""
+        self._keeps_notifications = True
+
+    def expect(self, id: object) -> None:
+        """A call with this id is sent, and its answer is waited for."""
+        self._awaited, self.answer = id, ABSENT
+
+    def sent_during_line(self, id: object, line: int) -> None:
+        """A call with this id is sent while the line with this number is arriving."""
+        self._sent_during[jsonrpc.id_key(self._session.wire_id(id))] = line
+
+    def stop_expecting(self) -> None:
+        self._awaited = ABSENT
+
+    def forgive(self, id: object) -> None:
+        """It was us who gave this call up before its time: a late answer is no fault."""
+        self._forgiven.add(jsonrpc.id_key(self._session.wire_id(id)))
+
+    @property
+    def is_waiting(self) -> bool:
+        return self._awaited is not ABSENT and self.answer is ABSENT
+
+    @property
+    def is_broken(self) -> bool:
+        return self._broken is not None
+
+    def take(self, items: Iterable[Item]) -> list[Message]:
+        """Sort what has arrived; the replies that the server is owed."""
+        owed: list[Message] = []
+        for item in items:
+            self.messages += 1
+            if isinstance(item, Frame):
+                self._take_frame(item, owed)
+            elif isinstance(item, Noise):
+                self._take_noise(item)
+            elif isinstance(item, Trouble):
+                self._take_trouble(item)
+            else:
+                self.break_off(faults.too_long(item))
+        return owed
+
+    def take_fault(self) -> Fault | None:
+        """What has made it impossible to go on, told once."""
+        broken, self._broken = self._broken, None
+        return broken
+
+    def break_off(self, fault: Fault) -> None:
+        """Nothing more can be expected of the server; the next step that waits raises it."""
+        # The first one is the cause; what came after it is looked at all the same.
+        self._broken = self._broken or fault
+
+    def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
+        if self._sent_during and self._is_early(frame):
+            self._findings.add("early_response", faults.STRAYS["early_response"])
+            return
+        # Over HTTP it matters on which stream an answer comes.
+        is_special = self.listener or frame.answers is not None
+        id = ABSENT if is_special else self._session.take_answer(frame.value)
+        if id is ABSENT:
+            self._take_events(frame, owed)
+        else:
+            self._take_answer(self._session.as_written(frame.value), id)
+
+    def _is_early(self, frame: Frame) -> bool:
+        """Whether a line answers a call that was sent only when the line had begun."""
+        keys = {key for key, line in self._sent_during.items() if line == frame.line}
+        self._sent_during = {
+            key: line for key, line in self._sent_during.items() if line > frame.line
+        }
+        values: list[Any] = frame.value if isinstance(frame.value, list) else [frame.value]
+        return any(
+            isinstance(value, dict)
+            and "method" not in value
+            and jsonrpc.id_key(value.get("id")) in keys
+            for value in values
+        )
+
+    def _take_events(self, frame: Frame, owed: list[Message]) -> None:
+        for event in self._session.receive(frame.value, frame.answers):
+            if isinstance(event, Echoed):
+                self.break_off(faults.echoed())
+            elif isinstance(event, Strayed):
+                self._take_stray(event)
+            elif self.listener and self.listener(event):
+                continue
+            elif isinstance(event, Answered):
+                self._take_answer(event.message, event.id)
+            elif isinstance(event, Asked):
+                owed.append(event.reply)
+            elif isinstance(event, Continued):
+                owed.append(event.request)
+            elif isinstance(event, Notified):
+                self._take_notification(event)
+            elif isinstance(event, Violated):
+                self._take_violation(self._without_secrets(event))
+
+    def _take_stray(self, event: Strayed) -> None:
+        is_late = event.kind == "late_response"
+        if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
+            return
+        as_written = event.but(message=self._session.as_written(event.message))
+        if self.listener:
+            self.listener(as_written)
+        wire_id = self._session.wire_id(self._awaited)
+        self.suspect(faults.stray_clue(self._without_secrets(event), wire_id))
+        self._findings.add_stray(self._without_secrets(as_written))
+
+    def _take_notification(self, event: Notified) -> None:
+        if event.message["method"] == _TOOLS_CHANGED:
+            self.tool_changes += 1
+        if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
+            self.notifications.append(event.message)
+
+    def _without_secrets(self, event: Quoted) -> Quoted:
+        if self._redact is None:
+            return event
+        cleaned: Quoted = redact_all(event, self._redact)
+        return cleaned
+
+    def _take_answer(self, message: object, id: object) -> None:
+        if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
+            self.answer = message
+
+    def _take_violation(self, event: Violated) -> None:
+        if event.id is not ABSENT:
+            self.break_off(faults.violation(event))
+            return
+        self.suspect(faults.violation_sentence(event, with_quote=True))
+        self._findings.add_violation(event)
+
+    def _take_trouble(self, trouble: Trouble) -> None:
+        key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
+        if trouble.id is not ABSENT:
+            self._session.spoiled(trouble.id)
+        is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
+        if is_awaited or trouble.is_refusal:
+            self.break_off(faults.channel_failed(trouble))
+            return
+        self.suspect(trouble.message)
+        self._findings.add(trouble.kind, trouble.message)
+
+    def _take_noise(self, noise: Noise) -> None:
+        self._findings.add_noise(noise)
+        wire_id = self._session.wire_id(self._awaited)
+        if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
+            self._session.spoiled(wire_id)
+            self.break_off(faults.malformed(noise))
+            return
+        quote = faults.quoted_line(noise.raw, noise.size)
+        clue = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
+        self.suspect(clue)
+        if len(self.noise) < _MAX_CLUES:
+            self.noise.append(clue)
+
+    def suspect(self, clue: str) -> None:
+        """Remember something odd as a possible reason why the answer does not come."""
+        if len(self.clues) < _MAX_CLUES:
+            self.clues.append(clue)
+
+
+def _is_meant_for(raw: bytes, id: object) -> bool:
+    """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
+    wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
+    # Without its NULs, UTF-16 can be read well enough.
+    text = raw.replace(b"\0", b"")
+    is_json = text.lstrip().startswith((b"{", b"[", b'"'))
+    if not is_json and b'"result"' not in text and b'"error"' not in text:
+        # A log line may hold any id.
+        return False
+    return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None
+
+
+# What a server did wrong without breaking a test: each thing once, with a count.
+
+
+# A server can be wrong in endless ways; this many are told apart.
+_MAX_KINDS = 50
+
+
+class Findings:
+    """Collects findings about one server, folding repeats."""
+
+    def __init__(self, server: str) -> None:
+        self._server = server
+        self._found: dict[str, Finding] = {}
+
+    def __iter__(self) -> Iterator[Finding]:
+        return iter(self._found.values())
+
+    def count(self, kind: str) -> int:
+        return sum(finding.count for finding in self if finding.kind == kind)
+
+    def add(self, kind: str, message: str, *, quote: str = "", count: int = 1) -> None:
+        key = f"{kind} {message}"
+        known = self._found.get(key)
+        if known:
+            self._found[key] = known.but(count=known.count + count)
+        elif len(self._found) < _MAX_KINDS:
+            self._found[key] = Finding(
+                kind=kind, server=self._server, message=message, quote=quote, count=count
+            )
+
+    def add_noise(self, noise: Noise) -> None:
+        quote = f"{faults.quoted_line(noise.raw, noise.size)} ({noise.reason})"
+        self.add("malformed_line", faults.NOISE, quote=quote)
+
+    def add_stray(self, event: Strayed) -> None:
+        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quoted(event.message))
+
+    def add_violation(self, event: Violated) -> None:
+        sentence = faults.violation_sentence(event)
+        self.add("protocol_violation", sentence, quote=faults.quoted(event.message))
+
+    def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_told: bool) -> None:
+        """What is only known when the server has ended."""
+        # Who ends between the last answer and our closing its stdin is a matter of luck, so
+        # a bad status counts either way.
+        is_its_own_end = stopped.rung in ("exited", "stdin")
+        if is_its_own_end and stopped.exit_code and not is_told:
+            self.add("unclean_end", f"the server {describe_end(stopped.exit_code)}")
+        elif stopped.rung == "exited" and not is_told:
+            self.add("unclean_end", "the server ended before it was asked to")
+        if decoder.crlf_lines:
+            message = "the server ends its lines with CR LF; messages end with LF alone"
+            self.add("crlf", message, count=decoder.crlf_lines)
+        if decoder.blank_lines:
+            self.add("blank_line", "the server wrote blank lines", count=decoder.blank_lines)
+        if stopped.rung == "term":
+            self.add("needed_term", "the server did not end when its stdin closed; SIGTERM did it")
+        if stopped.rung == "kill":
+            self.add(
+                "needed_kill", "the server ignored its closed stdin and SIGTERM; it was killed"
+            )
+        for pid, command in stopped.left_behind.items():
+            message = "the server left processes behind; they were killed"
+            if pid in stopped.unmarked and stopped.suspects:
+                others = " or ".join(map(visible, stopped.suspects))
+                message = f"the server or {others} left processes behind; they were killed"
+            self.add("left_behind", message, quote=f"{pid}: {visible(command)}")
+
+
+# The way to a server: over pipes, over HTTP where it has a URL, or inside our own process.
+
+
+def wire_to(spec: ServerSpec, launcher: Launcher) -> Wire:
+    """The server, started if that is our part."""
+    if launcher.memory is not None:
+        return launcher.memory.wire(spec, launcher.interrupts)
+    if spec.http is None:
+        return StdioServer(spec, launcher.guardian, launcher.interrupts)
+    # Sockets and their library are loaded by those runs alone that have a use for them.
+    from mcptest.transport.http.client import HttpServer  # noqa: PLC0415
+
+    return HttpServer(spec, launcher.guardian, launcher.interrupts)

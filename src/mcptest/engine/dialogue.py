@@ -1,0 +1,785 @@
+"""Perform the cases of one file that are dialogues, and turn each into its verdict.
+
+Names that one case binds are known to all after it, and what a server says on its own between
+two cases is there for the second one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from itertools import takewhile
+
+from mcptest.core.errors import CheckError, InterruptedRunError, PatternTimeoutError, ServerError
+from mcptest.core.plan import ServerSpec
+from mcptest.core.record import ABSENT
+from mcptest.core.results import CaseResult, Fault, Mismatch
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import shorten, show_json, visible
+from mcptest.engine import faults
+from mcptest.engine.case import UnsentError, missing_values
+from mcptest.engine.connection import Waiting
+from mcptest.engine.judge import MAX_MISMATCHES, judge_unread, server_words, weighed
+from mcptest.engine.server import Reply
+from mcptest.formats.conductor import use_of
+from mcptest.matching.compare import source_of
+from mcptest.matching.hints import find_idle_checks
+from mcptest.matching.tags import fill, has_blanks, make_value, pull_bound
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.session import Answered, Asked, Notified, Strayed
+from mcptest.transport.process.stopping import describe_exit, stop
+from mcptest.transport.stdio import StdioServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from mcptest.core.coverage import Use
+    from mcptest.core.plan import Case, ServerSpec
+    from mcptest.engine.pool import Keeper
+    from mcptest.engine.server import Launcher, Place, Server
+    from mcptest.protocol.dialogue import Dialogue, Hook, Turn
+    from mcptest.protocol.session import Message, SessionEvent
+
+    # A request that has been sent: its method and its id.
+    Sent = tuple[str, object]
+
+__all__ = ["Conversations", "Ear", "other_kind"]
+
+
+class Conversations:
+    """The dialogues of one file, one after the other.
+
+    `uses` counts what they exercise, `values` has what they bind.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        folder: str,
+        uses: dict[str, dict[Use, int]],
+        values: dict[str, object],
+    ) -> None:
+        self._keeper = keeper
+        self._folder = folder
+        self._uses = uses
+        self._values = values
+        # What the last case left over, and the server that said it.
+        self._left_over: tuple[Server, list[Heard]] | None = None
+
+    def perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
+        """The verdict on a case. What breaks is raised: see `mcptest.engine.case`."""
+        dialogue = case.dialogue
+        assert dialogue is not None, "only called with dialogues"
+        if not (dialogue.before or dialogue.after):
+            return self._talk(case, dialogue, spec, following)
+        limit_s = case.timeout_s or spec.timeout_s
+        hooks = Hooks(self._keeper.launcher, self._folder, limit_s, spec.secrets)
+        try:
+            return self._with_hooks(hooks, case, dialogue, spec, following)
+        finally:
+            hooks.close()
+
+    def _with_hooks(
+        self,
+        hooks: Hooks,
+        case: Case,
+        dialogue: Dialogue,
+        spec: ServerSpec,
+        following: Case | None,
+    ) -> CaseResult:
+        fault = hooks.run(dialogue.before) if dialogue.before else None
+        if fault:
+            raise UnsentError(fault)
+        try:
+            result = self._talk(case, dialogue, spec, following)
+        except (ServerError, UnsentError, PatternTimeoutError, CheckError):
+            # What the case set up is put away all the same.
+            if dialogue.after:
+                hooks.run(dialogue.after)
+            raise
+        except InterruptedRunError:
+            if dialogue.after:
+                hooks.run_last(dialogue.after)
+            raise
+        fault = hooks.run(dialogue.after) if dialogue.after else None
+        return _with_failed_hook(result, fault) if fault else result
+
+    def _talk(
+        self, case: Case, dialogue: Dialogue, spec: ServerSpec, following: Case | None
+    ) -> CaseResult:
+        server, note = self.server_for(spec, dialogue)
+        began = time.monotonic()
+        talk = Talk(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
+        try:
+            talk.perform(self._carried(server, dialogue), _opening(following))
+        finally:
+            self._count(server, talk)
+            if talk.has_answers:
+                self._keeper.answered()
+        self._left_over = (server, talk.left_over)
+        result = CaseResult(
+            name=case.name,
+            status="failed" if talk.mismatches else "passed",
+            line=case.line,
+            duration_s=time.monotonic() - began,
+            notes=((note,) if note else ()) + tuple(talk.notes),
+        )
+        if talk.mismatches:
+            result = _with_reasons(result, talk)
+        else:
+            self._keeper.passed()
+            log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
+            result = result.but(log=log)
+        if talk.is_spent:
+            self._keeper.replace("the case before waited in vain for a message that may still come")
+        return result
+
+    def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
+        """A server that is as far as the dialogue needs it, and a note when it is a fresh one."""
+        try:
+            hello = make_value(fill(dialogue.hello, self._values))
+        except (KeyError, ValueError):
+            # It needs what nothing has bound in this run: then the usual one must do.
+            hello = None
+        params = hello if isinstance(hello, dict) else None
+        return self._keeper.server_for_dialogue(spec, dialogue, params)
+
+    def _carried(self, server: Server, dialogue: Dialogue) -> list[Heard]:
+        """What the server has said already, for a dialogue that begins with what it says."""
+        carried, self._left_over = self._left_over, None
+        if carried is None or carried[0] is not server or not _first_turns(dialogue):
+            return []
+        return carried[1]
+
+    def _count(self, server: Server, talk: Talk) -> None:
+        used = self._uses.setdefault(server.spec.name, {})
+        for use in talk.uses:
+            used[use] = used.get(use, 0) + 1
+
+
+def _opening(case: Case | None) -> tuple[Turn, ...]:
+    """The turns with which the server begins a case."""
+    dialogue = case.dialogue if case else None
+    return _first_turns(dialogue) if dialogue and not dialogue.opens_session else ()
+
+
+def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
+    return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
+
+
+def _with_reasons(result: CaseResult, talk: Talk) -> CaseResult:
+    mismatches = tuple(talk.mismatches)
+    notes = result.notes
+    for message in talk.actual.values():
+        notes += tuple(server_words(message, mismatches))
+    if len(mismatches) >= MAX_MISMATCHES:
+        notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
+    return result.but(
+        # Where it went wrong says more than where the case begins.
+        line=talk.line or result.line,
+        mismatches=mismatches[:MAX_MISMATCHES],
+        sent="\n".join(talk.sent),
+        expected=talk.expected,
+        actual=talk.actual,
+        notes=notes,
+    )
+
+
+def _with_failed_hook(result: CaseResult, fault: Fault) -> CaseResult:
+    if result.status == "passed":
+        return result.but(status="error", fault=fault)
+    return result.but(notes=(*result.notes, f"{fault.kind}: {fault.message}"))
+
+
+# Speak a dialogue with a server: say what is ours, await what is the server's, turn by turn.
+#
+# Every wait has a bound. What differs is collected and the dialogue goes on, so that all of it
+# is told at once; what does not come in time ends it.
+
+
+_PING_ID = "mcptest-ping"
+
+# How long a question of the server is held back for a turn that comes later.
+_HOLD_S = 0.5
+
+# How long the right answer may take after one with an id that nobody used.
+_STRAY_PATIENCE_S = 1.0
+
+
+class _StrayedError(Exception):
+    """The answer came under another id, or not at all; what is known has been noted."""
+
+
+class Talk:
+    """One dialogue with one server. `values` are the names bound so far; it binds more.
+
+    `next_turns` are those with which the next case begins: what the server says too soon for
+    this one may be meant for it, and is `left_over`.
+    """
+
+    def __init__(
+        self,
+        server: Server,
+        dialogue: Dialogue,
+        values: dict[str, object],
+        timeout_s: float,
+    ) -> None:
+        self._server = server
+        self._connection = server.connection
+        self._dialogue = dialogue
+        self._next_turns: Sequence[Turn] = ()
+        self._values = values
+        self._timeout_s = timeout_s
+        self._waiting = Waiting(server.connection)
+        self._ear = Ear(frozenset())
+        self._open: dict[jsonrpc.IdKey, Sent] = {}
+        self._ids: dict[int, list[object]] = {}
+        self._places: dict[jsonrpc.IdKey, Place] = {}
+        self.mismatches: list[Mismatch] = []
+        self.sent: list[str] = []
+        self.uses: list[Use] = []
+        self.expected: dict[str, object] = {}
+        self.actual: dict[str, object] = {}
+        # Whether something that was to come never did: it may come yet, to another case.
+        self.is_spent = False
+        # The line of the first turn that was not met.
+        self.line: int | None = None
+        self.notes: list[str] = []
+        self.has_answers = False
+        self.left_over: list[Heard] = []
+
+    def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
+        """The whole dialogue. ServerError and UnsentError end it at once."""
+        connection = self._connection
+        spoken_of = frozenset(
+            turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
+        )
+        self._ear = Ear(spoken_of, carried)
+        self._next_turns = next_turns
+        connection.start_step()
+        connection.inbox.listener = self._ear.listen
+        # A dialogue says itself what follows when the server wants to know more.
+        rounds, connection.session.rounds = connection.session.rounds, None
+        try:
+            self._perform()
+        except _StrayedError:
+            self.is_spent = True
+        finally:
+            connection.inbox.listener = None
+            connection.session.rounds = rounds
+            connection.inbox.stop_expecting()
+            for _, id in self._open.values():
+                connection.session.abandon(id)
+        self._let_go(next_turns)
+
+    def _perform(self) -> None:
+        turns = self._dialogue.turns
+        for index, turn in enumerate(turns):
+            self._ear.await_asks(self._awaited(index))
+            if turn.is_ours:
+                if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
+                    # What follows is about this, and not about what came before it.
+                    self._connection.look_around()
+                    self._pass_over()
+                self._say(index, turn)
+            elif turn.answers is not None:
+                self._await_answer(turn)
+            elif not self._await_message(index, turn):
+                self.is_spent = True
+                return
+        self._settle()
+        self._judge_surplus()
+
+    def _pass_over(self) -> None:
+        for heard in self._ear.left_over:
+            self._reply(heard)
+        self._ear.pass_over()
+
+    def _awaited(self, index: int) -> list[Turn]:
+        """What the server is to say before we say something again; at the end of the case, what
+        the next one begins with."""
+        turns = self._dialogue.turns
+        while index < len(turns) and turns[index].is_ours:
+            index += 1
+        group = list(takewhile(lambda turn: not turn.is_ours, turns[index:]))
+        return group if index + len(group) < len(turns) else [*group, *self._next_turns]
+
+    # Ours
+
+    def _say(self, index: int, turn: Turn) -> None:
+        missing = [name for name in turn.needs if name not in self._values]
+        if missing:
+            raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
+        value = make_value(fill(turn.value, self._values))
+        bound = pull_bound(turn.binds, value)
+        value = fill(value, {}, bound)
+        self._values.update(bound)
+        if isinstance(value, list):
+            self._refuse_batch(turn)
+        messages: list[Any] = value if isinstance(value, list) else [value]
+        lines = [self._open_request(index, message) for message in messages]
+        self.sent.append(encode_line(value).decode("utf-8").rstrip("\n"))
+        line = b",".join(lines)
+        begin = self._connection.wire.sent_bytes
+        self._connection.send((b"[" + line + b"]" if isinstance(value, list) else line) + b"\n")
+        for id in self._ids.get(index, ()):
+            self._places[jsonrpc.id_key(id)] = begin, self._connection.wire.sent_bytes
+        if not any("method" in message and "id" in message for message in messages):
+            self._connection.wire.wait_until_read()
+
+    def _refuse_batch(self, turn: Turn) -> None:
+        revision = self._connection.session.revision
+        if not revision.has_batches:
+            message = f"not sent: {turn.key} is a batch, and revision {revision.version} has none"
+            hint = "only revision 2025-03-26 has batches; write the messages one by one"
+            fault = Fault(kind="no_batches", message=message, hint=hint)
+            raise UnsentError(fault, has_begun=bool(self.sent))
+
+    def _open_request(self, index: int, message: Message) -> bytes:
+        """Remember what is owed for a message of ours; the message as it is sent."""
+        line = encode_line(message).rstrip(b"\n")
+        session = self._connection.session
+        if "method" not in message:
+            session.replied(message)
+            return line
+        use = use_of(message)
+        if use:
+            self.uses.append(use)
+        if "id" not in message:
+            return session.notified(line).rstrip(b"\n")
+        id, method = message["id"], message["method"]
+        key = jsonrpc.id_key(id)
+        if key in self._open:
+            said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
+            fault = Fault(kind="unusable_capture", message=said)
+            raise UnsentError(fault, has_begun=True)
+        self._connection.look_around()
+        keeps_id = self._dialogue.keeps_ids
+        line = self._connection.open_request(line, id, keeps_id=keeps_id)
+        self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
+        self._ids.setdefault(index, []).append(id)
+        return line
+
+    # The server's
+
+    def _await_answer(self, turn: Turn) -> None:
+        id = self._id_for(turn)
+        self._judge(turn, self._answer_to(id))
+
+    def _id_for(self, turn: Turn) -> object:
+        """The id that the answer must have: that of the request it answers."""
+        assert turn.answers is not None, "only asked of answers"
+        ids = self._ids[turn.answers]
+        wanted = fill(turn.id, self._values) if set(turn.needs) <= self._values.keys() else None
+        is_open = has_blanks(wanted)
+        same = [id for id in ids if not is_open and jsonrpc.id_key(id) == jsonrpc.id_key(wanted)]
+        waiting = [id for id in ids if jsonrpc.id_key(id) in self._open]
+        return (same or waiting or ids)[0]
+
+    def _answer_to(self, id: object) -> Any:
+        key = jsonrpc.id_key(id)
+        method, _ = self._open[key]
+        deadline = time.monotonic() + self._timeout_s
+        self._waiting.begin(self._timeout_s)
+        self._connection.inbox.expect(id)
+        place = self._places[key]
+        while key not in self._ear.answers:
+            if self._ear.strays:
+                # Somebody answers with another id: the case has failed, and is not waited for long.
+                deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
+            if not self._wait_or_reply(
+                lambda: self._server.gone_unanswered(method, id, place), deadline
+            ):
+                if self._ear.strays:
+                    self._judge_surplus()
+                    raise _StrayedError
+                del self._open[key]
+                raise ServerError(self._overdue(method, id))
+        self._connection.inbox.stop_expecting()
+        del self._open[key]
+        self._server.refuse_unread(method, id, place)
+        self.has_answers = True
+        answer = self._ear.answers.pop(key)
+        if method == "initialize" and isinstance(answer.get("result"), dict):
+            self._connection.session.adopt(answer["result"])
+        return answer
+
+    def _await_message(self, index: int, turn: Turn) -> bool:
+        """Wait for the next message with the turn's method; False when it does not come."""
+        deadline = time.monotonic() + self._timeout_s
+        self._waiting.begin(self._timeout_s)
+        when = f"while {turn.method or 'a message'} was awaited"
+        heard = self._ear.claim(turn.method)
+        while heard is None:
+            if not self._wait(lambda: self._server.gone(when), deadline):
+                self._miss(turn)
+                return False
+            heard = self._ear.claim(turn.method)
+        if not self._answers_itself(index):
+            self._reply(heard)
+        self._judge(turn, heard.message)
+        return True
+
+    def _answers_itself(self, index: int) -> bool:
+        """Whether a later turn answers the question that this one is, or may do so."""
+        later = self._dialogue.turns[index:]
+        replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
+        return any(turn.answers in (index, None) for turn in replies)
+
+    def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
+        """Wait until something comes; False at the deadline. `gone` says that the server ended."""
+        connection = self._connection
+        before = connection.inbox.messages
+        is_time_left = self._waiting.take(deadline, connection.receive)
+        connection.raise_broken()
+        if connection.wire.is_closed and connection.inbox.messages == before:
+            raise ServerError(gone())
+        return is_time_left
+
+    def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
+        """The same. A question that was held back for later may be what the server waits with."""
+        held = [heard for heard in self._ear.left_over if heard.reply]
+        pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
+        if self._wait(gone, pause):
+            return True
+        for heard in held:
+            self._reply(heard)
+        return bool(held) and time.monotonic() < deadline
+
+    def _overdue(self, method: str, id: object) -> Fault:
+        fault = self._server.overdue(method, id, self._timeout_s)
+        arrivals = self._ear.arrivals()
+        return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
+
+    def _miss(self, turn: Turn) -> None:
+        message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
+        wanted = source_of(turn.value)
+        self.expected[turn.key] = wanted
+        missed = Mismatch(
+            path=turn.key,
+            expected=wanted,
+            actual=ABSENT,
+            message=message,
+            hint=self._ear.arrivals(),
+        )
+        self._note(turn, [missed])
+
+    def _judge(self, turn: Turn, message: Message) -> None:
+        missing = [name for name in turn.needs if name not in self._values]
+        if missing:
+            raise UnsentError(missing_values(missing), has_begun=True)
+        assert turn.expectation is not None, "what the server says is compared"
+        bound = pull_bound(turn.binds, message)
+        wanted = fill(turn.value, self._values, bound)
+        self._values.update(bound)
+        self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
+        other = other_kind(turn.key, source_of(wanted), message)
+        if other:
+            self._note(turn, [other])
+            return
+        expectation = turn.expectation.but(response=wanted)
+        reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
+        mismatches = weighed(self._server, expectation, reply, (None, turn.key))[1]
+        if expectation.may_check_nothing and not mismatches:
+            self.notes += find_idle_checks(wanted, message)
+        self._note(turn, mismatches)
+
+    def _note(self, turn: Turn, mismatches: Sequence[Mismatch]) -> None:
+        if mismatches and self.line is None:
+            self.line = turn.line
+        self.mismatches += mismatches
+
+    def _reply(self, heard: Heard) -> None:
+        reply, heard.reply = heard.reply, None
+        if reply:
+            self._connection.send(encode_line(reply))
+
+    # The end
+
+    def _settle(self) -> None:
+        """Await what no turn speaks of, and make sure that the server is still there."""
+        for key, (_, id) in tuple(self._open.items()):
+            answer = self._answer_to(id)
+            turn = next(
+                self._dialogue.turns[index]
+                for index, ids in self._ids.items()
+                if key in map(jsonrpc.id_key, ids)
+            )
+            self._note(turn, list(judge_unread(answer, f"answer to {turn.key}: ")))
+        if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
+            # Nothing that came shows that the server took what it was sent, or that it is done.
+            line = encode_line(jsonrpc.request(_PING_ID, "ping"))
+            self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
+            self._connection.look_around()
+            begin = self._connection.wire.sent_bytes
+            self._connection.send(self._connection.open_request(line, _PING_ID))
+            end = self._connection.wire.sent_bytes
+            self._places[jsonrpc.id_key(_PING_ID)] = begin, end
+            self._answer_to(_PING_ID)
+        self._connection.look_around()
+
+    def _judge_surplus(self) -> None:
+        ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
+        self.mismatches += stray_mismatches(self._ear, ids)
+        if self._dialogue.is_strict:
+            self.mismatches += strict_mismatches(self._ear, self._connection.inbox.noise)
+
+    def _let_go(self, next_turns: Sequence[Turn]) -> None:
+        """Give what is still owed, but for what the next case begins with."""
+        kept = asked_in(next_turns)
+        for heard in self._ear.unclaimed:
+            if not (kept[heard.message["method"]] or kept[""]):
+                self._reply(heard)
+        self.left_over = self._ear.left_over
+
+
+# What a server has said during a dialogue, and what of it the dialogue has spoken of. Pure.
+#
+# Answers are kept by id. Notifications and requests are kept in the order in which they came;
+# the dialogue claims them in that order, and what it passes over has been recorded, not lost.
+
+
+_SHOWN_METHODS = 5
+
+# Whatever a server says on its own beyond this is not kept: nobody could look at it.
+_MAX_HEARD = 100_000
+_MAX_STRAYS = 100
+
+
+class Heard:
+    """A request or notification of the server. `reply` is what it is still owed for it."""
+
+    __slots__ = ("is_claimed", "message", "reply")
+
+    def __init__(self, message: Message, reply: Message | None = None) -> None:
+        self.message = message
+        self.reply = reply
+        self.is_claimed = False
+
+
+def asked_in(turns: Iterable[Turn]) -> Counter[str]:
+    """How often the server asks each method in these turns."""
+    return Counter(turn.method for turn in turns if not turn.is_ours and turn.kind == "request")
+
+
+class Ear:
+    """Listens to one server during one dialogue.
+
+    `wanted` are the methods that it speaks of at all. A request is left for the dialogue to
+    answer while it is awaited; every other one is answered by the client's script.
+    """
+
+    def __init__(self, wanted: frozenset[str], carried: Sequence[Heard] = ()) -> None:
+        self.answers: dict[jsonrpc.IdKey, Any] = {}
+        self.strays: list[Message] = []
+        self.repeats: list[Message] = []
+        self.heard = list(carried)
+        self._asks: Counter[str] = Counter()
+        self._wanted = wanted
+        self._next = 0
+        self._dropped = 0
+
+    def listen(self, event: SessionEvent) -> bool:
+        """Take what concerns the dialogue; False leaves it to whoever else cares."""
+        if isinstance(event, Answered):
+            self.answers[jsonrpc.id_key(event.id)] = event.message
+            return True
+        if isinstance(event, Notified):
+            self._keep(Heard(event.message))
+            return True
+        if isinstance(event, Asked):
+            return self._take_request(event)
+        if isinstance(event, Strayed):
+            kept = {"unknown_id": self.strays, "duplicate_response": self.repeats}.get(event.kind)
+            if kept is not None and len(kept) < _MAX_STRAYS:
+                kept.append(event.message)
+        return False
+
+    def await_asks(self, turns: Iterable[Turn]) -> None:
+        """From now on the server is expected to ask what these turns say, and nothing else."""
+        held = Counter(each.message["method"] for each in self.left_over if each.reply)
+        self._asks = asked_in(turns) - held
+
+    def pass_over(self) -> None:
+        """What has come so far is not what comes next."""
+        self._next = len(self.heard)
+
+    def _take_request(self, event: Asked) -> bool:
+        method = event.message["method"]
+        # A method that is only described is "" in the turns.
+        awaited = next((name for name in (method, "") if self._asks[name] > 0), None)
+        self._keep(Heard(event.message, None if awaited is None else event.reply))
+        if awaited is not None:
+            self._asks[awaited] -= 1
+        return awaited is not None
+
+    def _keep(self, heard: Heard) -> None:
+        is_wanted = heard.message["method"] in self._wanted or "" in self._wanted
+        if len(self.heard) < _MAX_HEARD or is_wanted:
+            self.heard.append(heard)
+        else:
+            self._dropped += 1
+
+    def claim(self, method: str) -> Heard | None:
+        """The next message with this method, any with ""; None when it has not come yet."""
+        for at in range(self._next, len(self.heard)):
+            heard = self.heard[at]
+            if method in ("", heard.message["method"]):
+                heard.is_claimed = True
+                self._next = at + 1
+                return heard
+        return None
+
+    @property
+    def unclaimed(self) -> list[Heard]:
+        """What the dialogue did not speak of."""
+        return [each for each in self.heard if not each.is_claimed]
+
+    @property
+    def left_over(self) -> list[Heard]:
+        """What came after the last message that was claimed."""
+        return self.heard[self._next :]
+
+    def arrivals(self) -> str:
+        """What did arrive that nobody has claimed, in words; "" when nothing did."""
+        parts = [f"answers to {_listed(self._answered())}"] if self.answers else []
+        methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
+        if methods:
+            named = [
+                name if count == 1 else f"{name} ({count:,})" for name, count in methods.items()
+            ]
+            parts.append(_listed(named))
+        if self._dropped:
+            parts.append(f"{self._dropped:,} more")
+        return f"what did arrive: {' and '.join(parts)}" if parts else "nothing else arrived"
+
+    def _answered(self) -> list[str]:
+        return [
+            visible(jsonrpc.describe_id(message.get("id"))) for message in self.answers.values()
+        ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(shorten(name, 60) for name in names[:_SHOWN_METHODS])
+    return f"{shown}, …" if len(names) > _SHOWN_METHODS else shown
+
+
+# Run the commands that a case wants before and after itself.
+#
+# A hook is a process like a server: in a group of its own, known to the guardian, bounded in
+# time. What it leaves running belongs to the case, and ends with it.
+
+
+# How long the last hook of an interrupted run may take.
+_LAST_S = 3.0
+
+
+class Hooks:
+    """The hooks of one case; `close` ends whatever they left running.
+
+    They have the environment of the run, and with it the secrets of the server.
+    """
+
+    def __init__(
+        self, launcher: Launcher, cwd: str, limit_s: float, secrets: tuple[str, ...] = ()
+    ) -> None:
+        self._launcher = launcher
+        self._cwd = cwd
+        self._limit_s = limit_s
+        self._secrets = secrets
+        self._started: list[StdioServer] = []
+
+    def run_last(self, hook: Hook) -> None:
+        """Run a hook although the run has been told to stop; it must be quick then."""
+        self._limit_s = min(self._limit_s, _LAST_S)
+        self.run(hook, heed_interrupts=False)
+
+    def run(self, hook: Hook, *, heed_interrupts: bool = True) -> Fault | None:
+        """Run a hook to its end; what went wrong, if anything did."""
+        spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
+        try:
+            process = StdioServer(spec, self._launcher.guardian, self._launcher.interrupts)
+        except ServerError as error:
+            return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
+        self._started.append(process)
+        process.close_stdin()
+        deadline = time.monotonic() + self._limit_s
+        has_ended = process.wait_for_exit(deadline, heed_interrupts=heed_interrupts)
+        if not has_ended:
+            return self._overdue(hook, process)
+        code = process.peek_exit_code()
+        return None if code == 0 else self._failed(hook, process, describe_exit(code))
+
+    def _overdue(self, hook: Hook, process: StdioServer) -> Fault:
+        fault = Fault(
+            kind="hook_failed",
+            message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
+            f"{faults.seconds(self._limit_s)}",
+            hint="what must keep running has to go to the background; it ends with the case",
+        )
+        return faults.with_evidence(fault, process)
+
+    def _failed(self, hook: Hook, process: StdioServer, how: str) -> Fault:
+        message = f"{hook.key} ({visible(hook.command[0])}) failed: {how}"
+        return faults.with_evidence(Fault(kind="hook_failed", message=message), process, how)
+
+    def close(self) -> None:
+        """End what the hooks left running."""
+        for process in reversed(self._started):
+            stop(process, self._launcher.grace, at_once=True)
+        self._started = []
+
+
+# What a server said that nobody wanted, as mismatches of the case during which it came. Pure.
+
+
+def stray_mismatches(ear: Ear, open_ids: Sequence[object]) -> Iterator[Mismatch]:
+    """Answers to ids that were never sent."""
+    for stray in ear.strays:
+        said = jsonrpc.describe_id(stray.get("id"))
+        message = f"the server answered {said}, and no request with that id was sent"
+        yield _surplus(message, stray, _same_looking(stray.get("id"), open_ids))
+
+
+def strict_mismatches(ear: Ear, noise: Sequence[str]) -> Iterator[Mismatch]:
+    """Everything that no turn of a strict dialogue speaks of."""
+    for heard in ear.unclaimed:
+        method = visible(heard.message["method"])
+        yield _surplus(f"{method} came, and with _strict only what is written may", heard.message)
+    for again in ear.repeats:
+        said = jsonrpc.describe_id(again.get("id"))
+        yield _surplus(f"{said} was answered a second time, and with _strict once is enough", again)
+    for line in noise:
+        yield _surplus(f"{line}; with _strict only what is written may come", ABSENT)
+
+
+def _surplus(message: str, actual: object, hint: str = "") -> Mismatch:
+    return Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
+
+
+def _same_looking(id: object, others: Sequence[object]) -> str:
+    for other in others:
+        if str(id) == str(other):
+            return f"{jsonrpc.describe_id(other)} was; as ids, numbers and texts differ"
+    return ""
+
+
+def other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
+    """That a result came where an error is wanted, or the other way round."""
+    for member, other in (("result", "error"), ("error", "result")):
+        if member in wanted and member not in message and other in message:
+            return Mismatch(
+                path=f"{key}.{member}",
+                expected=wanted[member],
+                actual=ABSENT,
+                message=f"the server answered with {_a(other)} instead of {_a(member)}",
+                hint=f"the {other} is {show_json(message[other])}",
+            )
+    return None
+
+
+def _a(member: str) -> str:
+    return "an error" if member == "error" else "a result"

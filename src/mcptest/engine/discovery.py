@@ -1,0 +1,573 @@
+"""Find the files that a user means: paths, folders and globs."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import stat
+from itertools import islice, takewhile
+
+from mcptest.core.diagnostics import CODES, UNQUOTED, Diagnostic, UnquotedText, closest
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.text import visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from io import BufferedReader
+
+__all__ = [
+    "CASE_ENDINGS",
+    "CONDUCTOR_ENDINGS",
+    "CONFIG_NAMES",
+    "FORMATS",
+    "SUITE_ENDINGS",
+    "SUITE_NAMES",
+    "SuiteFolders",
+    "find_config",
+    "find_suites",
+    "format_of",
+    "glob_root",
+    "is_recognisable",
+    "is_suite_name",
+    "is_test_name",
+    "open_regular",
+    "read_now",
+    "read_text",
+]
+
+
+CONDUCTOR_ENDINGS = (".test.mcp.yml", ".test.mcp.yaml")
+CASE_ENDINGS = ("_test.yaml", "_test.yml", ".cases.yaml", ".cases.yml")
+SUITE_NAMES = ("mcptest.yaml", "mcptest.yml")
+SUITE_ENDINGS = CONDUCTOR_ENDINGS + CASE_ENDINGS + SUITE_NAMES
+CONFIG_NAMES = ("conductor.config.json", "mcptest.config.json", "aegis.config.json")
+
+_KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} or {SUITE_NAMES[0]}"
+
+# Folders that never hold a user's own suites.
+_SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
+
+# So many folders behind a symbolic link are searched for test files that would not run.
+_MAX_LINKED_FOLDERS = 1_000
+_MAX_LEFT_OUT = 5
+
+
+def find_suites(arguments: Iterable[str]) -> list[str]:
+    """The suite files that the arguments name, sorted, each once.
+
+    A `NothingSelectedError` when one of the arguments names no file, or when a folder or a glob
+    has something like a test file that would not run; whatever the others name.
+    """
+    found: set[str] = set()
+    empty: list[str] = []
+    left_out = _LeftOut()
+    for argument in arguments or _default():
+        files = set(_files_of(argument, left_out))
+        found |= files
+        empty += () if files else (argument,)
+    mistakes = left_out.describe(found)
+    if empty:
+        shown = ", ".join(map(_described, empty)) if arguments else ""
+        advice = "" if shown else "; mcptest init and mcptest discover write a first one"
+        mistakes.append(
+            f"no test file found in {shown or 'this folder'}; "
+            f"test files end in {_KNOWN_ENDINGS}{advice}"
+        )
+    if mistakes:
+        raise NothingSelectedError("; ".join(mistakes))
+    return sorted(found)
+
+
+def _described(argument: str) -> str:
+    root = glob_root(argument)
+    where = "" if os.path.isdir(root) else f" (there is no folder {visible(root)!r})"
+    return visible(argument) + where
+
+
+def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
+    """The suite files that one argument names."""
+    if os.path.isdir(argument):
+        return _suites_below(argument, left_out)
+    if os.path.lexists(argument):
+        if not os.path.exists(argument):
+            raise UsageError(_why_broken(argument))
+        _refuse_other_files(argument)
+        return [os.path.normpath(argument)]
+    if re.search(_BRACES, argument):
+        raise _braced(argument)
+    if not _is_glob(argument):
+        raise UsageError(f"there is no file or folder {visible(argument)!r}{_near(argument)}")
+    return _expand(argument, left_out)
+
+
+class _LeftOut:
+    """What folders and globs have that looks like tests and would not run.
+
+    `broken` are files that cannot be read, with the reason; `linked` are folders behind symbolic
+    links, with the test files in them.
+    """
+
+    def __init__(self) -> None:
+        self._broken: dict[str, str] = {}
+        self._linked: dict[str, list[str]] = {}
+
+    def add_file(self, path: str) -> None:
+        self._broken[path] = _why_broken(path)
+
+    def add_folder(self, link: str, is_wanted: Callable[[str], object]) -> None:
+        """Look for test files behind a link, without following further ones."""
+        real = os.path.realpath(link)
+        parent = os.path.realpath(os.path.dirname(link))
+        if os.path.commonpath([real, parent]) == real:
+            # It leads in a circle: to a folder that it is itself in.
+            return
+        paths = (
+            os.path.normpath(os.path.join(parent, name))
+            for parent, _, files in islice(_walk(link, _SKIPPED_FOLDERS, None), _MAX_LINKED_FOLDERS)
+            for name in files
+        )
+        tests = [path for path in paths if is_wanted(path) and os.path.isfile(path)]
+        if tests:
+            self._linked[link] = tests
+
+    def describe(self, found: Iterable[str]) -> list[str]:
+        """A sentence for each of them; none for folders whose tests are found some other way."""
+        mistakes = list(self._broken.values())
+        known = set(map(os.path.realpath, found)) if self._linked else set()
+        for link, tests in self._linked.items():
+            missed = [path for path in tests if os.path.realpath(path) not in known]
+            if missed:
+                mistakes.append(
+                    f"{visible(link)} is a symbolic link to a folder, which is not followed, and "
+                    f"{visible(missed[0])} is in it: name the folder itself too, or remove the link"
+                )
+        more = len(mistakes) - _MAX_LEFT_OUT
+        return mistakes[:_MAX_LEFT_OUT] + ([f"and {more:,} more of the kind"] if more > 0 else [])
+
+
+def _why_broken(path: str) -> str:
+    """Why this is not a file that can be read, in a sentence."""
+    try:
+        os.stat(path)
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and os.path.islink(path):
+            target = visible(os.readlink(path))
+            return f"{visible(path)} is a symbolic link to {target}, which does not exist"
+        return f"{visible(path)} cannot be read: {error.strerror}"
+    return f"{visible(path)} is not a regular file"
+
+
+def _default() -> tuple[str, ...]:
+    """The suite of this folder; where there is none, every test file below it."""
+    suites = tuple(name for name in SUITE_NAMES if os.path.isfile(name))
+    if len(suites) > 1:
+        message = f"there are both {' and '.join(suites)}; which one is meant?"
+        raise UsageError(message, f"name it: mcptest run {suites[0]}")
+    return suites or (".",)
+
+
+def is_suite_name(path: str) -> bool:
+    """Whether a file is called `mcptest.yaml`, or `weather.mcptest.yaml` beside others."""
+    name = os.path.basename(path)
+    return name in SUITE_NAMES or name.endswith(tuple(f".{each}" for each in SUITE_NAMES))
+
+
+def is_test_name(path: str) -> bool:
+    """Whether a file has a name that test files have."""
+    return path.endswith(CONDUCTOR_ENDINGS + CASE_ENDINGS) or is_suite_name(path)
+
+
+def _near(path: str) -> str:
+    """The name that was probably meant, among those beside it."""
+    folder, name = os.path.split(path)
+    try:
+        names = os.listdir(folder or ".")
+    except OSError:
+        return ""
+    meant = closest(name, names)
+    return f"; did you mean {visible(os.path.join(folder, meant))!r}?" if meant else ""
+
+
+def _refuse_other_files(path: str) -> None:
+    """Files that are given in the place of test files by mistake."""
+    name = os.path.basename(path)
+    if name in CONFIG_NAMES:
+        raise UsageError(
+            f"{visible(path)} is a config, not a test file", f"give it as --config {path}"
+        )
+    if os.path.isfile(path) and not name.endswith((".yml", ".yaml", ".json")):
+        raise UsageError(
+            f"{visible(path)} is not a test file; test files end in {_KNOWN_ENDINGS}",
+            "a server is started with --server-command",
+        )
+
+
+def _suites_below(folder: str, left_out: _LeftOut) -> Iterable[str]:
+    for parent, folders, files in _walk(folder, _SKIPPED_FOLDERS):
+        for name in files:
+            if is_test_name(name):
+                path = os.path.normpath(os.path.join(parent, name))
+                if os.path.isfile(path):
+                    yield path
+                else:
+                    left_out.add_file(path)
+        for name in folders:
+            path = os.path.normpath(os.path.join(parent, name))
+            if os.path.islink(path):
+                left_out.add_folder(path, is_test_name)
+
+
+def _refuse_closed_folder(error: OSError) -> None:
+    raise UsageError(f"cannot look into {visible(str(error.filename))!r}: {error.strerror}")
+
+
+def _walk(
+    folder: str,
+    skipped: frozenset[str],
+    onerror: Callable[[OSError], None] | None = _refuse_closed_folder,
+) -> Iterable[tuple[str, list[str], list[str]]]:
+    """Every folder below this one. Links are not followed: they can lead in circles."""
+    for parent, folders, files in os.walk(folder, onerror=onerror):
+        folders[:] = sorted(
+            name for name in folders if name not in skipped and not name.startswith(".")
+        )
+        yield parent, folders, files
+
+
+def _is_glob(argument: str) -> bool:
+    return any(mark in argument for mark in "*?[")
+
+
+def glob_root(argument: str) -> str:
+    """The folder below which a glob looks; what is no glob stays what it is."""
+    if os.path.lexists(argument) or not _is_glob(argument):
+        return argument
+    segments = os.path.normpath(argument).split(os.sep)
+    plain = list(takewhile(lambda segment: not _is_glob(segment), segments))
+    return os.sep.join(plain) or (os.sep if argument.startswith(os.sep) else ".")
+
+
+_BRACES = r"\{([^{}]*,[^{}]*)\}"
+
+# More of them would only hide what is said.
+_MAX_SPELT_OUT = 4
+
+
+def _braced(pattern: str) -> UsageError:
+    """A shell makes several words of braces, but what is in quotes comes to us as it is."""
+    each = [f'"{word}"' for word in islice(_spelt_out(pattern), _MAX_SPELT_OUT + 1)]
+    more = " …" if len(each) > _MAX_SPELT_OUT else ""
+    words = visible(" ".join(dict.fromkeys(each[:_MAX_SPELT_OUT])))
+    return UsageError(
+        f"braces are not supported in {visible(pattern)!r}",
+        f"name each of them, quoted separately: {words}{more}",
+    )
+
+
+def _spelt_out(pattern: str) -> Iterator[str]:
+    """The words that a shell makes of one with braces."""
+    group = re.search(_BRACES, pattern)
+    if group is None:
+        yield pattern
+        return
+    for word in group[1].split(","):
+        yield from _spelt_out(pattern[: group.start()] + word + pattern[group.end() :])
+
+
+def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
+    """The files that a glob means; a folder that it names stands for the suites below it."""
+    segments = os.path.normpath(pattern).split(os.sep)
+    fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
+    base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
+    wanted = _compile_glob(pattern, segments[fixed:])
+    # Whoever wants to look into such a folder names it.
+    skipped = _SKIPPED_FOLDERS.difference(segments)
+    # `tests/*` means what `tests/` does; a glob that says more about names means those.
+    is_any = segments[-1] not in ("*", "**")
+
+    def is_wanted(path: str) -> bool:
+        return is_matched(path) and (is_any or is_test_name(path))
+
+    def is_matched(path: str) -> bool:
+        return wanted.fullmatch(os.path.relpath(path, base)) is not None
+
+    for parent, folders, files in _walk(base, skipped) if os.path.isdir(base) else ():
+        for name in folders:
+            path = os.path.normpath(os.path.join(parent, name))
+            if is_matched(path):
+                yield from _suites_below(path, left_out)
+            elif os.path.islink(path):
+                left_out.add_folder(path, is_wanted)
+        # A slash at the end asks for folders.
+        for name in () if pattern.endswith(os.sep) else files:
+            path = os.path.normpath(os.path.join(parent, name))
+            if not is_wanted(path):
+                continue
+            if os.path.isfile(path):
+                yield path
+            else:
+                left_out.add_file(path)
+
+
+def _compile_glob(pattern: str, segments: list[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(glob_regex(segments))
+    except re.error as error:
+        # Such as [z-a], a range that runs backwards.
+        message = f"{visible(pattern)!r} is not a pattern for file names: {visible(error.msg)}"
+        raise UsageError(message, "in [ ] are single characters and ranges such as a-z") from None
+
+
+def glob_regex(segments: list[str]) -> str:
+    """A regular expression for the paths that these segments of a glob mean."""
+    *parents, last = segments
+    lead = "".join(
+        "(?:[^/]+/)*" if each == "**" else _segment_regex(each) + "/" for each in parents
+    )
+    return lead + (".*" if last == "**" else _segment_regex(last))
+
+
+_GLOB_MARK = r"\*+|\?|\[[!^]?+(?:\][^\]]*|[^\]]+)\]|[^*?\[]+|\["
+
+
+def _segment_regex(segment: str) -> str:
+    parts = []
+    for mark in re.findall(_GLOB_MARK, segment):
+        if mark.startswith("*"):
+            parts.append("[^/]*")
+        elif mark == "?":
+            parts.append("[^/]")
+        elif len(mark) > 2 and mark.startswith("["):
+            inner = re.sub(r"[\\\[&|~]", r"\\\g<0>", mark[1:-1])
+            parts.append(f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]")
+        else:
+            parts.append(re.escape(mark))
+    return "".join(parts)
+
+
+def find_config(folder: str) -> str:
+    """The config file in a folder, or ""."""
+    for name in CONFIG_NAMES:
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            return os.path.normpath(path)
+    return ""
+
+
+# Nobody writes a suite this large; whoever has one has pointed us at the wrong file.
+_MAX_FILE_BYTES = 64 * 1024 * 1024
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+NOT_REGULAR = "it is not a regular file"
+_REGULAR_HELP = "pipes, devices and files in /proc are not read: copy what is needed into a file"
+
+
+def open_regular(path: str | bytes, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a regular file; OSError when it is something else, or cannot be opened.
+
+    Never waits, and checks what was opened: the path may be a pipe by then.
+    """
+    try:
+        fd = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    except ValueError:
+        # A NUL in the path, or half a surrogate pair.
+        raise OSError(errno.EINVAL, "no file can have this name") from None
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise OSError(errno.EINVAL, NOT_REGULAR)
+    return fd
+
+
+def read_now(file: BufferedReader, size: int) -> bytes:
+    """So much of a file that does not block. OSError for one in /proc that has nothing yet."""
+    raw: bytes | None = file.read(size)
+    if raw is None:
+        raise OSError(errno.EAGAIN, NOT_REGULAR)
+    return raw
+
+
+def read_text(path: str) -> str:
+    """The text of a file the user named. FormatError when it cannot be read as text."""
+    if os.path.isdir(path):
+        raise _folder(path)
+    try:
+        with open(open_regular(path), "rb") as file:
+            raw = read_now(file, _MAX_FILE_BYTES + 1)
+            # What is in /proc calls itself a regular file, and empty.
+            if raw and os.fstat(file.fileno()).st_size == 0:
+                raise OSError(errno.EINVAL, NOT_REGULAR)
+    except OSError as error:
+        if error.strerror == NOT_REGULAR:
+            raise _unreadable(path, NOT_REGULAR, help=_REGULAR_HELP) from None
+        raise _unreadable(path, f"cannot read it: {error.strerror}") from None
+    if len(raw) > _MAX_FILE_BYTES:
+        raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
+    # Before it is decoded: the codec that knows the mark would have to be imported.
+    raw = raw.removeprefix(_BYTE_ORDER_MARK)
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        column = error.start - raw.rfind(b"\n", 0, error.start)
+        reason = f"it is not UTF-8: byte {raw[error.start]:#04x}"
+        raise _unreadable(path, reason, line, column) from None
+
+
+def _folder(path: str) -> FormatError:
+    config = find_config(path)
+    help = f"the config in it is {config}" if config else ""
+    return FormatError([Diagnostic(code="F001", file=path, message="it is a folder", help=help)])
+
+
+def _unreadable(
+    path: str, reason: str, line: int = 0, column: int = 0, help: str = ""
+) -> FormatError:
+    return FormatError(
+        [Diagnostic(code="F001", file=path, message=reason, line=line, column=column, help=help)]
+    )
+
+
+# Which format a file is written in: by its name, and where that is silent by its text.
+#
+# And whether a file that only has such a name is one of ours: many projects have a `*_test.yaml`.
+
+
+FORMATS = ("conductor", "cases", "suite")
+
+# A key of a case at the beginning of a line, and the keys that only a Conductor file has there.
+_CASE_KEY = r"(?m)^[\"']?(?:case|in|out|in_\w*|out_\w*|_server)[\"']?[ ]*:"
+_CONDUCTOR_KEY = r"(?m)^[\"']?(?:tests|description)[\"']?[ ]*:"
+# No other format names several servers, and no suite has tests under this key.
+_SERVERS = r"(?m)^(?:\s*\{\s*)?[\"']?servers[\"']?[ ]*:"
+_TESTS = r"(?m)^[\"']?tests[\"']?[ ]*:"
+
+
+def format_of(file: str, text: str) -> str:
+    """The format of a file; what looks like neither is taken for a Conductor file."""
+    if file.endswith(CONDUCTOR_ENDINGS):
+        return "conductor"
+    if file.endswith(CASE_ENDINGS):
+        return "cases"
+    if is_suite_name(file):
+        return "suite"
+    if re.search(_SERVERS, text) and not re.search(_TESTS, text):
+        return "suite"
+    looks_like_cases = re.search(_CASE_KEY, text) and not re.search(_CONDUCTOR_KEY, text)
+    return "cases" if looks_like_cases else "conductor"
+
+
+# What a file of each format has in it, also one with mistakes. The keys of a case are words of
+# everybody, so a message must be there too, or the key that only a contract has.
+_CASE_WORDS = r"case|in|out|in_\w*|out_\w*"
+_MESSAGE = (
+    r"[\"']?jsonrpc[\"']?\s*:"
+    r"|[\"']?method[\"']?\s*:\s*[\"']?(?:initialize|ping|[a-z]+/[A-Za-z_/]+)\b"
+)
+_SUITE_WORDS = "servers|imports|tools|resources|prompts|agents|evals|compliance|security"
+_IT = r"(?m)^[ \t]*(?:-[ \t]+)?[\"']?it[\"']?[ \t]*:"
+_BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
+
+
+def is_recognisable(file: str, beginning: str) -> bool:
+    """Whether a file with a name of ours begins like one of ours, whatever mistakes it has.
+
+    Nothing is parsed: a file that is broken is recognised by its keys all the same, and one that
+    belongs to another program costs next to nothing.
+    """
+    text = beginning.removeprefix("\ufeff")
+    if file.endswith(CONDUCTOR_ENDINGS):
+        return _has_key(text, "tests|description") or re.search(_IT, text) is not None
+    if file.endswith(CASE_ENDINGS):
+        has_message = _has_key(text, _CASE_WORDS) and re.search(_MESSAGE, text)
+        return bool(has_message) or _has_key(text, "_server")
+    return _has_key(text, _SUITE_WORDS)
+
+
+def _has_key(text: str, names: str) -> bool:
+    """Whether one of these keys is at the top of a document; in braces, at any depth."""
+    if re.search(rf"(?m)^[\"']?(?:{names})[\"']?[ \t]*:", text):
+        return True
+    if not re.search(_BRACE, text):
+        return False
+    return re.search(rf"[{{,]\s*[\"']?(?:{names})[\"']?\s*:", text) is not None
+
+
+# Which files a message may quote: those of the folders that the user named.
+#
+# A suite can name any file: in `imports`, as a schema, through a symbolic link. A mistake in such
+# a file must not print what is in it. `SuiteFolders` is the only place that decides this.
+
+
+class SuiteFolders:
+    """The folders of a run: the current one, and those of the paths that the user named.
+
+    A file belongs to them if it is in one or below one after all links are resolved, on a way
+    without hidden folders. The root of the file system is not such a folder. A file that the
+    user named himself belongs to them wherever it is; `is_found` says that the paths were found
+    by a search instead.
+
+    As a context manager, removes from each `FormatError` what it may not quote.
+    """
+
+    def __init__(self, named: Iterable[str], *, is_found: bool = False) -> None:
+        self._named = [path for path in named if path]
+        self._is_found = is_found
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if isinstance(error, FormatError):
+            error.diagnostics = tuple(self.quotable(error.diagnostics))
+
+    def quotable(self, diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+        """The same diagnostics; those about other files say what and where, and quote nothing."""
+        return [each if self.hold(each.file) else _unquoted(each) for each in diagnostics]
+
+    def hold(self, path: str) -> bool:
+        """Whether a file belongs to these folders, so that messages may quote it."""
+        real = os.path.realpath(path)
+        if not self._is_found and any(real == os.path.realpath(named) for named in self._named):
+            return True
+        folders = {os.path.realpath(folder) for folder in (".", *map(_folder_of, self._named))}
+        return any(_is_below(real, folder) for folder in folders)
+
+    def reader_beside(self, file: str) -> Callable[[str], str]:
+        """Reads what a test file names, relative to its own folder.
+
+        ValueError when it cannot be read; `UnquotedText` when it may not be quoted.
+        """
+
+        def read(name: str) -> str:
+            path = os.path.join(os.path.dirname(file), name)
+            try:
+                text = read_text(path)
+            except FormatError as error:
+                [found] = self.quotable(error.diagnostics)
+                raise ValueError("; ".join(filter(None, (found.message, found.help)))) from None
+            return text if self.hold(path) else UnquotedText(text)
+
+        return read
+
+
+def _folder_of(named: str) -> str:
+    root = glob_root(named)
+    return root if os.path.isdir(root) else os.path.dirname(root) or "."
+
+
+def _is_below(path: str, folder: str) -> bool:
+    parent = folder + os.sep
+    if folder == os.sep or not path.startswith(parent):
+        return False
+    return not any(part.startswith(".") for part in path.removeprefix(parent).split(os.sep))
+
+
+def _unquoted(diagnostic: Diagnostic) -> Diagnostic:
+    if diagnostic.code == "F001" and not diagnostic.line:
+        # Why a file cannot be opened says nothing about its content.
+        return diagnostic
+    return diagnostic.but(message=CODES[diagnostic.code], source="", help=UNQUOTED)

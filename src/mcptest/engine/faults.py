@@ -1,0 +1,411 @@
+"""The sentences that say how a server failed, each with its evidence."""
+
+from __future__ import annotations
+
+import os
+
+from mcptest.core.record import ABSENT
+from mcptest.core.results import Evidence, Fault
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import quote_bytes, show_json, visible
+from mcptest.protocol.framing import PLAIN_TEXT
+from mcptest.protocol.jsonrpc import describe_id
+from mcptest.protocol.session import INITIALIZE_ID
+from mcptest.transport.process.stopping import describe_exit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from mcptest.core.errors import PatternTimeoutError
+    from mcptest.core.plan import Limits, ServerSpec
+    from mcptest.engine.connection import Wire
+    from mcptest.protocol.framing import Noise, Overlong, Trouble
+    from mcptest.protocol.session import Strayed, Violated
+    from mcptest.transport.process.stopping import Stopped
+
+__all__ = [
+    "NOISE",
+    "STRAYS",
+    "after_silence",
+    "asks_and_never_listens",
+    "busy_clue",
+    "call",
+    "channel_failed",
+    "deaf",
+    "early_clue",
+    "echoed",
+    "gone",
+    "lost_worker",
+    "malformed",
+    "missing_capture",
+    "not_ready",
+    "over_budget",
+    "premature",
+    "quoted",
+    "quoted_line",
+    "seconds",
+    "slow_pattern",
+    "stray_clue",
+    "timed_out",
+    "too_long",
+    "unflushed",
+    "unread",
+    "unusable_capture",
+    "violation",
+    "violation_sentence",
+    "with_evidence",
+]
+
+STRAYS = {
+    "unknown_id": "the server sent an answer whose id belongs to no open request",
+    "duplicate_response": "the server answered one request twice; the first answer counts",
+    "early_response": "the server answered before it was asked; that answer does not count",
+    "late_response": "the server answered after its time was up",
+    "misplaced_response": "the server sent an answer elsewhere than in the response to the POST "
+    "of its request; it does not count",
+    "unattributed_error": "the server sent an error without an id, which answers no request",
+}
+
+NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
+_NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
+
+# What to say of a server that leaves the first request unanswered.
+_SILENT = {
+    "initialize": 'it is running; "startupTimeout" in the config is the limit',
+    "server/discover": "it is running; one with a handshake may not know this request: leave out "
+    "--spec-version",
+}
+
+# So much of what a server sent is quoted whole.
+_QUOTED_BYTES = 200
+
+_TAIL_LINES = 20
+_TAIL_BYTES = 4000
+
+
+def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
+    """The fault with what the server left behind."""
+    wire.drain_stderr()
+    http = wire.spec.http
+    return fault.but(
+        evidence=Evidence(
+            command=wire.spec.command,
+            cwd=wire.spec.cwd if wire.spec.command else "",
+            url=http.url if http else "",
+            exit_status=exit_status,
+            stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
+            stdout_tail=_tail(_untold(wire, fault.message)),
+        )
+    )
+
+
+def _untold(wire: Wire, message: str) -> bytes:
+    """What the server sent, unless all of it is in the message already."""
+    raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
+    is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
+    return b"" if is_told else raw
+
+
+def call(method: str, id: object) -> str:
+    """A request, as it reads in a sentence."""
+    if id == INITIALIZE_ID:
+        return "initialize"
+    return f"{visible(method) or 'the request'} ({visible(describe_id(id))})"
+
+
+def quoted(message: object) -> str:
+    """A message from the server, cut to what fits in a sentence."""
+    return quote_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
+
+
+def quoted_line(head: bytes, size: int, limit: int = 200) -> str:
+    """The beginning of a line of which only the head was kept."""
+    rest = size - limit
+    return quote_bytes(head[:limit]) + (f" … ({rest:,} more bytes)" if rest > 0 else "")
+
+
+def seconds(duration_s: float) -> str:
+    return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
+
+
+def not_ready(spec: ServerSpec, wire: Wire) -> Fault:
+    fault = Fault(
+        kind="handshake_timeout",
+        message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
+        f"{seconds(spec.startup_timeout_s)}",
+        hint='"readyPattern" is a regular expression over stderr; "startupTimeout" is the limit',
+    )
+    return with_evidence(fault, wire)
+
+
+def timed_out(wire: Wire, method: str, id: object, limit_s: float, clues: list[str]) -> Fault:
+    """No answer in time; the most likely reason first."""
+    hint = _join(_unread(wire), wire.progress(id), _why(wire, clues))
+    if wire.unsent_bytes:
+        fault = Fault(
+            kind="stdin_blocked",
+            message=f"the server stopped reading: {wire.unsent_bytes:,} bytes of "
+            f"{call(method, id)} could not be written within {seconds(limit_s)}",
+            hint=hint,
+            effect="indefinite",
+        )
+    elif method in ("initialize", "server/discover"):
+        fault = Fault(
+            kind="handshake_timeout",
+            message=f"the server did not answer {method} within {seconds(limit_s)}",
+            hint=hint or _SILENT[method],
+        )
+    else:
+        fault = Fault(
+            kind="timeout",
+            message=f"no answer to {call(method, id)} within {seconds(limit_s)}",
+            hint=hint,
+            effect="indefinite",
+        )
+    return with_evidence(fault, wire)
+
+
+def premature(method: str, id: object, wire: Wire, unsent_bytes: int) -> Fault:
+    fault = Fault(
+        kind="stdin_blocked",
+        message=f"the server answered {call(method, id)} before it had read it: "
+        f"{unsent_bytes:,} bytes are still unread",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def early_clue(id: object) -> str:
+    """What an answer that came too soon says about the one we wait for."""
+    return f"an answer with {visible(describe_id(id))} came before the request was sent"
+
+
+def unread(method: str, id: object, wire: Wire) -> Fault:
+    """An answer came, and nothing of its request has been read."""
+    fault = Fault(
+        kind="early_response",
+        message=f"the server answered {call(method, id)} and has read nothing of it",
+        hint="it does not read its stdin: is it an MCP server?",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def deaf(method: str, wire: Wire) -> Fault:
+    message = f"the server has closed its stdin and cannot read {visible(method)}"
+    return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
+
+
+def asks_and_never_listens(wire: Wire) -> Fault:
+    fault = Fault(
+        kind="stdin_blocked",
+        message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
+        "its requests are waiting",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def after_silence(fault: Fault, since: str) -> Fault:
+    """The fault, with the call that may be its real cause."""
+    if not since:
+        return fault
+    sentence = f"it has not answered anything since {since} timed out"
+    return fault.but(hint=_join(sentence, fault.hint))
+
+
+def gone(wire: Wire, when: str, stopped: Stopped | None, clues: list[str], was_open: bool) -> Fault:
+    """The server went away, or closed its stdout, at a bad moment."""
+    hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
+    if stopped is None:
+        what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
+        message = f"the server {what} {when}"
+        status = "still running; it was stopped" if wire.spec.command else ""
+    else:
+        status = describe_exit(stopped.exit_code)
+        message = f"the server ended ({status}) {when}"
+    fault = Fault(
+        kind="exited_during_call" if was_open else "exited_early",
+        message=message,
+        hint=hint,
+        effect="indefinite" if was_open else "definite",
+    )
+    return with_evidence(fault, wire, status)
+
+
+def channel_failed(trouble: Trouble) -> Fault:
+    """That a message, or the answer to it, did not get through."""
+    return Fault(
+        kind=trouble.kind,
+        message=trouble.message,
+        hint=trouble.hint,
+        effect=trouble.effect,
+        code=trouble.code,
+    )
+
+
+def malformed(noise: Noise) -> Fault:
+    at = f" at column {noise.column}" if noise.column else ""
+    return Fault(
+        kind="malformed_line",
+        message=f"the answer is not JSON{at}: {noise.reason}: {quoted_line(noise.raw, noise.size)}",
+        hint=_mixed(noise),
+        effect="indefinite",
+    )
+
+
+def _mixed(noise: Noise) -> str:
+    if noise.raw.count(b'"jsonrpc"') > 1:
+        return "two messages are mixed on one line: does it write from several threads at once?"
+    if noise.reason == PLAIN_TEXT:
+        return f"something else was written on the same line; {_NOISE_ADVICE}"
+    return ""
+
+
+def violation(event: Violated) -> Fault:
+    message = violation_sentence(event, with_quote=True)
+    return Fault(kind="protocol_violation", message=message, effect="indefinite")
+
+
+def violation_sentence(event: Violated, *, with_quote: bool = False) -> str:
+    where = f" at {event.path}" if event.path else ""
+    sentence = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
+    return f"{sentence}: {quoted(event.message)}" if with_quote else sentence
+
+
+def too_long(line: Overlong) -> Fault:
+    return Fault(
+        kind="line_too_long",
+        message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
+        f"{quote_bytes(line.raw[:60])} …",
+        hint='each message must end with a newline; "maxLineBytes" in the config is the limit',
+        effect="indefinite",
+    )
+
+
+def over_budget(limits: Limits, messages: int, size: int, wire: Wire) -> Fault:
+    fault = Fault(
+        kind="output_budget",
+        message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
+        f"not answer it (limits: {limits.max_messages_per_call:,} messages, "
+        f"{limits.max_bytes_per_call:,} bytes)",
+        effect="indefinite",
+    )
+    return with_evidence(fault, wire)
+
+
+def slow_pattern(error: PatternTimeoutError) -> Fault:
+    what = f"matching {visible(error.pattern)}" if error.pattern else "comparing this answer"
+    return Fault(
+        kind="pattern_too_slow",
+        message=f"{what} took more than {seconds(error.limit_s)} of "
+        "computing and was stopped; whether it matches is not known",
+        hint="repeats inside repeats, such as (a+)+, try endless ways to split a text",
+    )
+
+
+def missing_capture(names: Sequence[str]) -> Fault:
+    listed = ", ".join(f"${{{visible(name)}}}" for name in names)
+    return Fault(
+        kind="missing_capture",
+        message=f"not sent: it needs {listed}, which no test has captured in this run",
+        hint="the test that captures it failed, was skipped or was not selected",
+    )
+
+
+def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
+    listed = ", ".join(f"{visible(name)} = {show_json(value)}" for name, value in values.items())
+    return Fault(
+        kind="unusable_capture",
+        message=f"not sent: with {listed} this test makes no sense: {visible(reason)}",
+    )
+
+
+def lost_worker(how: str, hint: str = "") -> Fault:
+    return Fault(
+        kind="worker_lost",
+        message=f"not known: the process of mcptest that ran this file {how} before the test "
+        "was over",
+        hint=hint or "for lack of memory, perhaps; try a lower --parallel",
+        effect="indefinite",
+    )
+
+
+def stray_clue(event: Strayed, awaited: object) -> str:
+    """What an answer to nothing says about the one we wait for."""
+    came = event.message.get("id", ABSENT)
+    clue = f"an answer with {visible(describe_id(came))} came"
+    same_text = str(came) == str(awaited) or came == awaited
+    if awaited is not ABSENT and same_text and type(came) is not type(awaited):
+        names = {int: "a number", str: "text", float: "a fraction", bool: "a boolean"}
+        clue += f": the id must come back as it was sent, {names.get(type(awaited), 'unchanged')}"
+    return clue
+
+
+def busy_clue(messages: int) -> list[str]:
+    """What to say when nothing odd came, but much that was not the answer."""
+    many = f"{messages:,} other messages" if messages > 1 else "another message"
+    return [f"{many} came meanwhile"] if messages else []
+
+
+def _why(wire: Wire, clues: list[str]) -> str:
+    """What was seen that may be the reason, the likeliest first."""
+    if clues and "Content-Length" in clues[0]:
+        return clues[0]  # then the missing newline is a part of the same mistake
+    return _join(_unfinished(wire), _clue(clues))
+
+
+def _clue(clues: list[str]) -> str:
+    if not clues:
+        return ""
+    more = f" (and {len(clues) - 1:,} more such)" if len(clues) > 1 else ""
+    advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in clues[0] else ""
+    return f"{clues[0]}{more}{advice}"
+
+
+def _unfinished(wire: Wire) -> str:
+    head, size = wire.decoder.remainder
+    if not size:
+        return ""
+    many = f"{size:,} bytes" if size > 1 else "1 byte"
+    quote = quoted_line(wire.cleaned(head), size, 100)
+    return f"{many} came without the newline that ends a message: {quote}"
+
+
+def _unread(wire: Wire) -> str:
+    return "it has closed its stdin, so it cannot read requests" if wire.is_unheard else ""
+
+
+def unflushed(fault: Fault) -> Fault:
+    """A handshake whose answer came only when stdin was closed."""
+    hint = (
+        "its answer came only when its stdin was closed: does it flush stdout after each "
+        "message? (in Python: print(…, flush=True), or python3 -u)"
+    )
+    return fault.but(hint=hint)
+
+
+def echoed() -> Fault:
+    message = "the server sends back what it is sent: is it an MCP server?"
+    return Fault(kind="protocol_violation", message=message)
+
+
+def _misplaced(spec: ServerSpec) -> str:
+    """A path among the arguments that is right from here and wrong from the server's folder."""
+    for word in spec.command[1:]:
+        if os.path.exists(word) and not os.path.exists(os.path.join(spec.cwd, word)):
+            return (
+                f"{visible(word)!r} exists in {visible(os.getcwd())}, but the server was started "
+                f"in {visible(spec.cwd)}; paths in its arguments are taken from there"
+            )
+    return ""
+
+
+def _join(*sentences: str) -> str:
+    return "; ".join(sentence for sentence in sentences if sentence)
+
+
+def _tail(raw: bytes) -> str:
+    text = raw[-_TAIL_BYTES:].decode("utf-8", "backslashreplace").rstrip("\n")
+    return "\n".join(text.split("\n")[-_TAIL_LINES:])

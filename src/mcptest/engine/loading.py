@@ -1,0 +1,599 @@
+"""From file names to a plan: read everything, and report every mistake in one go."""
+
+from __future__ import annotations
+
+import os
+import time
+from functools import partial
+
+from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
+from mcptest.core.plan import PluginSpec, ServerSpec, Suite
+from mcptest.core.record import Record
+from mcptest.core.secrets import redactor
+from mcptest.core.text import visible
+from mcptest.engine.discovery import (
+    CONFIG_NAMES,
+    SuiteFolders,
+    find_config,
+    find_suites,
+    format_of,
+    glob_root,
+    read_text,
+)
+from mcptest.engine.selection import Selection, describe_shard, select
+from mcptest.formats.conductor import load_conductor
+from mcptest.formats.config import default_startup_s, load_config
+from mcptest.matching.registry import builtin_registry
+from mcptest.transport.process.limits import CpuLimit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import NoReturn
+
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.core.events import ReportedShard
+    from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec, Suite
+    from mcptest.core.results import SnapshotMode
+    from mcptest.engine.snapshots import Book, Snapshots
+    from mcptest.matching.registry import Matcher, Registry
+    from mcptest.plugins.manager import PluginDesk
+
+    Loader = Callable[
+        [str, str, Registry, Mapping[str, str], Callable[[str], str]],
+        tuple[Suite, tuple[Diagnostic, ...]],
+    ]
+
+__all__ = [
+    "Plan",
+    "SentAlong",
+    "Servers",
+    "Shelf",
+    "Unneeded",
+    "Wanted",
+    "load_plan",
+    "load_suites",
+    "placed",
+]
+
+
+# How long a regular expression may compute while a text is made up for it.
+_PATTERN_LIMIT = CpuLimit(1.0)
+
+
+class Wanted(Record):
+    """What the user asked for, as they wrote it."""
+
+    paths: tuple[str, ...] = ()
+    # Whether a search found these paths; the user did not write them.
+    is_found: bool = False
+    config: str = ""
+    server_command: tuple[str, ...] = ()
+    server: ServerSpec | None = None
+    sent_along: SentAlong | None = None
+    spec_version: str = ""
+    selection: Selection = Selection()
+    timeout_s: float | None = None
+    format: str = ""
+    plugins: tuple[PluginSpec, ...] = ()
+    snapshots: SnapshotMode | None = None
+    # Whether whoever runs a case looks after what the environment has not for it.
+    is_chosen_later: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether no test of the files is left out."""
+        return self.selection.but(shard=None) == Selection()
+
+    def folders(self) -> SuiteFolders:
+        """The folders whose files messages may quote."""
+        return SuiteFolders((*self.paths, self.config), is_found=self.is_found)
+
+
+class Plan(Record):
+    """Everything a run needs to know; nothing has been started yet.
+
+    `gated_files` are all files of each suite with gates, those of other shards among them.
+    """
+
+    suites: tuple[tuple[Suite, ServerSpec], ...]
+    warnings: tuple[Diagnostic, ...] = ()
+    plugins: PluginDesk | None = None
+    snapshots: Snapshots | None = None
+    is_whole: bool = True
+    gated_files: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
+    shard: ReportedShard | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(len(suite.cases) for suite, _ in self.suites)
+
+    def with_servers(self, change: Callable[[ServerSpec], ServerSpec]) -> Plan:
+        """The same plan with every server changed; those that were one stay one."""
+        changed = {id(spec): change(spec) for _, spec in self.suites}
+        return self.but(suites=tuple((suite, changed[id(spec)]) for suite, spec in self.suites))
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return tuple(secret for _, spec in self.suites for secret in spec.secrets)
+
+
+def load_plan(wanted: Wanted, environment: Mapping[str, str]) -> Plan:
+    """Load all files, pick the cases that are wanted, and give each suite its server."""
+    folders = wanted.folders()
+    with folders:
+        plan = _load_plan(wanted, environment, folders)
+    return plan.but(warnings=tuple(folders.quotable(plan.warnings)))
+
+
+def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFolders) -> Plan:
+    mistakes: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
+    servers = Servers(wanted, environment, mistakes, warnings)
+    shelf = Shelf(servers.plugins_of, wanted.snapshots)
+    # Where the command line names the server, what files say of theirs need not be complete.
+    is_named = bool(wanted.server_command or wanted.config or wanted.server)
+    known = Unneeded(environment) if is_named else environment
+    files = find_suites(wanted.paths)
+    # A suite says more of the environment than how its servers are started.
+    shelf.environment = environment
+    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf, folders)
+    specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
+    if mistakes:
+        raise FormatError(mistakes)
+    if wanted.sent_along:
+        wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
+        # Those that were one stay one.
+        changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
+        specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
+    asked = wanted.selection.shard
+    shard = describe_shard(suites, wanted.selection, asked) if asked else None
+    try:
+        selected = select(suites, wanted.selection)
+    except NothingSelectedError as error:
+        error.shard = shard
+        raise
+    if not wanted.is_chosen_later:
+        _refuse_unset(selected)
+    paired = [(suite, specs[_key(suite)] or _no_server(suite)) for suite in selected]
+    plan = Plan(
+        suites=tuple(paired),
+        warnings=tuple(warnings),
+        plugins=shelf.desk,
+        snapshots=shelf.snapshots,
+        is_whole=wanted.is_whole,
+        gated_files=_gated_files(suites),
+        shard=shard,
+    )
+    if shelf.snapshots:
+        shelf.snapshots.redact = redactor(plan.secrets)
+    return plan
+
+
+def _gated_files(suites: Iterable[Suite]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, dict[str, None]] = {}
+    for suite in suites:
+        if suite.gates:
+            found.setdefault(suite.home, {})[suite.file] = None
+    return {home: tuple(files) for home, files in found.items()}
+
+
+def _refuse_unset(suites: Iterable[Suite]) -> None:
+    """What the environment does not have is missed by those that are run, and by nobody else."""
+    users: dict[Diagnostic, str] = {}
+    for suite in suites:
+        for case in suite.cases:
+            for need in case.needs if case.skip is None else ():
+                users.setdefault(need, case.name)
+    if users:
+        told = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
+        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in told])
+
+
+def _key(suite: Suite) -> tuple[str, str, str]:
+    """What tells suites apart: a file may need several servers, and be imported by several."""
+    return suite.home, suite.file, suite.server.name if suite.server else ""
+
+
+def load_suites(
+    wanted: Wanted, environment: Mapping[str, str]
+) -> tuple[list[Suite], list[Diagnostic], list[Diagnostic]]:
+    """The suites, mistakes and warnings in the files that the paths name.
+
+    Each is read in the format that its name or its text shows, unless one is given.
+    """
+    mistakes: list[Diagnostic] = []
+    warnings: list[Diagnostic] = []
+
+    servers: list[Servers] = []
+
+    def plugins_of(file: str) -> tuple[PluginSpec, ...]:
+        # A config is read only for those who ask for a plugin, and once.
+        if not servers:
+            servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
+        return servers[0].plugins_of(file)
+
+    folders = wanted.folders()
+    with folders:
+        files = find_suites(wanted.paths)
+        shelf = Shelf(plugins_of)
+        suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf, folders)
+    # Nothing is run here, so that it is not set does no harm.
+    needs = (need for suite in suites for case in suite.cases for need in case.needs)
+    warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
+    return suites, folders.quotable(mistakes), folders.quotable(warnings)
+
+
+def _load_all(
+    files: Iterable[str],
+    environment: Mapping[str, str],
+    mistakes: list[Diagnostic],
+    warnings: list[Diagnostic],
+    format: str,
+    shelf: Shelf,
+    folders: SuiteFolders,
+) -> list[Suite]:
+    suites: list[Suite] = []
+    # By what their names lead to: those that run by themselves, and those that others import.
+    homes: set[str] = set()
+    imported: set[str] = set()
+    for file in files:
+        if imported and os.path.realpath(file) in imported:
+            continue
+        try:
+            text = read_text(file)
+            format_here = format or format_of(file, text)
+            read_beside = folders.reader_beside(file)
+            found, slips = _load(text, file, format_here, environment, shelf, read_beside)
+        except FormatError as error:
+            mistakes += error.diagnostics
+        else:
+            imports = {os.path.realpath(each.file): each.file for each in found if _is_import(each)}
+            # What runs by itself already is not run again for whoever imports it.
+            known = {name for real, name in imports.items() if real in homes}
+            suites += [suite for suite in found if suite.file not in known]
+            homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
+            imported |= imports.keys()
+            warnings += slips
+    return suites
+
+
+def _is_import(suite: Suite) -> bool:
+    return suite.home not in ("", suite.file)
+
+
+def _load(
+    text: str,
+    file: str,
+    format: str,
+    environment: Mapping[str, str],
+    shelf: Shelf,
+    read_beside: Callable[[str], str],
+) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
+    if format != "suite":
+        load = _loader_of(format)
+        registry = shelf.registry_for(file, text)
+        suite, slips = load(text, file, registry, environment, read_beside)
+        return [suite], slips
+    # Nobody else pays for the reader of suites.
+    from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
+
+    context = SuiteContext(
+        environment=environment if shelf.environment is None else shelf.environment,
+        folder=os.path.abspath(os.path.dirname(file)),
+        read_beside=read_beside,
+        registry_with=lambda plugins: shelf.registry_with(file, plugins),
+        book_of=shelf.book_of,
+        real_path=os.path.realpath,
+    )
+    return load_suite(text, file, context)
+
+
+def _loader_of(format: str) -> Loader:
+    if format != "cases":
+        return load_conductor
+    # Nobody else pays for the reader of whole streams of YAML.
+    from mcptest.formats.cases import load_cases  # noqa: PLC0415
+
+    return partial(load_cases, bounded=_PATTERN_LIMIT)
+
+
+def _no_server(suite: Suite) -> NoReturn:
+    block = (
+        "a _server: key into its first document"
+        if suite.format == "cases"
+        else ("a server: block into it")
+    )
+    above = _config_above(suite.file)
+    raise UsageError(
+        f"no server to test {visible(suite.file)} against",
+        f"there is {visible(above)}: give --config {visible(above)}"
+        if above
+        else f"give --config FILE or --server-command, put a {CONFIG_NAMES[0]} in this folder or "
+        f"beside the test file, or {block}",
+    )
+
+
+def _config_above(file: str) -> str:
+    """The config in one of the folders above a file; it is named, and not used unasked."""
+    folder = os.path.dirname(os.path.abspath(file))
+    while not (found := find_config(folder)) and folder != os.path.dirname(folder):
+        folder = os.path.dirname(folder)
+    return found and os.path.relpath(found)
+
+
+# Which server each file is tested against, and which plugins its tests may ask.
+
+
+class Unneeded(dict[str, str]):
+    """An environment for those who will start no server: every variable is set."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+class Servers:
+    """Which server each suite is tested against.
+
+    What the command line says counts most, then what the file itself says, then a config
+    in the folder where the command was started, then one beside the file, then one above it, up
+    to a folder that the command line names. Further up it is somebody else's.
+    """
+
+    def __init__(
+        self,
+        wanted: Wanted,
+        environment: Mapping[str, str],
+        mistakes: list[Diagnostic],
+        warnings: list[Diagnostic],
+    ) -> None:
+        self._wanted = wanted
+        # Where a command names the server, that of a config need not be complete.
+        self._environment = Unneeded(environment) if wanted.server_command else environment
+        self._mistakes = mistakes
+        self._warnings = warnings
+        self._configs: dict[str, ServerSpec | None] = {}
+        paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
+        self._named = tuple(map(os.path.abspath, paths))
+        self._told = self._from_command_line()
+        here = find_config(".")
+        # Its mistakes are told with the others, even when no suite gets as far as needing it.
+        self._here = self._from_config(here) if here and not self._told else None
+
+    def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
+        """The server for a suite; None when nobody names one, or it has mistakes."""
+        folder = os.path.dirname(suite.file) or "."
+        spec = self._told
+        if suite.format == "suite":
+            spec = self._instead_of(suite, suites)
+        if spec is None and suite.server:
+            spec = placed(suite.server, folder)
+        if spec is None and not self._wanted.config:
+            beside = self._config_near(folder)
+            spec = self._here or (self._from_config(beside) if beside else None)
+        limit_s = self._wanted.timeout_s
+        if spec and suite.format == "cases" and spec.isolation == "run":
+            # A contract is a conversation with one process, from its beginning.
+            spec = spec.but(isolation="file")
+        if spec and self._wanted.spec_version:
+            spec = spec.but(spec_version=self._wanted.spec_version)
+        return spec.but(timeout_s=limit_s) if spec and limit_s else spec
+
+    def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
+        """What the command line puts in the place of a suite's own server.
+
+        A suite names its servers itself, so a config, which describes one, is for other files.
+        """
+        is_told = self._wanted.server_command or self._wanted.server
+        if not (self._told and is_told) or suite.server is None:
+            return None
+        names = {each.server.name for each in suites if each.home == suite.home and each.server}
+        if len(names) > 1:
+            message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
+            option = "--url" if self._wanted.server else "--server-command"
+            raise UsageError(f"{option} names one server, and {message}")
+        told = self._told
+        secrets = (*suite.server.secrets, *told.secrets)
+        return suite.server.but(
+            command=told.command, cwd=os.getcwd(), http=told.http, secrets=secrets
+        )
+
+    def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
+        """The plugins that the tests of a file may ask, in the order of who declared them."""
+        config = self._config_of(file)
+        return (*self._wanted.plugins, *(config.plugins if config else ()))
+
+    def secrets_of(self, file: str) -> tuple[str, ...]:
+        """What the config for a file wants blanked."""
+        config = self._config_of(file)
+        return config.secrets if config else ()
+
+    def _config_of(self, file: str) -> ServerSpec | None:
+        if self._wanted.server_command:
+            # It names the server, and says nothing of plugins.
+            path = find_config(".") or self._config_near(os.path.dirname(file) or ".")
+            return self._from_config(path) if path else None
+        config = self._told
+        if config is None and not self._wanted.config:
+            beside = self._config_near(os.path.dirname(file) or ".")
+            config = self._here or (self._from_config(beside) if beside else None)
+        return config
+
+    def _config_near(self, folder: str) -> str:
+        """The config in a folder, or in the next one above that may be looked into; else ""."""
+        found, path = find_config(folder), os.path.abspath(folder)
+        while not found and self._is_below_named(path):
+            path = os.path.dirname(path)
+            found = find_config(path)
+            found = os.path.relpath(found) if found and not os.path.isabs(folder) else found
+        return found
+
+    def _is_below_named(self, path: str) -> bool:
+        return any(path.startswith(named.rstrip(os.sep) + os.sep) for named in self._named)
+
+    def _from_command_line(self) -> ServerSpec | None:
+        command, config = self._wanted.server_command, self._wanted.config
+        if self._wanted.server:
+            startup_s = default_startup_s(command[0]) if command else 0.0
+            return self._wanted.server.but(
+                command=command,
+                cwd=os.getcwd(),
+                startup_timeout_s=startup_s or self._wanted.server.startup_timeout_s,
+            )
+        if command:
+            return ServerSpec(
+                name=os.path.basename(command[0]),
+                command=command,
+                startup_timeout_s=default_startup_s(command[0]),
+            )
+        if config and not os.path.exists(config):
+            raise UsageError(f"there is no config file {visible(config)!r}")
+        return self._from_config(config) if config else None
+
+    def _from_config(self, path: str) -> ServerSpec | None:
+        if path not in self._configs:
+            self._configs[path] = self._read(path)
+        return self._configs[path]
+
+    def _read(self, path: str) -> ServerSpec | None:
+        try:
+            spec, slips = load_config(read_text(path), path, self._environment)
+        except FormatError as error:
+            self._mistakes += error.diagnostics
+            return None
+        self._warnings += slips
+        folder = os.path.dirname(path) or "."
+        spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
+        return placed(spec, folder)
+
+
+def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
+    """The plugin in the folder of the file that declares it."""
+    return plugin.but(cwd=os.path.abspath(folder))
+
+
+def placed(spec: ServerSpec, folder: str) -> ServerSpec:
+    """The server with its working folder, and its file of authorities, made definite.
+
+    A relative `cwd` is taken from the folder of the file that names it; where no such
+    folder exists, from where the command was started.
+    """
+    beside = os.path.normpath(os.path.join(folder, spec.cwd))
+    if spec.cwd and not os.path.isdir(beside) and os.path.isdir(spec.cwd):
+        beside = spec.cwd
+    if spec.http and spec.http.ca_file:
+        ca_file = os.path.abspath(os.path.join(folder, spec.http.ca_file))
+        spec = spec.but(http=spec.http.but(ca_file=ca_file))
+    return spec.but(cwd=os.path.abspath(beside))
+
+
+# What a command line has sent to a server on HTTP that a file describes.
+
+
+class SentAlong(Record):
+    """Headers, their values being secrets, and a file of authorities; `option` asked for it."""
+
+    option: str
+    headers: dict[str, str]
+    secrets: tuple[str, ...] = ()
+    ca_file: str = ""
+
+    def to(self, spec: ServerSpec) -> ServerSpec:
+        """The server with all of it; what the file says of the same header gives way."""
+        if spec.http is None:
+            raise UsageError(f"{self.option} is for servers on HTTP; give --url as well")
+        secrets = (*spec.secrets, *self.secrets)
+        return spec.but(http=self._joined(spec.http), secrets=secrets)
+
+    def refuse_several(self, specs: Iterable[ServerSpec]) -> None:
+        """Credentials are for one server: nobody else may see them."""
+        places = {spec.http.url: spec.name for spec in specs if spec.http}
+        if len(places) > 1:
+            names = ", ".join(sorted(map(visible, places.values())))
+            message = f"{self.option} is for one server, and these tests have {len(places)} on HTTP"
+            hint = 'say it of each in the file, with "headers" or "auth"'
+            raise UsageError(f"{message}: {names}", hint)
+
+    def _joined(self, http: HttpSpec) -> HttpSpec:
+        own = {name.lower() for name in self.headers}
+        kept = {
+            name: text for name, text in (http.headers or {}).items() if name.lower() not in own
+        }
+        return http.but(
+            headers=kept | self.headers,
+            oauth=None if "authorization" in own else http.oauth,
+            ca_file=self.ca_file or http.ca_file,
+        )
+
+
+# The matchers that each file may use: ours, those installed beside us, and its plugins'.
+
+
+# No pattern asks a plugin without it.
+_SIGN = "plugin"
+
+
+class Shelf:
+    """One registry for all files that ask no plugin, and one for each of the others."""
+
+    def __init__(
+        self,
+        plugins_of: Callable[[str], Iterable[PluginSpec]],
+        snapshots: SnapshotMode | None = None,
+    ) -> None:
+        self._registry = builtin_registry(
+            time.time, outside=self._installed, try_schema=self._tried
+        )
+        self._found: list[Matcher] | None = None
+        # Why schemas cannot be read, by their texts; many tests use one.
+        self._trials: dict[str, str] = {}
+        self._plugins_of = plugins_of
+        self.desk: PluginDesk | None = None
+        # What suites know of the environment, where that is more than others do.
+        self.environment: Mapping[str, str] | None = None
+        self._mode = snapshots
+        self.snapshots: Snapshots | None = None
+
+    def book_of(self, file: str) -> Book:
+        """The snapshots of a suite."""
+        from mcptest.engine.snapshots import Snapshots, mode_of  # noqa: PLC0415  # see below
+
+        if self.snapshots is None:
+            mode = self._mode or mode_of(update=False, force=False, environment=os.environ)
+            self.snapshots = Snapshots(mode)
+        return self.snapshots.book(file)
+
+    def registry_with(self, file: str, plugins: Iterable[PluginSpec]) -> Registry:
+        """The registry for a suite, which may declare plugins of its own."""
+        from mcptest.matching.matchers.plugin import plugin_matcher  # noqa: PLC0415  # see below
+        from mcptest.plugins.manager import Declared, PluginDesk  # noqa: PLC0415  # see below
+
+        self.desk = self.desk or PluginDesk()
+        declared = Declared(self.desk, lambda: (*self._plugins_of(file), *plugins))
+        return self._registry.replaced(plugin_matcher(declared))
+
+    def registry_for(self, file: str, text: str) -> Registry:
+        if _SIGN not in text:
+            return self._registry
+        # Most runs have no plugins, and starting is part of the product.
+        return self.registry_with(file, ())
+
+    def _installed(self) -> list[Matcher]:
+        """The matchers of packages, which are asked for them once."""
+        if self._found is None:
+            # Looking for them takes longer than a small run.
+            from mcptest.plugins.installed import installed_matchers  # noqa: PLC0415
+
+            self._found = installed_matchers()
+        return self._found
+
+    def _tried(self, work: Callable[[], object], text: str) -> str:
+        """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
+        from mcptest.engine.bounded import tried_alone  # noqa: PLC0415  # see above
+
+        if text not in self._trials:
+            self._trials[text] = tried_alone(work)
+        return self._trials[text]

@@ -1,0 +1,622 @@
+"""Run one plan in every way in which its server can be spoken to, one way after the other.
+
+Each way is a run like any other, with gates, snapshots and plugins as usual; its servers carry
+the way in their names. What is told is one run: one beginning, the suites of all ways, one end.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+
+from mcptest.core.coverage import KINDS, merge_coverage
+from mcptest.core.errors import InterruptedRunError, ServerError
+from mcptest.core.events import CaseFinished, RunFinished, RunStarted, SuiteStarted
+from mcptest.core.matrix import (
+    Matrix,
+    OfferDifference,
+    ResultDifference,
+    SeenResult,
+    SeenValue,
+    Way,
+    WayRun,
+)
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary, merge_findings
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import render_path
+from mcptest.engine.lists import EndlessError, list_pages
+from mcptest.engine.run import run_started
+from mcptest.engine.server import Server
+from mcptest.matching.compare import is_same
+from mcptest.protocol.handshake import is_unspoken
+from mcptest.protocol.http_messages import NOT_SPOKEN
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from mcptest.core.coverage import Kind
+    from mcptest.core.events import Event, Listener
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import CaseResult, Fault, SessionScore
+    from mcptest.engine.loading import Plan
+    from mcptest.engine.server import Launcher
+    from mcptest.protocol.capture import SessionCapture
+
+    # Runs a plan once, and tells what happens.
+    RunOnce = Callable[[Plan, Listener], tuple[RunFinished, list[SessionCapture]]]
+    # The name and the file of a suite, which time it is that it runs, and which test it is.
+    Key = tuple[str, str, int, int]
+    # By name, and which time it is that the list has it.
+    Entries = dict[tuple[str, int], dict[str, object]]
+    Ends = Sequence[tuple[Way, RunFinished]]
+
+__all__ = [
+    "MatrixOptions",
+    "Opening",
+    "Probe",
+    "Transport",
+    "WayResults",
+    "merge_ways",
+    "offer_differences",
+    "result_differences",
+    "run_matrix",
+    "unreachable",
+    "unread_lists",
+    "with_broken_ways",
+]
+
+
+# So many differences in what the server says of itself are told one by one.
+_MAX_OFFERS = 100
+
+_OFFERS_DIFFER = "offers_differ"
+
+
+class Transport(Record):
+    """One transport, and what a server of the plan becomes when it is reached over it."""
+
+    name: str
+    change: Callable[[ServerSpec], ServerSpec]
+
+
+class MatrixOptions(Record):
+    """How a plan is run in several ways. `is_strict` makes differing offers a failure."""
+
+    started_at: str
+    transports: tuple[Transport, ...]
+    bail: bool = False
+    is_strict: bool = False
+
+
+def run_matrix(
+    plan: Plan, options: MatrixOptions, launcher: Launcher, tell: Listener, run_once: RunOnce
+) -> tuple[RunFinished, list[SessionCapture]]:
+    """Find the ways, run the plan in each of them, and say in what they differ."""
+    run = _MatrixRun(plan, options, tell)
+    return run.run(launcher, run_once), run.captures
+
+
+class _MatrixRun:
+    def __init__(self, plan: Plan, options: MatrixOptions, tell: Listener) -> None:
+        self._plan = plan
+        self._options = options
+        self._tell = tell
+        self._probes: list[Probe] = []
+        self._results: list[tuple[Way, WayResults]] = []
+        self._ends: list[tuple[Way, RunFinished]] = []
+        self.captures: list[SessionCapture] = []
+
+    def run(self, launcher: Launcher, run_once: RunOnce) -> RunFinished:
+        began = time.monotonic()
+        finished = self._probe(launcher)
+        ways = [probe.way for probe in self._probes if probe.opening]
+        self._tell(self._started(len(ways)))
+        if finished is None:
+            for way in ways:
+                self._run_way(way, run_once)
+                if self._is_over():
+                    break
+            finished = self._finish(ways)
+        finished = finished.but(duration_s=time.monotonic() - began)
+        self._tell(finished)
+        return finished
+
+    def _started(self, ways: int) -> RunStarted:
+        started = run_started(self._plan, self._options.started_at)
+        # A run that finds no way is told with the tests that it was to run in one.
+        count = max(1, ways)
+        return started.but(suites=started.suites * count, total=started.total * count)
+
+    def _probe(self, launcher: Launcher) -> RunFinished | None:
+        """Try all ways; the end of the run when no test can be run."""
+        spec = self._plan.suites[0][1]
+        try:
+            for transport in self._options.transports:
+                self._probes += probe_eras(transport.name, transport.change(spec), launcher)
+        except InterruptedRunError:
+            return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
+        fault = unreachable(self._probes)
+        return RunFinished(summary=Summary(), duration_s=0.0, fault=fault) if fault else None
+
+    def _run_way(self, way: Way, run_once: RunOnce) -> None:
+        (transport,) = (each for each in self._options.transports if each.name == way.transport)
+        results = WayResults()
+
+        def hear(event: Event) -> None:
+            results.hear(event)
+            # There is one beginning and one end, and they are ours.
+            if not isinstance(event, RunStarted | RunFinished):
+                self._tell(event)
+
+        def changed(spec: ServerSpec) -> ServerSpec:
+            name, revision = way.named(spec.name), way.revision
+            return transport.change(spec).but(name=name, spec_version=revision)
+
+        finished, captures = run_once(self._plan.with_servers(changed), hear)
+        self.captures += captures
+        self._results.append((way, results))
+        self._ends.append((way, finished))
+
+    def _is_over(self) -> bool:
+        finished = self._ends[-1][1]
+        has_failed = finished.summary.failed or finished.summary.errors
+        is_bailed = self._options.bail and has_failed
+        return bool(finished.interrupted or finished.fault or is_bailed)
+
+    def _finish(self, ways: Sequence[Way]) -> RunFinished:
+        matrix = self._matrix()
+        finished = merge_ways(self._ends)
+        if len(self._ends) < len(ways) and not (finished.interrupted or finished.fault):
+            finished = finished.but(bailed=True)
+        if self._options.is_strict and matrix.offers:
+            finished = finished.but(broken_rules=(*finished.broken_rules, _OFFERS_DIFFER))
+        server = self._plan.suites[0][1].name
+        return with_broken_ways(finished.but(matrix=matrix), self._probes, server)
+
+    def _matrix(self) -> Matrix:
+        results = [(way, each.results) for way, each in self._results]
+        compared, differences = result_differences(results)
+        openings = [(each.way, each.opening) for each in self._probes if each.opening]
+        offers = offer_differences(openings)
+        return Matrix(
+            ways=tuple(self._way_runs()),
+            total=self._plan.total,
+            compared=compared,
+            differences=differences,
+            offers=tuple(islice(offers, _MAX_OFFERS)),
+            more_offers=sum(1 for _ in offers),
+            unread=tuple(unread_lists(openings)),
+        )
+
+    def _way_runs(self) -> Iterator[WayRun]:
+        summaries = {way: finished.summary for way, finished in self._ends}
+        for probe in self._probes:
+            why = probe.fault.message if probe.fault else ""
+            yield WayRun(
+                way=probe.way,
+                refusal="" if probe.is_broken else why,
+                error=why if probe.is_broken else "",
+                summary=summaries.get(probe.way),
+            )
+
+
+# In what the ways to a server differ: the results of its tests, and what it says of itself. Pure.
+#
+# Between revisions only that is compared which both of them have: a capability that came or went
+# with a revision is no fault of the server.
+
+
+# The capabilities that have the same meaning in every revision.
+_LASTING = ("tools", "resources", "prompts", "completions")
+_INFO = ("name", "title", "version")
+_MEMBERS = {
+    "tool": ("description", "inputSchema", "outputSchema", "annotations"),
+    "resource": ("name", "mimeType"),
+    "resourceTemplate": ("name", "mimeType"),
+    "prompt": ("description", "arguments"),
+}
+
+
+class Opening(Record):
+    """What a server says of itself when it is opened; None where it could not be found out.
+
+    `lists` has each list that the server says it has, by the name of its kind.
+    """
+
+    capabilities: dict[str, object]
+    info: dict[str, object] | None = None
+    lists: dict[str, Entries | None] = {}  # noqa: RUF012  # nothing of a record changes
+
+
+class WayResults:
+    """A listener that keeps the results of one way, each under what it is called in all ways."""
+
+    def __init__(self) -> None:
+        self.results: dict[Key, CaseResult] = {}
+        self._times: dict[tuple[str, str], int] = {}
+        self._suite = ("", "")
+        self._next = 0
+
+    def hear(self, event: Event) -> None:
+        if isinstance(event, SuiteStarted):
+            self._suite = (event.name, event.file)
+            self._times[self._suite] = self._times.get(self._suite, 0) + 1
+            self._next = 0
+        elif isinstance(event, CaseFinished):
+            key = (*self._suite, self._times.get(self._suite, 0), self._next)
+            self.results[key] = event.result
+            self._next += 1
+
+
+def result_differences(
+    ways: Sequence[tuple[Way, Mapping[Key, CaseResult]]],
+) -> tuple[int, tuple[ResultDifference, ...]]:
+    """How many tests ran in more than one way, and those of them that did not end the same."""
+    compared, found = 0, []
+    for key in dict.fromkeys(key for _, results in ways for key in results):
+        there = [results[key] for _, results in ways if key in results]
+        if len(there) < 2:
+            continue
+        compared += 1
+        if len({result.status for result in there}) > 1:
+            seen = tuple(_seen(way, results.get(key)) for way, results in ways)
+            first = there[0]
+            found.append(
+                ResultDifference(
+                    suite=key[0], file=key[1], line=first.line, test=first.name, seen=seen
+                )
+            )
+    return compared, tuple(found)
+
+
+def _seen(way: Way, result: CaseResult | None) -> SeenResult:
+    if result is None:
+        return SeenResult(way=way, status=None)
+    return SeenResult(way=way, status=result.status, reason=_reason(result))
+
+
+def _reason(result: CaseResult) -> str:
+    """Why a test did not pass: its fault, else the first thing that differs."""
+    if result.status == "passed":
+        return ""
+    if result.fault:
+        return f"{result.fault.kind}: {result.fault.message}"
+    if result.mismatches:
+        first = result.mismatches[0]
+        return f"{first.path or '(the whole answer)'}: {first.message or 'differs'}"
+    return result.reason
+
+
+def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[OfferDifference]:
+    """What the server says of itself in some ways, and otherwise or not at all in others."""
+    yield from _capability_differences(openings)
+    infos = [(way, opening.info) for way, opening in openings if opening.info is not None]
+    for member in _INFO:
+        seen = [(way, info.get(member, ABSENT)) for way, info in infos]
+        yield from _difference("serverInfo", member, seen)
+    for kind in KINDS.values():
+        lists = [
+            (way, entries)
+            for way, opening in openings
+            if (entries := opening.lists.get(kind.name)) is not None
+        ]
+        yield from _list_differences(kind.noun, _MEMBERS[kind.unit], lists)
+
+
+def _capability_differences(
+    openings: Sequence[tuple[Way, Opening]],
+) -> Iterator[OfferDifference]:
+    told = set()
+    for name in _LASTING:
+        there = [(way, name in opening.capabilities or ABSENT) for way, opening in openings]
+        for difference in _difference(f"capability {name}", "", there):
+            told.add(name)
+            yield difference
+    for revision in dict.fromkeys(way.revision for way, _ in openings):
+        alike = [(way, each.capabilities) for way, each in openings if way.revision == revision]
+        for name in dict.fromkeys(name for _, capabilities in alike for name in capabilities):
+            if name not in told:
+                seen = [(way, capabilities.get(name, ABSENT)) for way, capabilities in alike]
+                yield from _difference("capabilities", name, seen)
+
+
+def _list_differences(
+    noun: str, members: Iterable[str], lists: Sequence[tuple[Way, Entries]]
+) -> Iterator[OfferDifference]:
+    for key in dict.fromkeys(key for _, entries in lists for key in entries):
+        name, time = key
+        what = f"{noun} {dump_json(name)}" + (f", listed {time} times" if time > 1 else "")
+        there = [(way, key in entries or ABSENT) for way, entries in lists]
+        missing = list(_difference(what, "", there))
+        yield from missing
+        if not missing:
+            for member in members:
+                seen = [(way, entries[key].get(member, ABSENT)) for way, entries in lists]
+                yield from _difference(what, member, seen)
+
+
+def _difference(
+    what: str, member: str, seen: Sequence[tuple[Way, object]]
+) -> Iterator[OfferDifference]:
+    if _are_one([value for _, value in seen]):
+        return
+    steps, values = _narrowed([value for _, value in seen])
+    path = render_path((member, *steps)) if member else ""
+    found = zip((way for way, _ in seen), values, strict=True)
+    pairs = tuple(SeenValue(way=way, value=value) for way, value in found)
+    yield OfferDifference(what=what, member=path, seen=pairs)
+
+
+def _narrowed(values: list[object]) -> tuple[list[str | int], list[object]]:
+    """The first place at which values differ, and what is there: whole ones may be long."""
+    steps: list[str | int] = []
+    while True:
+        parts = [_parts(value) for value in values]
+        # A part of what is not there, or is something else, says less than the whole.
+        if any(part is None for part in parts) or len({type(value) for value in values}) > 1:
+            return steps, values
+        known = [part for part in parts if part is not None]
+        for step in dict.fromkeys(step for part in known for step in part):
+            inner = [part.get(step, ABSENT) for part in known]
+            if not _are_one(inner):
+                steps.append(step)
+                values = inner
+                break
+
+
+def _parts(value: object) -> dict[str | int, object] | None:
+    if isinstance(value, dict):
+        return {str(key): inner for key, inner in value.items()}
+    return dict(enumerate(value)) if isinstance(value, list) else None
+
+
+def _are_one(values: Sequence[object]) -> bool:
+    return all(_is_one(values[0], value) for value in values[1:])
+
+
+def _is_one(one: object, other: object) -> bool:
+    return one is other or is_same(one, other)
+
+
+def unread_lists(openings: Sequence[tuple[Way, Opening]]) -> Iterator[str]:
+    """A sentence for each list that could not be compared."""
+    for way, opening in openings:
+        for name, entries in opening.lists.items():
+            if entries is None:
+                yield f"the list of {name} could not be read over {way.label}"
+
+
+# Make one ending out of those of several ways; and say that a server cannot be reached. Pure.
+
+
+_BROKEN = "way_broken"
+
+_HINT = (
+    "with --transport-matrix, --server-command (or the server of the files) is spoken to over "
+    "stdio, and --http-command is what starts the one at --url"
+)
+
+
+def unreachable(probes: Sequence[Probe]) -> Fault | None:
+    """Why the tests cannot be run: a transport over which the server speaks in no era.
+
+    An era that it does not speak is nothing wrong, as long as it speaks the other one.
+    """
+    for transport in dict.fromkeys(probe.way.transport for probe in probes):
+        tried = [probe for probe in probes if probe.way.transport == transport]
+        faults = [probe.fault for probe in tried if probe.fault]
+        if len(faults) == len(tried):
+            told = dict.fromkeys(fault.message for fault in faults)
+            message = f"the server cannot be tested over {transport}: {'; '.join(told)}"
+            # What broke says more than what is not spoken.
+            broken = [probe.fault for probe in tried if probe.fault and probe.is_broken]
+            first = (broken or faults)[0]
+            hint = f"{first.hint}; {_HINT}" if first.hint else _HINT
+            return first.but(message=message, hint=hint)
+    return None
+
+
+def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str) -> RunFinished:
+    """The ending of a run without those ways that could not be opened: no success."""
+    findings = tuple(
+        Finding(kind=_BROKEN, server=probe.way.named(server), message=_broken(probe.fault))
+        for probe in probes
+        if probe.fault and probe.is_broken
+    )
+    if not findings:
+        return finished
+    return finished.but(
+        findings=(*findings, *finished.findings),
+        broken_rules=(_BROKEN, *finished.broken_rules),
+    )
+
+
+def _broken(fault: Fault) -> str:
+    return f"no test ran in this way, for the server could not be opened: {fault.message}"
+
+
+def merge_ways(ends: Ends) -> RunFinished:
+    """The sum of them, in their order; what was found in one way says in which."""
+    last = ends[-1][1]
+    finished = [each for _, each in ends]
+    return RunFinished(
+        summary=_sum(each.summary for each in finished),
+        duration_s=0.0,
+        findings=merge_findings(
+            _found_in(way, finding) for way, each in ends for finding in each.findings
+        ),
+        fault=last.fault,
+        interrupted=last.interrupted,
+        interrupted_in=last.interrupted_in,
+        bailed=last.bailed,
+        coverage=merge_coverage(each.coverage for each in finished),
+        missed_gates=tuple(
+            f"{way.label}: {gate}" for way, each in ends for gate in each.missed_gates
+        ),
+        conformance=CaptureScore(
+            sessions=tuple(
+                _scored_in(way, score) for way, each in ends for score in each.conformance.sessions
+            ),
+            hazards=tuple(
+                dict.fromkeys(hazard for each in finished for hazard in each.conformance.hazards)
+            ),
+        ),
+        broken_rules=tuple(dict.fromkeys(rule for each in finished for rule in each.broken_rules)),
+        not_run=sum(each.not_run for each in finished),
+        may_leave_out=last.may_leave_out,
+        snapshots=_snapshots([each.snapshots for each in finished if each.snapshots]),
+        unasked_gates=tuple(gates for each in finished for gates in each.unasked_gates),
+    )
+
+
+def _sum(summaries: Iterable[Summary]) -> Summary:
+    total = dict.fromkeys((name for name, _ in Summary().fields()), 0)
+    for summary in summaries:
+        for name, count in summary.fields():
+            total[name] += count
+    return Summary(**total)
+
+
+def _found_in(way: Way, finding: Finding) -> Finding:
+    """What is said of a server, with the way in which it did so."""
+    is_told = not finding.server or finding.server.endswith(way.named(""))
+    return finding if is_told else finding.but(server=way.named(finding.server))
+
+
+def _scored_in(way: Way, score: SessionScore) -> SessionScore:
+    return score.but(server_label=way.named(score.server_label))
+
+
+def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
+    """All names of all ways: each of them may have written some of one file."""
+    merged: dict[str, dict[str, tuple[str, ...]]] = {}
+    for report in reports:
+        for name, by_file in report.fields():
+            known = merged.setdefault(name, {})
+            for file, keys in by_file.items():
+                known[file] = tuple(dict.fromkeys((*known.get(file, ()), *keys)))
+    return SnapshotReport(**merged) if merged else None
+
+
+# Find out by trying in which eras a server speaks over a transport, and what it says there.
+#
+# Only a refusal that means it makes an era one that is not spoken. Whatever else keeps a server
+# from being opened is an error of that way.
+
+
+# How long all lists of one way together may take, and how much of each is looked at.
+_PATIENCE_S = 5.0
+_MAX_ENTRIES = 20_000
+
+# Where a server of the stateless era says who it is.
+_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+_DISCOVER = "server/discover"
+
+
+class Probe(Record):
+    """One way that was tried: what the server said, or why it cannot be spoken to so.
+
+    `is_broken` when that is an error, and not the server's word that it does not speak so.
+    """
+
+    way: Way
+    opening: Opening | None = None
+    fault: Fault | None = None
+    is_broken: bool = False
+
+
+def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
+    """Each era with a process and a session of its own: servers may be bound to the first."""
+    # Nobody's test is run: nothing of it belongs into captures, logs and scores.
+    launcher = launcher.but(keeps_traffic=False, judges=False, keeps_log="")
+    yield _with_handshake(transport, spec, launcher)
+    yield _probe(Way(transport=transport, revision=STATELESS), spec, launcher)
+
+
+def _with_handshake(transport: str, spec: ServerSpec, launcher: Launcher) -> Probe:
+    """The newest revision with a handshake, or the one that the server has instead."""
+    own = [each for each in (spec.spec_version, spec.protocol_version) if each != STATELESS]
+    offer = next(filter(None, own), DEFAULT_OFFER)
+    probe = _probe(Way(transport=transport, revision=offer), spec, launcher)
+    if probe.fault is None or probe.fault.kind != "unsupported_version":
+        return probe
+    try:
+        version = _preferred(spec.but(spec_version="", protocol_version=offer), launcher)
+    except ServerError:
+        return probe
+    if version in HANDSHAKE_REVISIONS and version != offer:
+        return _probe(Way(transport=transport, revision=version), spec, launcher)
+    return probe
+
+
+def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
+    """The revision that the server counters an offer with; "" when it has no handshake."""
+    server = Server(spec, launcher)
+    try:
+        server.open()
+        return "" if server.is_stateless else str(server.handshake.get("protocolVersion", ""))
+    finally:
+        server.close()
+
+
+def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
+    try:
+        server = Server(spec.but(spec_version=way.revision), launcher)
+        try:
+            server.open()
+            return Probe(way=way, opening=_opening(server))
+        finally:
+            server.close()
+    except ServerError as error:
+        return Probe(way=way, fault=error.fault, is_broken=not _is_refusal(way, error.fault))
+
+
+def _is_refusal(way: Way, fault: Fault) -> bool:
+    """Whether what came says that this era is not spoken."""
+    if is_unspoken(fault):
+        return True
+    if fault.kind == "http_status":
+        return fault.code in NOT_SPOKEN
+    # Over pipes, servers with a handshake ignore what may not come first, or give up at it.
+    is_mute = fault.kind in ("handshake_timeout", "exited_early") and _DISCOVER in fault.message
+    return is_mute and way.transport == "stdio" and way.revision == STATELESS
+
+
+def _opening(server: Server) -> Opening:
+    declared = server.capabilities
+    capabilities = declared if isinstance(declared, dict) else {}
+    meta = server.handshake.get("_meta")
+    info = server.handshake.get("serverInfo")
+    if info is None and isinstance(meta, dict):
+        info = meta.get(_INFO_KEY)
+    deadline = time.monotonic() + _PATIENCE_S
+    return Opening(
+        capabilities=capabilities,
+        info=info if isinstance(info, dict) else None,
+        lists={
+            kind.name: _entries(server, kind, deadline)
+            for kind in KINDS.values()
+            if kind.capability in capabilities
+        },
+    )
+
+
+def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
+    """What a list holds; None when it could not be read to its end."""
+    found: Entries = {}
+    times: dict[str, int] = {}
+    try:
+        for page in list_pages(server, kind, deadline):
+            for entry in page:
+                if isinstance(entry, dict) and isinstance(name := entry.get(kind.key), str):
+                    times[name] = times.get(name, 0) + 1
+                    found[name, times[name]] = entry
+            if len(found) > _MAX_ENTRIES:
+                return None
+    except (EndlessError, ServerError):
+        return None
+    return found

@@ -1,0 +1,412 @@
+"""Perform the cases of test files one at a time, when the caller asks for them, in any order.
+
+`mcptest run` goes through a plan from the first case to the last. A host such as pytest decides
+itself which case comes next, may leave cases out and may come back to a file later. What happens
+to one case is the same in both: `mcptest.engine.run.Run` performs it. This module decides how long
+each server lives, and which other cases must be performed first.
+"""
+
+from __future__ import annotations
+
+import os
+from threading import RLock
+
+from mcptest.core.coverage import merge_coverage
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.events import RunFinished
+from mcptest.core.results import Summary
+from mcptest.core.text import visible
+from mcptest.engine.case import reason
+from mcptest.engine.loading import Plan
+from mcptest.engine.pool import Keeper
+from mcptest.engine.run import (
+    Run,
+    RunOptions,
+    conformance_of,
+    gated,
+    heard_by,
+    measured,
+    options_for,
+    suite_started,
+    told_findings,
+)
+from mcptest.engine.server import Launcher
+from mcptest.transport.process.child import quiet_forks
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.signals import GuestInterrupts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from mcptest.core.coverage import ServerCoverage
+    from mcptest.core.plan import Case, ServerSpec, Suite
+    from mcptest.core.results import CaseResult, Finding, SessionScore
+    from mcptest.rules.composition import Member
+
+__all__ = ["FileRun", "Session", "SuiteRun"]
+
+# How many servers may run at the same time, when the tests of several files are interleaved.
+_MAX_RUNNING = 4
+
+_PARTIAL = "not all tests of the suite were run in this process"
+
+
+class Session:
+    """Owns the guardian, the signals and the servers of all files of this process.
+
+    Nothing is started before the first case is performed. Ctrl-C ends the case at hand, and is
+    then raised as KeyboardInterrupt.
+    """
+
+    def __init__(self) -> None:
+        self.files: list[FileRun] = []
+        self.current: SuiteRun | None = None
+        # A host may run tests in several threads.
+        self.lock = RLock()
+        self._interrupts: GuestInterrupts | None = None
+        self._launcher: Launcher | None = None
+        # In the order in which they were last used.
+        self._keepers: list[Keeper] = []
+        self._pid = os.getpid()
+
+    def add(self, plan: Plan) -> FileRun:
+        """A file whose cases can be performed from now on."""
+        self.files.append(FileRun(self, plan))
+        return self.files[-1]
+
+    @property
+    def interrupts(self) -> GuestInterrupts:
+        if self._interrupts is None:
+            self._interrupts = GuestInterrupts()
+        return self._interrupts
+
+    @property
+    def launcher(self) -> Launcher:
+        if self._launcher is None:
+            # Orphans are not adopted: other children of this process belong to the host.
+            guardian = Guardian()
+            self.interrupts.on_second = guardian.kill_all
+            self._launcher = Launcher(guardian=guardian, interrupts=self.interrupts, judges=True)
+        return self._launcher
+
+    def forget_parent(self) -> None:
+        """In a forked copy of the process the servers belong to the original."""
+        if os.getpid() == self._pid:
+            return
+        if self._launcher:
+            self._launcher.guardian.let_go()
+        self._pid, self._launcher, self._interrupts = os.getpid(), None, None
+        self._keepers, self.current = [], None
+        for file in self.files:
+            file.forget()
+
+    def turn_to(self, suite: SuiteRun) -> Keeper:
+        """The keeper of the server that this suite needs; servers that no one needs are stopped.
+
+        As in `mcptest run`, where the next file has another server the last one is stopped. While
+        tests of several files are interleaved, the servers of unfinished files are kept.
+        """
+        keeper = suite.keeper or self._keeper_for(suite)
+        if self._keepers[-1] is keeper and keeper.is_running:
+            return keeper
+        self._keepers.remove(keeper)
+        users = [each for file in self.files for each in file.suites if each.is_open]
+        for other in self._keepers:
+            if other.is_running and not any(each.keeper is other for each in users):
+                other.retire()
+        running = [other for other in self._keepers if other.is_running]
+        for other in running[: max(0, len(running) + 1 - _MAX_RUNNING)]:
+            other.replace("others were needed meanwhile")
+        self._keepers.append(keeper)
+        return keeper
+
+    def _keeper_for(self, suite: SuiteRun) -> Keeper:
+        """Suites with isolation `run` share the server if it is started in the same way."""
+        suites = (each for file in self.files for each in file.suites)
+        found = next((each.keeper for each in suites if each.keeper and each.shares(suite)), None)
+        if found is None:
+            found = Keeper(self.launcher)
+            self._keepers.insert(0, found)
+        suite.keeper = found
+        return found
+
+    def is_needed(self, keeper: Keeper, spec: ServerSpec) -> bool:
+        """Whether a case that is still to come can use this server."""
+        waiting = (each for file in self.files for each in file.suites if not each.is_done)
+        return any(
+            each.keeper is keeper or (each.keeper is None and each.spec == spec) for each in waiting
+        )
+
+    def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
+        """What is known of the servers since this was last asked."""
+        findings, scores = [], []
+        for keeper in self._keepers:
+            findings += keeper.findings
+            scores += keeper.scores
+            keeper.findings, keeper.scores = [], []
+        return findings, scores
+
+    def close(self) -> list[RunFinished]:
+        """Stop every server and plugin; how the files ended that were not finished before."""
+        if self._launcher is None or os.getpid() != self._pid:
+            return []
+        launcher, self._launcher = self._launcher, None
+        begun = [file for file in self.files if file.is_open]
+        try:
+            with self.interrupts.counting():
+                for keeper in self._keepers:
+                    keeper.retire()
+                ended = [file.finish() for file in begun]
+                findings, scores = self.drain()
+                is_strict = any(each.spec.strict_invariants for each in self._used())
+                options = RunOptions(started_at="", strict_invariants=is_strict)
+                return [*ended, _ending(options, findings, scores)]
+        finally:
+            for file in begun:
+                file.close_plugins()
+            launcher.guardian.dismiss()
+            self.interrupts.close()
+
+    def _used(self) -> Iterator[SuiteRun]:
+        return (each for file in self.files for each in file.suites if each.keeper)
+
+
+class FileRun:
+    """One file, with what it imports: its suites, and what is judged of all of them together."""
+
+    def __init__(self, session: Session, plan: Plan) -> None:
+        self.session = session
+        self.plan = plan
+        self.suites = [SuiteRun(self, suite, spec) for suite, spec in plan.suites]
+        self.forget()
+
+    def forget(self) -> None:
+        """No case has been performed yet."""
+        self.options = options_for(self.plan)
+        self.tell = heard_by(lambda event: None, self.options)
+        self._has_plugins = self.is_open = False
+        for suite in self.suites:
+            suite.forget()
+
+    def open(self) -> None:
+        """A case is about to be performed."""
+        self.is_open = True
+        if self.plan.plugins and not self._has_plugins:
+            self._has_plugins = True
+            launcher = self.session.launcher
+            self.plan.plugins.open(launcher.guardian, launcher.interrupts)
+
+    def finish(self) -> RunFinished:
+        """How the file ended, with the gates that it missed; its snapshots are written."""
+        self.is_open = False
+        self.close_plugins()
+        findings, scores = self.session.drain()
+        if self.plan.plugins:
+            findings += self.plan.plugins.findings
+            self.plan.plugins.findings = []
+        if self.options.gates and not all(suite.is_whole for suite in self.suites):
+            self.options.gates.leave_out(_PARTIAL)
+        coverage = measured(suite.run.counted() for suite in self.suites if suite.run)
+        return _ending(self.options, findings, scores, coverage)
+
+    def close_plugins(self) -> None:
+        if self.plan.plugins:
+            self._has_plugins = False
+            self.plan.plugins.close()
+
+
+class SuiteRun:
+    """The cases of one file that have one server."""
+
+    def __init__(self, file: FileRun, suite: Suite, spec: ServerSpec) -> None:
+        self.file = file
+        self.suite = suite
+        self.spec = spec
+        # The indexes of the cases that will be asked for.
+        self.expected: set[int] = set()
+        # By name, the indexes of the cases that save a value for later ones. A suite saves
+        # values within one test only.
+        self._providers: dict[str, list[int]] = {}
+        for index, case in enumerate(suite.cases if suite.format != "suite" else ()):
+            for name in _saved_by(case) if _can_run(case) else ():
+                self._providers.setdefault(name, []).append(index)
+
+    def forget(self) -> None:
+        """No case has been performed yet."""
+        self.keeper: Keeper | None = None
+        self.run: Run | None = None
+        self._performed: set[int] = set()
+        # What each case has saved, and whether they were performed in the order of the file.
+        self._saved: dict[int, dict[str, object]] = {}
+        self._last, self._is_in_order = -1, True
+        # The results of cases that were performed because others need what they save.
+        self._early: dict[int, CaseResult] = {}
+
+    @property
+    def is_done(self) -> bool:
+        """Whether every case that will be asked for has been."""
+        return self.expected <= self._performed
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._performed) and not self.is_done
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every case of it was performed, except in lanes that a host cannot drive."""
+        cases = enumerate(self.suite.cases)
+        plain = {at for at, case in cases if case.skip is None and not (case.lane or case.check)}
+        return plain <= self._performed
+
+    def shares(self, other: SuiteRun) -> bool:
+        """Whether both use one server."""
+        return self.spec.isolation == "run" and self.spec == other.spec
+
+    def perform(self, index: int, following: int | None = None) -> CaseResult:
+        """The verdict on a case; `following` is the index of the one that comes next, if any.
+
+        A case that has been performed for another one's sake is not performed twice.
+        """
+        session = self.file.session
+        session.forget_parent()
+        with session.lock, session.interrupts.counting(), quiet_forks():
+            try:
+                result = self._early.pop(index, None) or self._perform(index, following)
+            except InterruptedRunError:
+                raise KeyboardInterrupt from None
+            except BaseException:
+                # Broken off in the middle, by a time limit of the host for example.
+                if self.keeper:
+                    self.keeper.retire(at_once=True)
+                    self.keeper.replace("the test before was broken off")
+                raise
+            finally:
+                self._performed.add(index)
+            return result
+
+    def finish_case(self, index: int) -> RunFinished | None:
+        """Stop the server if it is not needed any more; how the file ended if this was the last.
+
+        Also called for a case that the host left out after all.
+        """
+        file, session = self.file, self.file.session
+        if index not in self._performed:
+            self.expected.discard(index)
+        if not self.is_done:
+            return None
+        with session.lock, session.interrupts.counting():
+            if self.keeper:
+                self._take_inventory(self.keeper)
+                if self.spec.isolation != "run" or not session.is_needed(self.keeper, self.spec):
+                    self.keeper.retire()
+            if file.is_open and all(suite.is_done for suite in file.suites):
+                return file.finish()
+        return None
+
+    def _perform(self, index: int, following: int | None) -> CaseResult:
+        notes = self._perform_providers(index)
+        run, keeper = self._ready()
+        values, case = run.performer.values, self.suite.cases[index]
+        self._is_in_order = self._is_in_order and index > self._last
+        self._last = index
+        if self._providers and not self._is_in_order:
+            # Conversations hold on to the same dictionary.
+            values.clear()
+            for earlier in sorted(each for each in self._saved if each < index):
+                values.update(self._saved[earlier])
+        result = run.run_case(case, self.spec, self._case_after(following))
+        if self._providers:
+            self._saved[index] = {name: values[name] for name in _saved_by(case) if name in values}
+        if self.spec.isolation == "test":
+            self._take_inventory(keeper)
+            keeper.retire()
+        return result.but(notes=(*result.notes, *notes)) if notes else result
+
+    def _perform_providers(self, index: int) -> list[str]:
+        """Perform the cases before this one that save what it needs, unless they have been.
+
+        Returns a note for each of them that did not pass: the host may never ask for it.
+        """
+        notes = []
+        for name in _needed_by(self.suite.cases[index]) if self._providers else ():
+            earlier = (each for each in self._providers.get(name, ()) if each < index)
+            for provider in sorted(earlier, reverse=True):
+                if provider not in self._saved:
+                    early = self._early[provider] = self._perform(provider, None)
+                    if early.status != "passed":
+                        told = (
+                            f"{visible(early.name)!r} was run first, because it saves ${{{name}}}"
+                        )
+                        notes.append(f"{told}, and did not pass: {reason(early)}")
+                if name in self._saved[provider]:
+                    break
+        return notes
+
+    def _ready(self) -> tuple[Run, Keeper]:
+        """The run of this suite, with its server chosen."""
+        session = self.file.session
+        self.file.open()
+        keeper = session.turn_to(self)
+        if self.run is None:
+            plan = Plan(suites=((self.suite, self.spec),), snapshots=self.file.plan.snapshots)
+            options = self.file.options.but(gates=None, snapshots=None)
+            self.run = Run(plan, options, session.launcher, self.file.tell, keeper)
+            self.run.performer.start_suite(self.suite)
+        if session.current is not self:
+            session.current = self
+            self.file.tell(suite_started(self.suite, self.spec))
+            self.run.count_for(self.suite)
+        return self.run, keeper
+
+    def _case_after(self, index: int | None) -> Case | None:
+        if index is None or index in self._early or not _can_run(self.suite.cases[index]):
+            return None
+        return self.suite.cases[index]
+
+    def _take_inventory(self, keeper: Keeper) -> None:
+        gates = self.suite.gates
+        if gates and gates.coverage:
+            keeper.take_inventory(self.spec)
+
+
+def _ending(
+    options: RunOptions,
+    findings: Iterable[Finding],
+    scores: list[tuple[SessionScore, Member]],
+    coverage: tuple[ServerCoverage, ...] = (),
+) -> RunFinished:
+    conformance = conformance_of(scores)
+    finished = RunFinished(
+        summary=Summary(),
+        duration_s=0.0,
+        findings=told_findings(findings, conformance),
+        conformance=conformance,
+        coverage=merge_coverage([coverage]),
+    )
+    return gated(finished, options, coverage)
+
+
+def _can_run(case: Case) -> bool:
+    return case.skip is None and not case.needs
+
+
+def _saved_by(case: Case) -> Iterator[str]:
+    """The names of the values that a case saves for later ones."""
+    for step in (*case.steps, *case.teardown):
+        yield from (capture.name for capture in step.captures)
+    for turn in case.dialogue.turns if case.dialogue else ():
+        yield from (bind.name for bind in turn.binds)
+
+
+def _needed_by(case: Case) -> list[str]:
+    """The names of the values of earlier cases that a case needs."""
+    needed: dict[str, None] = {}
+    own: set[str] = set()
+    for step in (*case.steps, *case.teardown):
+        needed |= dict.fromkeys(set(step.template.needs if step.template else ()) - own)
+        own |= {capture.name for capture in step.captures}
+    for turn in case.dialogue.turns if case.dialogue else ():
+        needed |= dict.fromkeys(set(turn.needs) - own)
+        own |= {bind.name for bind in turn.binds}
+    return list(needed)

@@ -1,0 +1,178 @@
+"""What was said during one step, kept for those who want to read it. Bounded.
+
+Most logs are never read, so nothing is rendered until somebody asks.
+"""
+
+from __future__ import annotations
+
+import time
+
+from mcptest.core.record import ABSENT
+from mcptest.core.results import LogLine
+from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.text import show_json
+from mcptest.protocol.capture import Exchange, SessionCapture, SessionRecorder
+from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, Trouble
+from mcptest.protocol.jsonrpc import id_key
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from mcptest.protocol.framing import Noise, Overlong
+    from mcptest.protocol.session import ClientSession
+
+    Item = Frame | Noise | Overlong | Trouble
+
+__all__ = ["MessageLog", "Tape"]
+
+
+_MAX_LINES = 200
+_MAX_CHARS = 4000
+
+# Above this an answer is not written out whole, only to be cut.
+_LARGE_BYTES = 64 * 1024
+
+
+class MessageLog:
+    """The log of one step, from the moment it began."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._kept: list[tuple[float, bytes | Item]] = []
+        self._left_out = 0
+
+    def sent(self, line: bytes) -> None:
+        self._keep(line)
+
+    def received(self, items: Sequence[Item]) -> None:
+        for item in items:
+            self._keep(item)
+
+    def _keep(self, what: bytes | Item) -> None:
+        if len(self._kept) < _MAX_LINES:
+            self._kept.append((time.monotonic() - self._began, what))
+        else:
+            self._left_out += 1
+
+    def lines(self, stderr: str, size: int, session: ClientSession) -> tuple[LogLine, ...]:
+        """The log of a step whose stdout had so many bytes, with ids as they were written.
+
+        When each line of stderr was written is not known: they come last.
+        """
+        return tuple(self._rendered(stderr, session, is_large=size > _LARGE_BYTES))
+
+    def _rendered(
+        self, stderr: str, session: ClientSession, *, is_large: bool
+    ) -> Iterator[LogLine]:
+        for at_s, what in self._kept:
+            if isinstance(what, bytes):
+                line = session.line_as_written(what)
+                text = line.decode("utf-8", "replace").rstrip("\n")
+                yield LogLine(at_s=at_s, direction="sent", text=_cut(text))
+            elif isinstance(what, Frame):
+                value = session.as_written(what.value)
+                text = show_json(value, _MAX_CHARS) if is_large else dump_json(value)
+                yield LogLine(at_s=at_s, direction="received", text=_cut(text))
+            else:
+                yield LogLine(at_s=at_s, direction="noise", text=_cut(line_text(what)))
+        at_s = time.monotonic() - self._began
+        lines = stderr.splitlines()
+        for each in lines[:_MAX_LINES]:
+            yield LogLine(at_s=at_s, direction="stderr", text=_cut(each))
+        left_out = self._left_out + max(0, len(lines) - _MAX_LINES)
+        if left_out:
+            note = f"[{left_out:,} more lines are not kept]"
+            yield LogLine(at_s=at_s, direction="noise", text=note)
+
+
+def line_text(line: Noise | Overlong | Trouble) -> str:
+    """A line that is no message; where only its head was kept, that is said."""
+    if isinstance(line, Trouble):
+        return f"[{line.kind}] {line.message}"
+    text = line.raw.decode("utf-8", "backslashreplace")
+    if not isinstance(line, Noise):
+        return f"{text} …"
+    return f"{text} … ({line.size:,} bytes in all)" if line.size > KEPT_BYTES else text
+
+
+def _cut(text: str) -> str:
+    if len(text) <= _MAX_CHARS:
+        return text
+    return f"{text[:_MAX_CHARS]}… [{len(text) - _MAX_CHARS:,} more characters]"
+
+
+# Everything that is said in one session, for those who want a capture of it.
+
+
+# What has been said before anybody asked anything, where nothing was.
+_SILENCE = Exchange(request=ABSENT)
+
+
+class Tape:
+    """Runs along with a session from its beginning."""
+
+    def __init__(self) -> None:
+        self.started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self._began = time.monotonic()
+        self._recorder = SessionRecorder()
+        self._exchanges: list[Exchange] = []
+
+    def _ms(self) -> float:
+        return (time.monotonic() - self._began) * 1000
+
+    def sent(self, line: bytes) -> None:
+        self._recorder.client(parse_json(line.decode("utf-8")), self._ms())
+
+    def received(self, items: Sequence[Item]) -> None:
+        ms = self._ms()
+        for item in items:
+            if isinstance(item, Frame):
+                self._recorder.server(item.value, ms, item.http, item.answers)
+            elif not isinstance(item, Trouble):
+                self._recorder.noise(line_text(item), ms)
+        self._exchanges += self._recorder.take_ready()
+
+    def capture(
+        self,
+        label: str,
+        transport: str,
+        exit_status: str,
+        *,
+        is_stderr_utf8: bool | None,
+        written_id: Callable[[object], object],
+    ) -> SessionCapture:
+        """All of it, once the session is over; requests have the ids that were written."""
+        self._exchanges += self._recorder.finish()
+        prologue, *rest = self._exchanges or [_SILENCE]
+        exchanges = [_as_written(each, written_id) for each in rest]
+        return SessionCapture(
+            server_label=label,
+            server_capabilities=self._recorder.capabilities,
+            exchanges=tuple(exchanges),
+            transport=transport,
+            protocol_version=self._recorder.protocol_version,
+            started_at=self.started_at,
+            exit_status=exit_status,
+            stderr_utf8=is_stderr_utf8,
+            prologue=prologue if prologue != _SILENCE else None,
+        )
+
+
+def _as_written(exchange: Exchange, written_id: Callable[[object], object]) -> Exchange:
+    request: Any = exchange.request
+    if not isinstance(request, dict) or "method" not in request or "id" not in request:
+        return exchange
+    wire_id = request["id"]
+    id = written_id(wire_id)
+    if id_key(id) == id_key(wire_id):
+        return exchange
+    response: Any = exchange.response
+    if (
+        isinstance(response, dict)
+        and "id" in response
+        and id_key(response["id"]) == id_key(wire_id)
+    ):
+        response = {**response, "id": id}
+    return exchange.but(request={**request, "id": id}, response=response, wire_id=wire_id)

@@ -1,0 +1,665 @@
+"""One running server and the session with it: open, perform steps, close.
+
+Everything that arrives goes through the session, which says what it means; this
+module decides what it costs. What breaks the step at hand is raised as a
+`ServerError`; what breaks a rule without breaking the step becomes a finding.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from contextlib import contextmanager
+
+from mcptest.core.errors import InterruptedRunError, PatternTimeoutError, ServerError
+from mcptest.core.plan import Expectation, Step
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Fault
+from mcptest.core.strict_json import parse_json
+from mcptest.core.text import visible
+from mcptest.engine import faults
+from mcptest.engine.connection import Connection, Waiting
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.handshake import (
+    discovery_fault,
+    handshake_fault,
+    handshake_gaps,
+    is_mishap,
+    pinned_fault,
+)
+from mcptest.protocol.revisions import STATELESS
+from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.limits import CpuLimit
+from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Effect, LogWish, SessionScore
+    from mcptest.engine.connection import Item
+    from mcptest.plugins.manager import PluginDesk
+    from mcptest.protocol.capture import SessionCapture
+    from mcptest.protocol.framing import Ring
+    from mcptest.protocol.session import Message
+    from mcptest.rules.composition import Member
+    from mcptest.transport.memory.server import MemoryTarget
+    from mcptest.transport.process.signals import Interrupts
+
+    # How much stderr had brought, and when it was, as a step's message was sent.
+    _Begun = tuple[int, float]
+    # Where in all that was sent a request begins and ends.
+    Place = tuple[int, int]
+
+__all__ = ["Launcher", "Reply", "Server", "launching"]
+
+
+# A server whose stdout has ended is given this long to end as well.
+_EXIT_AFTER_EOF_S = 0.5
+
+
+class Server:
+    """A server under test, from spawn to its end."""
+
+    def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
+        self.launcher = launcher
+        self._connect(spec)
+        self._is_end_told = False
+        self._silent_since = ""
+        # How many answers have come too late.
+        self._late = 0
+        self._begun: _Begun | None = None
+        # What the server answered to initialize.
+        self.handshake: dict[str, Any] = {}
+        self._asked = 0
+        self._is_asking = False
+        # Where in all that was sent the request begins and ends whose answer is awaited.
+        self._request_place = (0, 0)
+        # For how long we had been stopped when it was sent.
+        self._stopped_s = 0.0
+        # While the time of an answer matters: up to when nothing had come.
+        self._waited_until = 0.0
+        self._is_first_look = True
+        # Why the last answer to a question of ours was not the end of it.
+        self.unfinished = ""
+
+    def _connect(self, spec: ServerSpec) -> None:
+        self.connection = connection = Connection(spec, self.launcher)
+        self.spec = spec
+        self.is_open = False
+        self.stopped: Stopped | None = None
+        self.answered_at_the_end = False
+        self.findings = connection.findings
+        self._session, self._wire = connection.session, connection.wire
+        self._inbox = connection.inbox
+        self._waiting = Waiting(connection)
+
+    # Opening
+
+    def open(self, *, with_handshake: bool = True) -> None:
+        """Wait until the server is ready and shake hands, unless the tests do that."""
+        deadline = time.monotonic() + self.spec.startup_timeout_s
+        await_ready(self, deadline)
+        if with_handshake:
+            self.shake_hands(deadline)
+        self.is_open = True
+
+    def shake_hands(self, deadline: float | None = None, params: Message | None = None) -> None:
+        """Open the session, as every client must before anything else."""
+        deadline = deadline or time.monotonic() + self.spec.startup_timeout_s
+        self.handshake = open_session(self, deadline, params)
+
+    def begin_anew(self, spec: ServerSpec) -> None:
+        """Give this process up, and take a fresh one in its place."""
+        self.close()
+        self._connect(spec)
+
+    def ask_first(self, request: Message, deadline: float) -> Any:
+        """The answer to the first request of a session."""
+        method, id = request["method"], request["id"]
+        self.connection.look_around()
+        self._ask(encode_line(request), id)
+        return self._wait_for_answer(method, id, deadline, self.spec.startup_timeout_s)
+
+    # Steps
+
+    def needs_fresh_process_for(self, step: Step) -> bool:
+        """Could the late answer to a call that was given up be taken for that to this step?"""
+        if step.id is ABSENT:
+            return False
+        if self._session.may_be_refused and jsonrpc.is_illegal(parse_json(step.line.decode())):
+            return True
+        keeps_id = step.keeps_id or not jsonrpc.can_replace_id(step.id)
+        return keeps_id and self._session.is_owed(step.id)
+
+    def perform(self, step: Step, timeout_s: float) -> Reply:
+        """Send the step's message and wait for all that it is expected to bring."""
+        is_call = _awaits_answer(step)
+        begun, self._begun = self._begun, None
+        # What was sent ahead has waited for us since then.
+        deadline = time.monotonic() + timeout_s
+        mark, began = begun or self._begin(step, is_call=is_call)
+        wants_exit = step.expectation.exit_code is not None
+        is_timed = step.expectation.is_timed
+        answer: Any = ABSENT
+        if is_call:
+            self._waited_until, self._is_first_look = began if is_timed else 0.0, True
+            answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
+        else:
+            self._wire.wait_until_read()
+            self.refuse_refusal()
+        elapsed_s = time.monotonic() - began
+        if is_timed and is_call:
+            stopped_s = self.launcher.interrupts.stopped_s - self._stopped_s
+            elapsed_s = self._waited_until - began - stopped_s
+            self.connection.put_off_rules()
+        exit_code = self._wait_for_exit(deadline) if wants_exit else None
+        if answer is ABSENT or not self._wire.is_pipe:
+            # One more look takes what stderr holds by now, and notices an end at once. On pipes
+            # the look that brought an answer has brought what stderr held before it.
+            self.connection.look_around()
+        if wants_exit:
+            self._session.abandon(step.id)
+        elif answer is ABSENT:
+            self._refuse_gone(step)
+        connection = self.connection
+        return Reply.made_of(
+            {
+                "message": answer,
+                "elapsed_s": elapsed_s,
+                "stderr": connection.stderr_since(mark),
+                "stderr_mark": mark,
+                "size": connection.size,
+                "exit_code": exit_code,
+                "notifications": tuple(self._inbox.notifications),
+                "unfinished": self._session.unfinished(step.id),
+            }
+        )
+
+    def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
+        """A request of our own; the whole answer, which may be an error. No capture has it."""
+        id = f"mcptest-{self._asked}"
+        while id == "mcptest-0" or self._session.has_seen(id):
+            self._asked += 1
+            id = f"mcptest-{self._asked}"
+        line = encode_line(jsonrpc.request(id, method, params))
+        step = Step(line=line, method=method, expectation=Expectation(), id=id)
+        self._is_asking = True
+        self.connection.ask_privately(line, id)
+        try:
+            reply = self.perform(step, timeout_s or self.spec.timeout_s)
+            self.unfinished = reply.unfinished
+            return reply.message
+        finally:
+            self._is_asking = False
+
+    def send_ahead(self, step: Step) -> None:
+        """Send the next step's request while there is still something else to do.
+
+        A server needs some time to wake up and answer: it is spent on telling what the step
+        before brought. Nothing is sent that could turn out differently for it.
+        """
+        if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
+            return
+        try:
+            self._begun = self._begin(step, is_call=True)
+        except ServerError as error:
+            # It concerns the next step, which raises it.
+            self._inbox.break_off(error.fault)
+        except InterruptedRunError:
+            # The next wait raises it again; what has passed is reported first.
+            return
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the next step is under way already."""
+        return self._begun is not None
+
+    def _begin(self, step: Step, *, is_call: bool) -> _Begun:
+        # What has arrived by now belongs to the step before, and is not the answer to this one.
+        if self._wire.has_news:
+            self.connection.look_around()
+        begun = self._wire.stderr.total, time.monotonic()
+        self.connection.start_step()
+        if is_call:
+            self._ask(step.line, step.id, keeps_id=step.keeps_id)
+        elif step.id is not ABSENT:
+            # Its answer is not awaited, but it may come.
+            line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
+            self.connection.send(line)
+        else:
+            self.connection.send(self._session.notified(step.line))
+        # Soon enough: what comes meanwhile is not looked at before it is waited for.
+        if step.expectation.wants_notifications:
+            self._inbox.keep_notifications()
+        return begun
+
+    def _refuse_gone(self, step: Step) -> None:
+        """Nothing answers a notification; but a server that is gone has not taken it."""
+        if self.connection.is_lost:
+            raise ServerError(self.gone(f"while {visible(step.method)} was handed over"))
+        if self._wire.has_closed_stdin:
+            raise ServerError(faults.deaf(step.method, self._wire))
+
+    def refuse_refusal(self) -> None:
+        """Over HTTP even what needs no answer can be refused, and that is a failure."""
+        if not self._wire.is_pipe:
+            self.connection.look_around()
+            self.connection.raise_broken()
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        return self._wire.wait_for_stderr(deadline)
+
+    def wait_for_notification(self, deadline: float) -> bool:
+        """Wait until another notification comes; False at the deadline or when none can."""
+        before = len(self._inbox.notifications)
+        while len(self._inbox.notifications) == before:
+            if not self.is_usable or time.monotonic() >= deadline:
+                return False
+            self.connection.take(self.connection.receive(deadline))
+        return True
+
+    @property
+    def notifications(self) -> tuple[Any, ...]:
+        """Those that have come since the step began, when it looks at them."""
+        return tuple(self._inbox.notifications)
+
+    @property
+    def capabilities(self) -> object:
+        """What the server said it can do."""
+        return self._session.capabilities
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether it is spoken to in the era without a handshake."""
+        return self._session.is_stateless
+
+    @property
+    def is_initialised(self) -> bool:
+        """Whether a handshake, ours or one of a test, has been completed."""
+        return self._session.state == "operational"
+
+    @property
+    def late_answers(self) -> int:
+        """How many calls it has answered after their time was up."""
+        return self.findings.count("late_response")
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its last call was never answered."""
+        return bool(self._silent_since)
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_open and not self.connection.is_lost
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has ended of itself, and no test has reported that."""
+        return self.stopped is None and self.connection.is_lost
+
+    def _wait_for_exit(self, deadline: float) -> int | None:
+        while not self._wire.has_exited and time.monotonic() < deadline:
+            if self._wire.is_closed:
+                self._wire.wait_for_exit(deadline, heed_interrupts=True)
+            else:
+                self.connection.take(self._wire.receive(deadline))
+        if not self._wire.has_exited:
+            return None
+        self._is_end_told = True
+        return self.close().exit_code
+
+    # One call
+
+    def _ask(self, line: bytes, id: object, *, keeps_id: bool = False) -> None:
+        line = self.connection.open_request(line, id, keeps_id=keeps_id)
+        self._inbox.expect(id)
+        begin = self._wire.sent_bytes
+        self.connection.send(line)
+        self._request_place = begin, self._wire.sent_bytes
+        self._stopped_s = self.launcher.interrupts.stopped_s
+
+    def _wait_for_answer(self, method: str, id: object, deadline: float, limit_s: float) -> Any:
+        self._waiting.begin(limit_s)
+        try:
+            while self._inbox.answer is ABSENT:
+                is_time_left = self._waiting.take(deadline, self._receive)
+                if self._inbox.answer is not ABSENT:
+                    break
+                if self._wire.is_closed:
+                    raise ServerError(self.gone_unanswered(method, id, self._request_place))
+                if not is_time_left:
+                    raise ServerError(self.overdue(method, id, limit_s))
+        finally:
+            self._inbox.stop_expecting()
+        if not self._wire.has_read_all:
+            self.refuse_unread(method, id, self._request_place)
+        self._silent_since = ""
+        return self._inbox.answer
+
+    def _receive(self, deadline: float) -> Sequence[Item]:
+        if not self._waited_until:
+            return self.connection.receive(deadline)
+        # The answer is timed. Where we had to wait for what comes, it came just now; what is
+        # there already came earlier, while we were busy with what came before.
+        items: Sequence[Item] = self._wire.receive(0.0)
+        has_waited = not items and not self._wire.is_closed
+        if has_waited:
+            items = self.connection.receive(deadline, works=False)
+        if has_waited or self._is_first_look:
+            self._waited_until, self._is_first_look = time.monotonic(), False
+        return items
+
+    def refuse_unread(self, method: str, id: object, place: Place) -> None:
+        """A server cannot answer what it has not read. Our replies to it may wait longer."""
+        if not self._wire.is_pipe:
+            return
+        begin, end = place
+        sent, unsent = self._wire.sent_bytes, self._wire.unsent_bytes
+        if unsent > sent - end:
+            raise ServerError(faults.premature(method, id, self._wire, unsent - (sent - end)))
+        if self._wire.unread_bytes >= sent - begin:
+            raise ServerError(faults.unread(method, id, self._wire))
+
+    def gone_unanswered(self, method: str, id: object, place: Place) -> Fault:
+        """That the server has ended, and this call has no answer."""
+        wire = self._wire
+        if self.is_open and wire.is_pipe and wire.unread_bytes >= wire.sent_bytes - place[0]:
+            return self.gone_unasked(method, id)
+        return self.gone(f"while {faults.call(method, id)} was waiting for its answer")
+
+    def gone_unasked(self, method: str, id: object) -> Fault:
+        """That the server has ended of itself before it read a call."""
+        when = f"after its last answer, before it read {faults.call(method, id)}"
+        return self.gone(when, effect="definite")
+
+    # Faults
+
+    def gone(self, when: str, *, effect: Effect | None = None) -> Fault:
+        """That the server has ended, or its stdout has, at a moment that must not be one."""
+        self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
+        has_exited, was_open = self._wire.has_exited, self.is_open
+        # Whoever runs tests is told by the test; a question of ours is nobody's test.
+        self._is_end_told = not self._is_asking
+        stopped = self.close()
+        fault = faults.gone(
+            self._wire, when, stopped if has_exited else None, self._inbox.clues, was_open
+        )
+        return fault.but(effect=effect) if effect else fault
+
+    def overdue(self, method: str, id: object, limit_s: float) -> Fault:
+        """That a call was not answered in time; it is given up."""
+        clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
+        fault = faults.timed_out(self._wire, method, id, limit_s, clues)
+        if self.late_answers > self._late:
+            self._late, self._silent_since = self.late_answers, ""
+        fault = faults.after_silence(fault, self._silent_since)
+        self._silent_since = self._silent_since or faults.call(method, id)
+        self._session.abandon(id)
+        if method not in ("initialize", "server/discover"):
+            self._cancel(id, "timed out")
+        return fault
+
+    def give_up(self, step: Step) -> None:
+        """Nobody waits for the answer to this step any more, and the server is told so."""
+        if self.is_usable and step.id is not ABSENT:
+            self._inbox.forgive(step.id)
+            self._session.abandon(step.id)
+            self._cancel(step.id, "interrupted")
+
+    def _cancel(self, id: object, reason: str) -> None:
+        id = self._session.wire_id(id)
+        if self._session.is_stateless and self._wire.give_up(id):
+            # Over HTTP the end of the stream is what tells the server.
+            return
+        params = {"requestId": id, "reason": reason}
+        line = encode_line(jsonrpc.notification("notifications/cancelled", params))
+        if self._is_asking:
+            # As private as the question that it takes back.
+            self.connection.ask_privately(line, str(id))
+        self.connection.send(line)
+
+    # Ending
+
+    def close(self, *, at_once: bool = False) -> Stopped:
+        """Stop the server by the ladder, once; later calls return how it went."""
+        if self.stopped is None:
+            self.connection.hear_out(self._wire.receive(0.0, heed_interrupts=False))
+            self.stopped = self._wire.end(self.launcher.grace, at_once=at_once)
+            self.is_open = False
+            self._hear_out()
+            self._session.terminate()
+            self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_told)
+        return self.stopped
+
+    def _hear_out(self) -> None:
+        """What came while the server was being stopped breaks no test; it is told all the same."""
+        late = self.findings.count("late_response")
+        self.connection.hear_out(self._wire.last_words)
+        self.answered_at_the_end = self.findings.count("late_response") > late
+        fault = self._inbox.take_fault()
+        if fault:
+            self.findings.add(fault.kind, fault.message)
+
+    def capture(self) -> SessionCapture | None:
+        """Everything that was said, when traffic is kept."""
+        return self.connection.capture(self._exit_status)
+
+    def score(self) -> tuple[SessionScore, Member] | None:
+        """What the rules say of the session; None when they were not asked."""
+        return self.connection.score(self._exit_status)
+
+    @property
+    def _exit_status(self) -> str:
+        return describe_exit(self.stopped.exit_code) if self.stopped else ""
+
+
+def _awaits_answer(step: Step) -> bool:
+    expectation = step.expectation
+    is_about_exit = expectation.exit_code is not None and expectation.response is ABSENT
+    return step.id is not ABSENT and not is_about_exit
+
+
+# What servers of a run are started with, and what a step with one of them brings.
+
+
+class Launcher(Record):
+    """What every server of a run is started with."""
+
+    guardian: Guardian
+    interrupts: Interrupts
+    grace: Grace = Grace()
+    keeps_traffic: bool = False
+    judges: bool = False
+    keeps_log: LogWish = ""
+    while_waiting: Callable[[], None] | None = None
+    # An object in our own process, in the place of every server of the run.
+    memory: MemoryTarget | None = None
+
+
+@contextmanager
+def launching(
+    interrupts: Interrupts, plugins: PluginDesk | None, **wishes: Any
+) -> Iterator[Launcher]:
+    """What a run of this process starts servers and plugins with; at the end, nothing is left.
+
+    A second signal kills every server. `wishes` are fields of `Launcher`.
+    """
+    guardian = Guardian(adopts_orphans=True)
+    interrupts.on_second = guardian.kill_all
+    if plugins:
+        plugins.open(guardian, interrupts)
+    try:
+        yield Launcher(guardian=guardian, interrupts=interrupts, judges=True, **wishes)
+    finally:
+        if plugins:
+            plugins.close()
+        guardian.dismiss()
+
+
+class Reply(Record):
+    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr.
+
+    `unfinished` says why the answer is not the end of the call, and "" where it is.
+    """
+
+    message: Any
+    elapsed_s: float
+    stderr: str
+    stderr_mark: int = 0
+    size: int = 0
+    exit_code: int | None = None
+    notifications: tuple[Any, ...] = ()
+    unfinished: str = ""
+
+
+# Open a session with a server that has been started: in the era of the protocol that it speaks.
+#
+# With a handshake, unless the stateless era is asked for. A server that refuses the handshake is
+# asked once more, as a fresh process, whether it is of that era; both are never tried on one.
+
+
+_INFO_KEY = "io.modelcontextprotocol/serverInfo"
+
+
+def await_ready(server: Server, deadline: float) -> None:
+    """Wait until the server can be spoken to."""
+    connection = server.connection
+    connection.start_step()
+    if server.spec.ready_pattern:
+        _wait_for_pattern(server, deadline)
+    fault = connection.wire.open(deadline)
+    if fault:
+        raise ServerError(faults.with_evidence(fault, connection.wire))
+    if connection.wire.has_exited and not connection.wire.is_pipe:
+        raise ServerError(server.gone("while it was awaited to listen"))
+    if connection.wire.stranger:
+        message = "what listens at the URL is no process that the command is known to have started"
+        server.findings.add("foreign_listener", message, quote=connection.wire.stranger)
+    http = server.spec.http
+    if http and http.insecure_tls:
+        message = "the certificate of the server was not checked, as its settings ask"
+        server.findings.add("tls_unverified", message)
+
+
+def _wait_for_pattern(server: Server, deadline: float) -> None:
+    # Few servers have one.
+
+    wire, connection = server.connection.wire, server.connection
+    pattern = ReadyPattern(server.spec.ready_pattern)
+    while not pattern.is_found_in(wire.stderr):
+        # Stdout is watched too: a server that ends or talks nonsense is noticed here.
+        connection.take(wire.receive(min(deadline, time.monotonic() + 0.05)))
+        connection.raise_broken()
+        if wire.is_closed:
+            raise ServerError(server.gone("while it was awaited to be ready"))
+        if time.monotonic() >= deadline:
+            raise ServerError(faults.not_ready(server.spec, wire))
+
+
+def open_session(server: Server, deadline: float, params: Message | None) -> dict[str, Any]:
+    """What the server says of itself; `params` replace those of initialize."""
+    session, wire = server.connection.session, server.connection.wire
+    if session.is_stateless:
+        return _discover(server, deadline)
+    answer = server.ask_first(session.initialize(params), deadline)
+    fault = handshake_fault(answer)
+    if fault and "error" in answer and not server.spec.spec_version:
+        return _try_stateless(server, faults.with_evidence(fault, wire))
+    fault = fault or pinned_fault(server.spec.spec_version, answer["result"])
+    if fault:
+        raise ServerError(faults.with_evidence(fault, wire))
+    result: dict[str, Any] = answer["result"]
+    for gap in handshake_gaps(result):
+        server.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
+    server.connection.send(encode_line(session.accept(result)))
+    wire.wait_until_read()
+    server.refuse_refusal()
+    return result
+
+
+def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
+    """A fresh process in the other era; the refusal stands when that does not help."""
+    spec = server.spec
+    try:
+        server.begin_anew(spec.but(protocol_version=STATELESS))
+        deadline = time.monotonic() + spec.startup_timeout_s
+        await_ready(server, deadline)
+        found = _discover(server, deadline)
+    except ServerError as error:
+        hint = f"and asked without a handshake: {error.fault.message}"
+        raise ServerError(refusal.but(hint=hint)) from None
+    if is_mishap(refusal):
+        message = f"{refusal.message}; the stateless era was used instead"
+        server.findings.add("protocol_violation", message)
+    server.is_open = True
+    return found
+
+
+def _discover(server: Server, deadline: float) -> dict[str, Any]:
+    # Only in this era does a server ask for more in its answers.
+    from mcptest.protocol.session import InputRounds  # noqa: PLC0415
+
+    session = server.connection.session
+    session.rounds = InputRounds(session.script, f"-{os.urandom(4).hex()}")
+    try:
+        answer = server.ask_first(session.discover(), deadline)
+    except ServerError as error:
+        raise ServerError(_said_of(server, error.fault)) from None
+    fault = discovery_fault(answer)
+    if fault:
+        raise ServerError(faults.with_evidence(_said_of(server, fault), server.connection.wire))
+    result: dict[str, Any] = answer["result"]
+    session.accept_discovery(result)
+    if not server.connection.wire.is_pipe:
+        # A pipe has no headers that could tell what the tools want in them.
+        from mcptest.engine.lists import learn_tools  # noqa: PLC0415
+
+        learn_tools(server, deadline)
+    # As a handshake would have told it.
+    meta = result.get("_meta")
+    info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None
+    return {"protocolVersion": STATELESS, "serverInfo": info or {}} | result
+
+
+def _said_of(server: Server, fault: Fault) -> Fault:
+    """The fault; what it advises to leave out is what was given."""
+    if server.spec.spec_version:
+        return fault
+    key = '"protocol_version" (in a config "protocolVersion")'
+    return fault.but(hint=fault.hint.replace("--spec-version", key))
+
+
+# Watch stderr for the text with which a server says that it is ready.
+
+
+# How long the pattern may compute on one piece of text.
+_LIMIT = CpuLimit(2.0)
+
+# What it may look back over when text arrives in pieces.
+_CARRY_CHARS = 4096
+
+
+class ReadyPattern:
+    """Looks at each piece of stderr once, and a little of what came before it."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self._pattern = re.compile(source)
+        self._seen = 0
+        self._text = ""
+
+    def is_found_in(self, stderr: Ring) -> bool:
+        fresh, _ = stderr.since(self._seen)
+        self._seen = stderr.total
+        self._text = self._text[-_CARRY_CHARS:] + fresh.decode("utf-8", "replace")
+        try:
+            with _LIMIT:
+                return self._pattern.search(self._text) is not None
+        except PatternTimeoutError as error:
+            culprit = PatternTimeoutError(error.limit_s, self._source)
+            raise ServerError(faults.slow_pattern(culprit)) from None

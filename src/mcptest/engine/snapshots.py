@@ -1,0 +1,456 @@
+"""The snapshots of a run: read when they are first asked for, written when all is over.
+
+Those of `shop/mcptest.yaml` are in `shop/__snapshots__/mcptest.yaml.snap.yaml`. While tests
+run, books only note what they see, in whichever process that is; `Snapshots.finish` is given
+all of it and changes the files, each as a whole or not at all. What cannot be written is a
+problem of the run, and keeps nothing else from being told.
+"""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+
+from mcptest.core.ci import ci_variable
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError, RefusedError, UsageError
+from mcptest.core.events import CaseFinished
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import WRITTEN, Finding, SnapshotReport, SnapshotTaken
+from mcptest.core.secrets import redact_all
+from mcptest.core.text import shorten, visible
+from mcptest.engine.discovery import read_text
+from mcptest.engine.files import resolve_inside
+from mcptest.formats.snapshots import read_snapshots, write_snapshots
+from mcptest.matching.compare import is_met, is_same
+from mcptest.matching.registry import ParameterError
+from mcptest.transport import files
+from mcptest.transport.files import replace_file
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+    from mcptest.core.errors import UsageError
+    from mcptest.core.events import Event, RunFinished
+    from mcptest.core.results import (
+        Keys,
+        SnapshotMode,
+        SnapshotReport,
+        SnapshotStatus,
+        SnapshotTaken,
+    )
+    from mcptest.core.text import Trail
+
+    Redact = Callable[[str], str]
+    Entries = Mapping[str, object]
+
+__all__ = ["Book", "SnapshotWatch", "Snapshots", "is_snapshot_path", "mode_of", "snapshot_path"]
+
+
+_FOLDER = "__snapshots__"
+_ENDING = ".snap.yaml"
+
+
+def mode_of(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
+    """What a run does with snapshots; RefusedError where they would be accepted unseen."""
+    ci = ci_variable(environment)
+    if update and ci and not force:
+        raise RefusedError(
+            f"--update-snapshots is refused in CI ({ci} is set): no one would review its changes",
+            "update them on your own machine and commit them, or add --force-update-snapshots",
+        )
+    if update or force:
+        return "update"
+    return "check" if ci else "write_new"
+
+
+def snapshot_path(file: str) -> str:
+    """Where the snapshots of a suite are."""
+    folder, name = os.path.split(file)
+    return os.path.join(folder, _FOLDER, name + _ENDING)
+
+
+def is_snapshot_path(path: str) -> bool:
+    """Whether a path is one that snapshots are written to."""
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) == _FOLDER and name.endswith(_ENDING)
+
+
+class Snapshots:
+    """All snapshots of a run. What `redact` blanks is neither kept nor compared.
+
+    Secrets are known when all files are read, so `redact` may be set until the first test.
+    """
+
+    def __init__(self, mode: SnapshotMode, redact: Redact | None = None) -> None:
+        self.mode = mode
+        self.redact = redact
+        self._books: dict[str, Book] = {}
+        self._taken: list[SnapshotTaken] = []
+
+    def book(self, file: str) -> Book:
+        """The snapshots of one suite; a file that nobody asks for is not looked at."""
+        if file not in self._books:
+            self._books[file] = Book(self, file, self._taken)
+        return self._books[file]
+
+    def taken(self) -> tuple[SnapshotTaken, ...]:
+        """What this process has seen since this was last asked."""
+        taken = tuple(self._taken)
+        self._taken.clear()
+        return taken
+
+    def try_again(self) -> None:
+        """What was seen until now belongs to a try that did not pass."""
+        self._taken[:] = [each.but(is_past=True) for each in self._taken]
+
+    def finish(
+        self,
+        all_taken: Iterable[SnapshotTaken],
+        is_complete: bool,
+        held: Iterable[SnapshotTaken] = (),
+    ) -> tuple[SnapshotReport, tuple[Finding, ...]]:
+        """Write what is new or accepted, and say what was done, and what went wrong.
+
+        What no test asks for any more is removed in the mode "update", after a run in which
+        whole files ran; else it is only named. What is `held` is neither.
+        """
+        by_file: dict[str, list[SnapshotTaken]] = {file: [] for file in self._books}
+        for taken in all_taken:
+            by_file.setdefault(taken.file, []).append(taken)
+        done: dict[str, Settled] = {}
+        lost: list[SnapshotTaken] = []
+        problems: list[Finding] = []
+        for file in sorted(by_file):
+            try:
+                done[file] = self.book(file).settle(by_file[file], is_complete)
+            except (FormatError, UsageError) as error:
+                lost += by_file[file]
+                problems.append(not_written(file, error))
+            else:
+                problems += clashes(file, done[file].clashing)
+        report = reported(done, unwritten=names_by_file(lost), held=names_by_file(held))
+        return report, tuple(problems)
+
+
+class Book:
+    """The snapshots of one suite: what `mcptest.matching.snapshot_matcher` asks and tells."""
+
+    def __init__(self, owner: Snapshots, file: str, taken: list[SnapshotTaken]) -> None:
+        self.file = file
+        self.path = snapshot_path(file)
+        self._owner = owner
+        self._taken = taken
+        # Where in the file the names stand; those that authors give may stand in many places.
+        self._declared: dict[str, Trail] = {}
+        self._entries: dict[str, object] | None = None
+
+    @property
+    def mode(self) -> SnapshotMode:
+        return self._owner.mode
+
+    def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
+        """Some test has a snapshot of this name. FormatError when the file is no good."""
+        key = _writable(key)
+        if is_given:
+            self._declared.setdefault(key, None)
+        elif self._declared.get(key) not in (None, place):
+            raise ParameterError(
+                f"has the same name as another one, {visible(key)!r}: nobody could tell them apart",
+                "give one of them another name: {snapshot: NAME}",
+            )
+        else:
+            self._declared[key] = place
+        # While files are loaded every mistake can still be told, and nothing has started.
+        self._stored()
+
+    def redacted(self, value: object) -> object:
+        redact = self._owner.redact
+        return redact_all(value, redact) if redact else value
+
+    def stored(self, key: str) -> object:
+        return self.redacted(self._stored().get(self._name(key), ABSENT))
+
+    def _name(self, key: str) -> str:
+        """The name as the file may have it; secrets are known by the time a test runs."""
+        return str(self.redacted(_writable(key)))
+
+    def saw(
+        self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...] = ()
+    ) -> None:
+        """Note what came for this snapshot; the last look at it counts."""
+        key = self._name(key)
+        status = self._status(key, is_same)
+        kept = self.redacted(value) if status in WRITTEN else ABSENT
+        look = SnapshotTaken(file=self.file, key=key, status=status, value=kept, place=place)
+        self._taken.append(look)
+
+    def _status(self, key: str, same: bool) -> SnapshotStatus:
+        stored = self._stored().get(key, ABSENT)
+        if same:
+            # A secret that was written before anybody called it one must not stay.
+            is_clean = self.mode == "check" or is_same(stored, self.redacted(stored))
+            return "same" if is_clean else "updated"
+        if self.mode == "update":
+            return "new" if stored is ABSENT else "updated"
+        return "new" if self.mode == "write_new" and stored is ABSENT else "different"
+
+    def _stored(self) -> dict[str, object]:
+        if self._entries is None:
+            self._entries = self._read()
+        return self._entries
+
+    def _read(self) -> dict[str, object]:
+        try:
+            self._target()
+        except OSError as error:
+            # Also before it is only read: what is elsewhere must not be shown as a mistake of ours.
+            reason = Diagnostic(code="F001", file=self.path, message=str(error.strerror))
+            raise FormatError([reason]) from None
+        if not os.path.lexists(self.path):
+            return {}
+        return read_snapshots(read_text(self.path), self.path)
+
+    def _target(self) -> str:
+        """The file itself; OSError if a link leads out of the folder of the suite."""
+        return resolve_inside(self.path, os.path.dirname(self.file))
+
+    def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+        """Write what is to be written of all that was seen; UsageError when that fails."""
+        found = self._settled(taken, is_complete)
+        if found.entries is None:
+            return found
+        try:
+            folder = os.path.dirname(self._target())
+            os.makedirs(folder, exist_ok=True)
+            with files.locked(folder, files.PATIENCE_S):
+                # Anew: another run may have written to it, up to this moment.
+                found = self._settled(taken, is_complete)
+                if found.entries is not None:
+                    self._write(found.entries)
+        except TimeoutError:
+            message = f"cannot write {visible(self.path)}: another run has its folder"
+            raise UsageError(message, "let the other one end, and run this one again") from None
+        except OSError as error:
+            raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
+        return found
+
+    def _settled(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+        stored = self._read()
+        known = stored if self._entries is None else self._entries
+        declared = set(map(self._name, self._declared))
+        removes = self.mode == "update" and is_complete
+        return settled(taken, stored, known, declared, removes=removes)
+
+    def _write(self, entries: dict[str, object]) -> None:
+        if entries:
+            raw = self._rendered(entries).encode("utf-8")
+            replace_file(self._target(), raw)
+        else:
+            os.unlink(self.path)
+        self._entries = entries
+
+    def _rendered(self, entries: dict[str, object]) -> str:
+        """The text of the file, which has been read back: a broken file helps nobody."""
+        text = write_snapshots(entries, os.path.basename(self.file))
+        try:
+            is_kept = is_same(entries, read_snapshots(text, self.path))
+        except FormatError as error:
+            is_kept, reason = False, error.diagnostics[0].message
+        else:
+            reason = "they would not come back as they are"
+        if not is_kept:
+            raise UsageError(
+                f"cannot keep the snapshots of {visible(self.file)}: {reason}",
+                "take snapshots of smaller parts, or spread the tests over several files",
+            )
+        return text
+
+
+def _writable(key: str) -> str:
+    """The name without half characters, which no file can hold."""
+    return key.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+# What is said about the snapshots of a run: names by file, and problems as findings. Pure.
+
+
+_NOT_WRITTEN = "snapshots_not_written"
+_SHARED = "snapshot_shared"
+_MAX_NAME = 100
+
+
+def _names_in(taken: Iterable[SnapshotTaken]) -> tuple[str, ...]:
+    return tuple(sorted({each.key for each in taken if each.status in WRITTEN}))
+
+
+def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
+    """The names of what was to be written, by file; a file without any is left out."""
+    found: dict[str, list[SnapshotTaken]] = {}
+    for each in taken:
+        found.setdefault(each.file, []).append(each)
+    named = {file: _names_in(found[file]) for file in sorted(found)}
+    return {file: names for file, names in named.items() if names}
+
+
+def reported(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> SnapshotReport:
+    """All of it in one report."""
+
+    def named(what: str) -> Keys:
+        found = {file: tuple(getattr(each, what)) for file, each in done.items()}
+        return {file: keys for file, keys in found.items() if keys}
+
+    words = ("written", "updated", "removed", "stale", "unstable", "clashing")
+    return SnapshotReport(
+        **{word: named(word) for word in words},
+        unwritten=unwritten,
+        held=held,
+    )
+
+
+def not_written(file: str, error: FormatError | UsageError) -> Finding:
+    """That a file could not be read or written at the end, for whatever reason."""
+    if isinstance(error, FormatError):
+        first = error.diagnostics[0]
+        message = f"cannot keep the snapshots of {visible(file)}: {first.message}"
+        help = first.help
+    else:
+        message, help = str(error), error.help
+    return Finding(kind=_NOT_WRITTEN, server="", message=f"{message}; {help}" if help else message)
+
+
+def clashes(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """That tests share a name by mistake, one for each such name."""
+    for key, tests in sorted(clashing.items()):
+        who = " and ".join(f'"{visible(shorten(test, _MAX_NAME))}"' for test in tests[:2])
+        many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
+        name = visible(shorten(key, _MAX_NAME))
+        message = (
+            f'{many} different values for one snapshot, "{name}" of {visible(file)}, and none was '
+            "accepted: give each a name of its own, or let them differ in nothing"
+        )
+        yield Finding(kind=_SHARED, server="", message=message)
+
+
+# What the file of a suite's snapshots is to hold after a run, and what is said of it. Pure.
+
+
+class Settled(Record):
+    """What becomes of the snapshots of one file, by their names.
+
+    `entries` are those that the file is to hold, None where it stays as it is. `clashing` has
+    the names of the tests that do not agree.
+    """
+
+    entries: dict[str, object] | None = None
+    written: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    stale: tuple[str, ...] = ()
+    unstable: tuple[str, ...] = ()
+    clashing: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
+
+
+def settled(
+    taken: Sequence[SnapshotTaken],
+    stored: Entries,
+    known: Entries,
+    declared: Collection[str],
+    *,
+    removes: bool,
+) -> Settled:
+    """What all that was `taken` makes of what is `stored` now.
+
+    `known` is what was stored when the run began: what somebody else has added since then is
+    neither stale nor replaced by something that is new to us as well.
+    """
+    # What an earlier try saw is neither accepted nor stale.
+    seen = {each.key for each in taken}
+    last = {each.key: each for each in taken if not each.is_past}
+    clash = clashing(taken)
+    wanted = {
+        key: each.value for key, each in last.items() if each.status in WRITTEN and key not in clash
+    }
+    added = {key for key in wanted if key in stored and key not in known}
+    changed = {key: value for key, value in wanted.items() if key not in added}
+    stale = tuple(sorted((stored.keys() & known.keys()) - set(declared) - seen))
+    removed = stale if removes else ()
+    kept = {key: value for key, value in stored.items() if key not in removed}
+    beaten = {key for key in added if not _is_one(stored[key], wanted[key])}
+    return Settled(
+        entries=kept | changed if changed or removed else None,
+        written=tuple(sorted(changed.keys() - stored.keys())),
+        updated=tuple(sorted(changed.keys() & stored.keys())),
+        removed=removed,
+        stale=() if removed else stale,
+        unstable=tuple(sorted((_varying(taken) | beaten) - clash.keys())),
+        clashing=clash,
+    )
+
+
+def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
+    """Which snapshots would have been written with two different values."""
+    written: dict[str, list[object]] = {}
+    for each in taken:
+        if each.status in WRITTEN:
+            written.setdefault(each.key, []).append(each.value)
+    kept = {each.key for each in taken if not each.is_past}
+    return {key for key, values in written.items() if key in kept and not _are_one(values)}
+
+
+def clashing(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
+    """Snapshots that are wanted with different values, and the names of the tests that do.
+
+    Whichever of them were accepted, the other one would fail from then on. A test may want
+    two itself, at two places; at one place, the last look counts.
+    """
+    looks: dict[str, dict[object, SnapshotTaken]] = {}
+    for each in taken:
+        if each.status != "different" and not each.is_past:
+            looks.setdefault(each.key, {})[each.turn, each.place] = each
+    # What is as it is stored brings no value of its own.
+    return {
+        key: tuple(dict.fromkeys(look.test for look in by_place.values()))
+        for key, by_place in looks.items()
+        if not _are_one([look.value for look in by_place.values()])
+    }
+
+
+def _are_one(values: Sequence[object]) -> bool:
+    return all(_is_one(one, other) for one, other in pairwise(values))
+
+
+def _is_one(one: object, other: object) -> bool:
+    if one is ABSENT or other is ABSENT:
+        return one is other
+    return is_met(one, other)
+
+
+# Hear what tests saw of snapshots, in whichever process they ran, and settle it at the end.
+
+
+class SnapshotWatch:
+    """Collects the snapshots of a run. `is_whole` says that no test was left out."""
+
+    def __init__(self, snapshots: Snapshots, *, is_whole: bool) -> None:
+        self._snapshots = snapshots
+        self._is_whole = is_whole
+        self._turn = 0
+        self._taken: list[SnapshotTaken] = []
+        self._held: list[SnapshotTaken] = []
+
+    def hear(self, event: Event) -> None:
+        if not isinstance(event, CaseFinished):
+            return
+        self._turn += 1
+        result = event.result
+        seen = [each.but(test=result.name, turn=self._turn) for each in result.snapshots]
+        # What comes with something that is wrong is not right by itself.
+        (self._taken if result.status == "passed" else self._held).extend(seen)
+
+    def settled(self, finished: RunFinished) -> RunFinished:
+        """Write what is to be written, now that all is known; the end of the run says it."""
+        is_complete = self._is_whole and not finished.bailed
+        report, problems = self._snapshots.finish(self._taken, is_complete, self._held)
+        return finished.but(snapshots=report, findings=(*finished.findings, *problems))

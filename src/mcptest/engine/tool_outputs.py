@@ -1,0 +1,243 @@
+"""Hold the structured output of tools against their own schemas, without being asked.
+
+What a server declares is read once, and again when it says that its tools are others. Its
+schemas must be JSON Schema, and what it answers must be what it declares. Nothing that a schema
+refers to is ever fetched. What could not be checked is told.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import chain
+from weakref import ref
+
+from mcptest.core.errors import EndedError, PatternTimeoutError
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Mismatch
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import visible
+from mcptest.engine.bounded import tried_apart
+from mcptest.engine.lists import read_tools
+from mcptest.matching.matchers.schema import MATCHERS, declared_schema
+from mcptest.matching.registry import BadSchemaError
+from mcptest.protocol.jsonrpc import tool_failure
+from mcptest.rules.schemas import is_affordable, is_plainly_valid
+from mcptest.transport.process.isolated import judge_apart
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+    from weakref import ReferenceType
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.engine.server import Launcher, Reply, Server
+
+__all__ = ["Outputs"]
+
+# A few lines of schema can mean more work than there is time.
+_LIMIT_S = 2.0
+_CHECK = MATCHERS[0].check
+
+_PATH = "result.structuredContent"
+_WANTED = "what outputSchema says"
+_BEFORE = ", as it was listed when the call was sent"
+
+
+class _Tool(Record):
+    """A tool's output schema, compiled; or what is wrong with one of its schemas.
+
+    Where it is `plain`, most values can be seen to meet it without a validator. `declared` is
+    all that it says of its schemas, as text. `when` says when it did, if not now.
+    """
+
+    declared: str = ""
+    schema: Any = None
+    is_plain: bool = False
+    output: Any = None
+    when: str = ""
+    mistakes: tuple[tuple[str, str], ...] = ()
+
+
+class _Known(Record):
+    """What the tools of a server declare, by name: once each, unless it lists them otherwise.
+
+    `gap` says why there may be more tools. It was learned from this process, which had said so
+    often until then that its tools are others. Of a `final` one, the list is not read again.
+    """
+
+    spec: ServerSpec
+    tools: dict[str, tuple[_Tool, ...]]
+    gap: str
+    process: ReferenceType[Server]
+    changes: int
+    is_final: bool = False
+
+    def holds_for(self, server: Server) -> bool:
+        """Whether the list need not be read again."""
+        if self.is_final:
+            return True
+        changes = server.connection.inbox.tool_changes
+        if self.process() is server:
+            return changes == self.changes
+        # Another process begins as the first one did.
+        return not (changes or self.changes)
+
+    def began(self, server: Server) -> bool:
+        """Whether this is the list of this process until it says that its tools are others."""
+        return self.process() is server or not self.changes
+
+
+class Outputs:
+    """The schemas of the tools of every server."""
+
+    def __init__(self) -> None:
+        self._servers: list[_Known] = []
+
+    def learn(self, server: Server) -> _Known:
+        """What the tools of a server declare. It is asked once, and when it says so again."""
+        before = self._known(server.spec)
+        if before and before.holds_for(server):
+            return before
+        known = _learned(server)
+        if known.gap and not server.is_usable:
+            return known  # it is gone; the next one is asked again
+        if before:
+            self._servers = [each for each in self._servers if each is not before]
+            known = _learned_again(known, before, server) if known.gap else known
+        self._servers.append(known)
+        return known
+
+    def _known(self, spec: ServerSpec) -> _Known | None:
+        same = (known for known in self._servers if known.spec is spec)
+        equal = (known for known in self._servers if known.spec == spec)
+        return next(same, None) or next(equal, None)
+
+    def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
+        """What is wrong with an answer of this tool, and with its schemas."""
+        before = self._known(server.spec)
+        known = self.learn(server)
+        tools = known.tools.get(tool, ())
+        if before and before is not known and before.began(server):
+            # A list that becomes another one with the answer excuses nothing.
+            others = [each.declared for each in tools]
+            old = (each for each in before.tools.get(tool, ()) if each.declared not in others)
+            tools = (*tools, *(each.but(when=_BEFORE) for each in old))
+        if tools:
+            found = (_judge_tool(tool, each, reply, server.launcher) for each in tools)
+            return tuple(chain.from_iterable(found))
+        if known.gap and _is_success(reply):
+            why = f"tools are not held against their outputSchema: {known.gap}"
+            server.findings.add("unchecked_output", f"answers of {why}")
+        return ()
+
+
+def _learned(server: Server) -> _Known:
+    changes = server.connection.inbox.tool_changes
+    listed = read_tools(server)
+    tools: dict[str, tuple[_Tool, ...]] = {}
+    for entry in listed.entries:
+        name = entry.get("name")
+        if not isinstance(name, str):
+            continue
+        tool, others = _read(entry, server), tools.get(name, ())
+        if not others:
+            tools[name] = (tool,)
+        elif all(tool.declared != other.declared for other in others):
+            tools[name] = (*others, tool)
+            why = "with other schemas each time; what it answers is held against all of them"
+            server.findings.add("listed_twice", f"the tool {visible(name)} is listed twice, {why}")
+    return _Known(
+        spec=server.spec, tools=tools, gap=listed.gap, process=ref(server), changes=changes
+    )
+
+
+def _learned_again(known: _Known, before: _Known, server: Server) -> _Known:
+    """What was learned before, and as much as there is of what it should be by now.
+
+    Who says that the tools are others and cannot list them is not asked over and over.
+    """
+    why = f"the server said that its tools are others, and it is not known which: {known.gap}"
+    server.findings.add("unchecked_output", f"{why}; what it listed before is what counts")
+    return known.but(tools={**before.tools, **known.tools}, is_final=True)
+
+
+def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
+    for key, why in tool.mistakes:
+        path = f"tools/list {name}.{key}"
+        yield Mismatch(path=path, expected="a JSON Schema", actual=ABSENT, message=why)
+    yield from _judge_output(tool, reply, launcher)
+
+
+def _is_success(reply: Reply) -> bool:
+    """Whether an answer would have to be what an outputSchema says."""
+    message = reply.message if isinstance(reply.message, dict) else {}
+    result = message.get("result")
+    return isinstance(result, dict) and result.get("isError") is not True
+
+
+def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mismatch]:
+    if tool.output is None or not _is_success(reply):
+        return
+    why = tool_failure(reply.message["result"])
+    if why:
+        path, value = "result.isError", reply.message["result"]["isError"]
+        yield Mismatch(path=path, expected="true or false", actual=value, message=why)
+    value = reply.message["result"].get("structuredContent", ABSENT)
+    if value is ABSENT:
+        why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
+        yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
+    elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
+        yield from _weighed(tool, value, launcher)
+
+
+def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
+    """What a validator says, where it may take long in a process of its own."""
+
+    def judge() -> tuple[Mismatch, ...]:
+        miss = _CHECK(tool.output, value)
+        if miss is None:
+            return ()
+        why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
+        return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+    # What is no object is true or false, and no work at all.
+    if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
+        return judge()
+    # What cannot be judged is never taken for right.
+    try:
+        return judge_apart(judge, _LIMIT_S, launcher)
+    except (PatternTimeoutError, EOFError):
+        reason = f"that takes over {_LIMIT_S:g} s"
+    except EndedError as error:
+        reason = f"that ends the program that does it: {error.how}"
+    why = f"cannot be held against the tool's outputSchema{tool.when}: {reason}"
+    return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
+
+
+def _read(entry: dict[str, Any], server: Server) -> _Tool:
+    compiled: dict[str, Any] = {}
+    mistakes = []
+    trial = partial(tried_apart, server.launcher)
+    for key in ("inputSchema", "outputSchema"):
+        if key not in entry:
+            continue
+        try:
+            compiled[key] = declared_schema(entry[key], trial)
+        except BadSchemaError as error:
+            reason = str(error).strip().removeprefix("which ")
+            why = f"is no JSON Schema that can be used: it {reason}"
+            mistakes.append((key, why))
+            server.findings.add(
+                "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
+            )
+    schema = entry.get("outputSchema")
+    # Only a validator knows the formats of texts.
+    is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
+    return _Tool(
+        declared=dump_json([entry.get("inputSchema"), schema]),
+        schema=schema,
+        is_plain=is_plain,
+        output=compiled.get("outputSchema"),
+        mistakes=tuple(mistakes),
+    )

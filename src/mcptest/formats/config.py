@@ -1,0 +1,401 @@
+"""`conductor.config.json`, and the same keys under `server:` in a test file.
+
+A mapping goes in, a `ServerSpec` comes out. Whether folders and programs exist is
+for whoever starts the server to find out; the environment is an argument.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from mcptest.core.errors import FormatError
+from mcptest.core.plan import (
+    DEFAULT_TIMEOUT_S,
+    ISOLATIONS,
+    ClientSpec,
+    Limits,
+    PluginSpec,
+    ServerSpec,
+)
+from mcptest.core.text import visible
+from mcptest.formats.http_servers import HTTP_KEYS, camel_case
+from mcptest.formats.keys import Fields, diagnose, kind_of, warn_of_weak_secret
+from mcptest.formats.yaml.document import read_document
+from mcptest.protocol.revisions import REVISIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.plan import HttpSpec, PluginSpec
+    from mcptest.formats.keys import Fields
+
+    Body = dict[str, object]
+
+__all__ = [
+    "CLIENT_KEYS",
+    "KEYS",
+    "PLUGIN_NAME",
+    "default_startup_s",
+    "load_config",
+    "read_client",
+    "read_server",
+    "read_subprocess_matchers",
+]
+
+
+KEYS = (
+    "name",
+    "command",
+    "args",
+    "cwd",
+    "env",
+    "inheritEnv",
+    "startupTimeout",
+    "readyPattern",
+    "timeout",
+    "protocolVersion",
+    "isolation",
+    "maxLineBytes",
+    "client",
+    "strictInvariants",
+    *map(camel_case, HTTP_KEYS),
+)
+_REQUIRED = ("name", "command", "args")
+
+# They may have to fetch the server before they can start it.
+_PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
+_STARTUP_S = 5.0
+_STARTUP_WITH_FETCH_S = 20.0
+
+
+def load_config(
+    text: str, file: str, environment: Mapping[str, str]
+) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
+    """The server a config file describes, and warnings. FormatError lists every mistake."""
+    document = read_document(text, file)
+    complaints: list[Complaint] = []
+    if isinstance(document.value, dict):
+        fields = Fields(document.value, (), complaints)
+        spec = read_server(fields, environment, also=("imports",))
+        spec = spec.but(plugins=_read_plugins(fields, file))
+    else:
+        Fields({}, (), complaints).complain(
+            "", "F005", f"a config must be an object and is {kind_of(document.value)}"
+        )
+        spec = None
+    diagnostics = diagnose(document, complaints)
+    if spec is None or any(found.severity == "error" for found in diagnostics):
+        raise FormatError(diagnostics)
+    return spec, diagnostics
+
+
+def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
+    imports = fields.mapping_at("imports")
+    if imports is None:
+        return ()
+    # Most configs say no more than how a server is started, and nobody waits for the rest.
+
+    imports.refuse_unknown(("subprocess_matchers",), (), '"imports" in a config')
+    return read_subprocess_matchers(imports, file)
+
+
+def read_server(
+    fields: Fields, environment: Mapping[str, str], also: tuple[str, ...] = ()
+) -> ServerSpec:
+    """The server that these keys describe; every mistake has been complained about.
+
+    `also` are further keys that may stand beside them, and are somebody else's to read.
+    """
+    if "mcpServers" in fields.mapping:
+        message = '"mcpServers" is what a client\'s config has; this one describes one server'
+        help = 'copy one entry of mcpServers to the top and give it a "name"'
+        fields.complain("mcpServers", "F006", message, help)
+        return ServerSpec(name="", command=("",))
+    fields.refuse_unknown((*KEYS, *also), (), "the config of a server")
+    # One with a URL need not be started by us.
+    needed = _REQUIRED if "url" not in fields.mapping else _REQUIRED[:1]
+    fields.require(needed, "the config of a server")
+    if fields.mapping.get("args") and needed is not _REQUIRED and "command" not in fields.mapping:
+        fields.complain("args", "F003", '"args" are for a "command", and there is none')
+    command = fields.text("command")
+    if fields.mapping.get("command") == "":
+        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    env, secrets = _read_env(fields, environment)
+    values = _Values(environment)
+    http = _read_http(fields, values)
+    most = 1 << 31
+    limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
+    return ServerSpec(
+        name=fields.text("name"),
+        command=(command, *fields.texts("args")) if command or not http else (),
+        http=http,
+        cwd=fields.text("cwd"),
+        env=env,
+        inherit_env=fields.flag("inheritEnv", True),
+        startup_timeout_s=fields.duration_s("startupTimeout") or default_startup_s(command),
+        ready_pattern=_read_ready_pattern(fields),
+        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        protocol_version=_read_version(fields),
+        isolation=fields.choice("isolation", ISOLATIONS, "run"),
+        limits=Limits(max_line_bytes=limit),
+        secrets=(*secrets, *values.secrets),
+        client=_read_client(fields),
+        strict_invariants=fields.flag("strictInvariants", False),
+    )
+
+
+def _read_http(fields: Fields, values: _Values) -> HttpSpec | None:
+    if not any(camel_case(key) in fields.mapping for key in HTTP_KEYS):
+        return None
+    from mcptest.formats.http_servers import read_http  # noqa: PLC0415  # as above
+
+    return read_http(fields, camel_case, values)
+
+
+def _read_client(fields: Fields) -> ClientSpec:
+    client = fields.mapping_at("client")
+    if client is None:
+        return ClientSpec()
+
+    return read_client(client)
+
+
+_VARIABLE = r"\$\{([^}]*)\}"
+
+
+class _Values:
+    """Texts of a config in which `${NAME}` stands for a variable of the environment."""
+
+    def __init__(self, environment: Mapping[str, str]) -> None:
+        self._environment = environment
+        # The values that came from outside, all of which are treated as secrets.
+        self.secrets: list[str] = []
+
+    def header(self, fields: Fields, key: str) -> str:
+        """A text with its variables replaced."""
+        text = fields.text(key)
+        filled = re.sub(_VARIABLE, lambda found: self._value(fields, key, found[1]), text)
+        if "${" in re.sub(_VARIABLE, "", text):
+            message = "${ is never closed; a variable is written ${NAME}"
+            fields.complain(key, "F009", message, on_key=False)
+        return filled
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable that is named at a key."""
+        name = fields.text(key)
+        if fields.mapping[key] == "":
+            fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+        elif self._environment.get(name) == "":
+            # Nobody is known by an empty credential.
+            message = f"the environment variable {name!r} is empty"
+            fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
+        return self._value(fields, key, name) if name else ""
+
+    def _value(self, fields: Fields, key: str, name: str) -> str:
+        # Whoever starts no server has every variable, though `get` finds no value for it.
+        if name not in self._environment:
+            message = f"the environment variable {name!r} is not set"
+            help = f"export {name}=… before the run"
+            fields.complain(key, "F016", message, help, on_key=False)
+            return ""
+        value = self._environment[name]
+        if value:
+            self.secrets.append(value)
+        from mcptest.core.secrets import names_secret  # noqa: PLC0415  # as above
+
+        # What is called like a setting is one.
+        if names_secret(name) or names_secret(key):
+            warn_of_weak_secret(fields, key, name, value)
+        return value
+
+
+def _read_env(
+    fields: Fields, environment: Mapping[str, str]
+) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The variables to set, and the values that came from outside and are secrets."""
+    inner = fields.mapping_at("env")
+    if inner is None:
+        return {}, ()
+    values = _Values(environment)
+    filled = {}
+    for key in inner.mapping:
+        filled[key] = values.header(inner, key)
+        if not key or "=" in key or "\0" in key + filled[key]:
+            message = "the name of a variable must not be empty or hold =, and no value holds NUL"
+            inner.complain(key, "F009", message)
+    return filled, tuple(values.secrets)
+
+
+def _read_ready_pattern(fields: Fields) -> str:
+    if "readyPattern" not in fields.mapping:
+        return ""
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415  # as above
+
+    try:
+        return compile_regex(fields.text("readyPattern")).pattern
+    except ValueError as error:
+        fields.complain("readyPattern", "F015", f'"readyPattern" {error}', on_key=False)
+        return ""
+
+
+def _read_version(fields: Fields) -> str:
+    if "protocolVersion" not in fields.mapping:
+        return ""
+    return fields.choice("protocolVersion", tuple(REVISIONS), "")
+
+
+def default_startup_s(command: str) -> float:
+    """How long a server may take to be ready when nobody has said."""
+    is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
+    return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
+
+
+# `client:` in a config: what the client can do, and its scripted answers to the server.
+
+
+CLIENT_KEYS = ("capabilities", "roots", "sampling", "elicitation")
+
+_ACTIONS = ("accept", "decline", "cancel")
+
+# What says that an answer is an error and not a result.
+_ERROR = "error"
+
+
+def read_client(fields: Fields) -> ClientSpec:
+    """The client that these keys describe; mistakes are added to the complaints of `fields`.
+
+        client:
+          roots: ["file:///project"]
+          sampling: "The capital of France is Paris."
+          elicitation: [{action: accept, content: {name: Ada}}, decline]
+
+    Each of the three is one answer, given every time, or a list of answers, given one after
+    the other. Whatever has an answer is declared as a capability; `capabilities` adds more.
+    """
+    fields.refuse_unknown(CLIENT_KEYS, (), '"client"')
+    reader = _Reader(fields)
+    answers: dict[str, object] = {}
+    declared: dict[str, object] = {}
+    if "roots" in fields.mapping:
+        answers["roots/list"] = reader.roots()
+        declared["roots"] = {}
+    if "sampling" in fields.mapping:
+        answers["sampling/createMessage"] = reader.script("sampling", reader.sample)
+        declared["sampling"] = {}
+    if "elicitation" in fields.mapping:
+        answers["elicitation/create"] = reader.script("elicitation", reader.elicit)
+        declared["elicitation"] = {}
+    capabilities = fields.mapping_at("capabilities")
+    if capabilities:
+        declared |= capabilities.mapping
+    return ClientSpec(capabilities=declared or None, answers=answers or None)
+
+
+class _Reader:
+    def __init__(self, fields: Fields) -> None:
+        self._fields = fields
+
+    def roots(self) -> Body:
+        roots = []
+        for index, root in enumerate(self._fields.list_at("roots")):
+            entry = {"uri": root} if isinstance(root, str) else root
+            if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
+                message = f'a root is a URI or has the key "uri"; number {index + 1} does not'
+                self._complain("roots", index, message, 'for example "file:///project"')
+            elif not str(entry["uri"]).startswith("file://"):
+                message = f"number {index + 1} is no file:// URI, and roots are only those"
+                self._complain("roots", index, message, 'for example "file:///project"')
+            roots.append(entry)
+        return {"result": {"roots": roots}}
+
+    def script(self, key: str, read: Callable[[str, int | None, object], Body]) -> object:
+        """One body, or a list of them."""
+        value = self._fields.mapping[key]
+        if not isinstance(value, list):
+            return self._body(key, None, value, read)
+        if not value:
+            self._fields.complain(key, "F011", f'"{key}" is an empty list: it answers nothing')
+        return [self._body(key, index, item, read) for index, item in enumerate(value)]
+
+    def _body(
+        self,
+        key: str,
+        index: int | None,
+        value: object,
+        read: Callable[[str, int | None, object], Body],
+    ) -> Body:
+        if not isinstance(value, dict) or _ERROR not in value:
+            return read(key, index, value)
+        error = value[_ERROR]
+        if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
+            message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
+            self._complain(key, index, message)
+        return {_ERROR: error}
+
+    def sample(self, key: str, index: int | None, value: object) -> Body:
+        if isinstance(value, str):
+            content = {"type": "text", "text": value}
+            return {"result": {"role": "assistant", "content": content, "model": "mcptest"}}
+        if not isinstance(value, dict):
+            message = f"an answer to sampling is a text or a whole result and is {kind_of(value)}"
+            self._complain(key, index, message)
+            return {"result": {}}
+        for member in ("role", "content", "model"):
+            if member not in value:
+                self._complain(key, index, f'a sampling result needs the key "{member}"')
+        return {"result": value}
+
+    def elicit(self, key: str, index: int | None, value: object) -> Body:
+        result = {"action": value} if isinstance(value, str) else value
+        if not isinstance(result, dict) or result.get("action") not in _ACTIONS:
+            message = f"an answer to elicitation says one of {', '.join(_ACTIONS)}"
+            self._complain(key, index, message, "for example {action: accept, content: {…}}")
+            return {"result": {}}
+        for member in result:
+            if member not in ("action", "content", "_meta"):
+                self._complain(key, index, f'an elicitation result has no key "{member}"')
+        return {"result": result}
+
+    def _complain(self, key: str, index: int | None, message: str, help: str = "") -> None:
+        steps = () if index is None else (index,)
+        place = self._fields.at((key, *steps))
+        place.complain("", "F009", message, help, on_key=False)
+
+
+# `imports.subprocess_matchers`: the plugins that a config or a suite brings along.
+
+
+# A dot ends it in a pattern, an equals sign on the command line.
+PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
+
+_KEYS = ("command", "call_timeout")
+
+
+def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, ...]:
+    """The plugins under this key of `imports`; every mistake has been complained about."""
+    inner = imports.mapping_at("subprocess_matchers")
+    if inner is None:
+        return ()
+    found = []
+    for name in inner.mapping:
+        if not re.fullmatch(PLUGIN_NAME, name):
+            message = f"{visible(name)!r} is no name for a plugin: letters, digits, _ and - only"
+            inner.complain(name, "F009", message, "it begins with a letter")
+        entry = inner.mapping_at(name)
+        if entry:
+            found.append(_read_plugin(name, entry, owner))
+    return tuple(found)
+
+
+def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
+    fields.refuse_unknown(_KEYS, (), "a plugin")
+    fields.require(("command",), "a plugin")
+    command = fields.texts("command")
+    if fields.mapping.get("command") == [] or command[:1] == ("",):
+        message = '"command" is empty: it is the program and its arguments'
+        fields.complain("command", "F009", message, on_key=False)
+    limit_s = fields.duration_s("call_timeout") or PluginSpec(name="", command=()).call_timeout_s
+    return PluginSpec(name=name, command=command, call_timeout_s=limit_s, owner=owner)

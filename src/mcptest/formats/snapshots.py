@@ -1,0 +1,180 @@
+"""The file that holds the snapshots of a suite: YAML for a person who reviews a change.
+
+    version: 1
+    snapshots:
+      "finds the order":
+        content:
+          - type: "text"
+            text: |-
+              A-17
+              sent
+
+Names and values go in, text comes out, and the other way round; every JSON value comes
+back as it was. What YAML cannot carry (half of a surrogate pair) or nobody can read as
+YAML (very deep values) stands as JSON text under `json`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+
+from mcptest.core.diagnostics import Complaint, Diagnostic
+from mcptest.core.errors import FormatError
+from mcptest.core.strict_json import NotJsonError, parse_json
+from mcptest.formats.keys import Fields, diagnose, kind_of
+from mcptest.formats.yaml.document import read_document
+from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["read_snapshots", "write_snapshots"]
+
+_VERSION = 1
+_KEYS = ("version", "snapshots", "json")
+_WHAT = "a file of snapshots"
+
+# Deeper values are beyond what anybody reads, and what our quick reader takes.
+_MAX_DEPTH = 40
+# So many quotes and backslashes make a text hard to read between quotes.
+_MANY_ESCAPES = 4
+
+# Text of a snapshot is indented, so that a conflict of a merge is never part of one.
+_CONFLICT = re.compile(r"^(?:<{7}|={7}|>{7}|\|{7})(?: .*)?\r?$", re.MULTILINE)
+
+
+def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
+    """The text of the file, the same for the same entries in any order."""
+    remarks = (
+        f"Snapshots of {suite_name}: what its server answered when they were last accepted.",
+        "mcptest writes this file. Review it and commit it with the suite.",
+        "To accept what the server answers now, run mcptest with --update-snapshots.",
+    )
+    readable = {key: entries[key] for key in sorted(entries) if _is_readable(entries[key])}
+    others = {
+        key: LiteralBlock(text=json.dumps(entries[key]))
+        for key in sorted(entries)
+        if key not in readable
+    }
+    lines = [*comment_lines(remarks), f"version: {_VERSION}"]
+    lines += _section("snapshots", {key: _laid_out(value) for key, value in readable.items()})
+    if others:
+        lines += _section("json", others)
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _section(name: str, entries: Mapping[str, object]) -> Iterator[str]:
+    """One entry after the other, with a blank line between them."""
+    yield f"{name}:" if entries else f"{name}: {{}}"
+    for number, (key, value) in enumerate(entries.items()):
+        if number:
+            yield ""
+        for line in render_yaml({key: value}).removesuffix("\n").split("\n"):
+            yield f"  {line}" if line else line
+
+
+def _laid_out(value: object) -> object:
+    """The same value, with texts as lines where they are better read so."""
+    if isinstance(value, str):
+        escapes = value.count('"') + value.count("\\")
+        return LiteralBlock(text=value) if "\n" in value or escapes >= _MANY_ESCAPES else value
+    if isinstance(value, dict):
+        return {key: _laid_out(inner) for key, inner in value.items()}
+    return [_laid_out(inner) for inner in value] if isinstance(value, list) else value
+
+
+def _is_readable(value: object) -> bool:
+    """Whether YAML can carry it, and somebody could read it."""
+    level = [value]
+    for _ in range(_MAX_DEPTH):
+        below: list[object] = []
+        for node in level:
+            if isinstance(node, dict):
+                below += node
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            elif isinstance(node, str) and not _is_encodable(node):
+                return False
+        if not below:
+            return True
+        level = below
+    return False
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def read_snapshots(text: str, file: str) -> dict[str, object]:
+    """The snapshots by their names. FormatError lists every mistake with its place."""
+    _refuse_conflicts(text, file)
+    document = read_document(text, file)
+    complaints: list[Complaint] = []
+    found: dict[str, object] = {}
+    if isinstance(document.value, dict):
+        found = _read(Fields(document.value, (), complaints))
+    else:
+        message = f"{_WHAT} must be a mapping and is {kind_of(document.value)}"
+        Fields({}, (), complaints).complain("", "F005", message, _HELP)
+    diagnostics = diagnose(document, complaints)
+    if any(each.severity == "error" for each in diagnostics):
+        raise FormatError(diagnostics)
+    return found
+
+
+_HELP = "take it away, and the next run writes it anew; or bring back the one you had"
+
+
+def _refuse_conflicts(text: str, file: str) -> None:
+    first = _CONFLICT.search(text)
+    if first is None:
+        return
+    source = first[0].rstrip("\r")
+    found = Diagnostic(
+        code="F002",
+        file=file,
+        message="a conflict of a merge stands here",
+        line=text.count("\n", 0, first.start()) + 1,
+        column=1,
+        width=len(source),
+        source=source,
+        help="take the file of one side, and run mcptest with --update-snapshots",
+    )
+    raise FormatError([found])
+
+
+def _read(fields: Fields) -> dict[str, object]:
+    fields.refuse_unknown(_KEYS, (), _WHAT)
+    fields.require(("version", "snapshots"), _WHAT)
+    version = fields.mapping.get("version", _VERSION)
+    if type(version) is not int or version != _VERSION:
+        message = f'"version" must be {_VERSION}: this mcptest knows no other'
+        help = "a newer mcptest may have written it"
+        fields.complain("version", "F010", message, help, on_key=False)
+    snapshots = fields.mapping_at("snapshots")
+    others = fields.mapping_at("json")
+    found = dict(snapshots.mapping) if snapshots else {}
+    for key in others.mapping if others else ():
+        assert others is not None, "there are keys"
+        if key in found:
+            message = 'a snapshot of this name stands under "snapshots", too'
+            others.complain(key, "F003", message, "keep one of them")
+        found[key] = _parsed(others, key)
+    return found
+
+
+def _parsed(others: Fields, key: str) -> object:
+    """The value of a snapshot that is written as JSON text; None after a complaint."""
+    text = others.text(key, "null")
+    try:
+        return parse_json(text)
+    except NotJsonError as error:
+        others.complain(key, "F002", f"this is not JSON: {error.reason}", on_key=False)
+        return None

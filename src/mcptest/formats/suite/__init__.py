@@ -1,0 +1,1 @@
+"""Load suite files (mcptest.yaml) into a plan."""

@@ -1,0 +1,201 @@
+"""`expect:` of a suite: assertions about what came, and what it may cost.
+
+    expect:
+      - {target: "result.content[0].text", matcher: {contains: A-17}, message: echoed, weight: 2}
+
+or `{assertions: […], threshold: 0.8, max_duration_ms: 900, max_response_tokens: 2000}`.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.plan import Assertion, Expectation, Performance
+from mcptest.core.record import Record
+from mcptest.core.text import trail_of
+from mcptest.formats.keys import Fields, kind_of
+from mcptest.matching.patterns import Pattern
+from mcptest.matching.registry import Matcher, Miss
+from mcptest.matching.suite_matchers import ROOTS, parse_target
+from mcptest.matching.values import type_name
+from mcptest.protocol.jsonrpc import tool_failure
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mcptest.matching.suite_matchers import SuiteMatchers
+
+__all__ = [
+    "ASSERTION_KEYS",
+    "BUDGETS",
+    "EXPECT_KEYS",
+    "Budgets",
+    "ExpectReader",
+    "read_budgets",
+    "successful",
+]
+
+BUDGETS = ("threshold", "max_duration_ms", "max_response_tokens")
+EXPECT_KEYS = ("assertions", *BUDGETS)
+ASSERTION_KEYS = ("target", "matcher", "message", "weight")
+
+DAY_MS = 24 * 3600 * 1000.0
+_MAX_TOKENS = 1_000_000_000
+_MAX_WEIGHT = 1_000_000.0
+
+
+def successful(method: str) -> tuple[Assertion, ...]:
+    """What is asserted of a call of which nothing else is: that it succeeds."""
+    check = Pattern(source=_SUCCESS, matcher=_SUCCEEDS, parameter=method, negated=False)
+    return (Assertion(target="result", steps=("result",), check=check, is_implied=True),)
+
+
+_SUCCESS = "a call that succeeds"
+
+
+def _failure(method: str, result: object) -> Miss | None:
+    if not isinstance(result, dict):
+        return Miss(why=f"it is {type_name(result)}")
+    why = tool_failure(result) if method == "tools/call" else ""
+    return Miss(why=why) if why else None
+
+
+# No file can name it: it stands where nothing is written.
+_SUCCEEDS = Matcher(
+    name="succeeds",
+    family="",
+    summary="The call succeeds: there is a result, and a tool does not call it an error.",
+    example="",
+    passes=({},),
+    fails=([],),
+    parse=str,
+    wants=lambda _: _SUCCESS,
+    check=_failure,
+)
+
+
+class Budgets(Record):
+    """How much of the assertions must hold, and what a call may cost; None is not said."""
+
+    threshold: float | None = None
+    max_duration_ms: float | None = None
+    max_tokens: int | None = None
+
+    def over(self, other: Budgets) -> Budgets:
+        """These, and the other ones where these say nothing."""
+        return other.but(**{key: value for key, value in self.fields() if value is not None})
+
+
+def read_budgets(fields: Fields) -> Budgets:
+    """What a mapping says about budgets."""
+    threshold = fields.number("threshold", 0.0, 1.0)
+    if threshold == 0:
+        message = '"threshold" is 0: this test would pass whatever comes'
+        fields.complain("threshold", "F011", message, on_key=False)
+    tokens = None
+    if "max_response_tokens" in fields.mapping:
+        tokens = fields.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
+    slowest_ms = fields.number("max_duration_ms", 0.001, DAY_MS)
+    return Budgets(threshold=threshold, max_duration_ms=slowest_ms, max_tokens=tokens)
+
+
+class ExpectReader:
+    """Reads the expectations of one file."""
+
+    def __init__(self, words: SuiteMatchers, roots: Sequence[str] = ROOTS) -> None:
+        self._words = words
+        self._roots = roots
+
+    def read(
+        self, fields: Fields, key: str, name: str, shared: Budgets | None = None
+    ) -> Expectation:
+        """What an entry or a step expects. `name` is for snapshots, `shared` what all have."""
+        self._words.start()
+        budgets = read_budgets(fields)
+        assertions: tuple[Assertion, ...] = ()
+        if isinstance(fields.mapping.get(key), list):
+            assertions = self._listed(fields, key, fields.at((key,)), name)
+        elif key in fields.mapping:
+            inner = fields.mapping_at(key) or fields.at((key,))
+            self._refuse_mixture(fields, inner, key)
+            assertions = self._listed(inner, "assertions", inner.at(("assertions",)), name)
+            budgets = read_budgets(inner).over(budgets)
+            self._refuse_idle_threshold(inner, fields.mapping.get(key))
+        else:
+            self._refuse_idle_threshold(fields, {})
+        return self._expectation(assertions, budgets.over(shared or Budgets()))
+
+    def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
+        inner.refuse_unknown(EXPECT_KEYS, (), f'"{key}"')
+        for each in BUDGETS:
+            if each in fields.mapping and each in inner.mapping:
+                message = f'"{each}" stands here and under "{key}"; only one of them can count'
+                fields.complain(each, "F003", message)
+        if isinstance(fields.mapping[key], dict) and not inner.mapping:
+            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
+
+    def _refuse_idle_threshold(self, fields: Fields, value: object) -> None:
+        """How much of no assertions must hold is no question."""
+        if "threshold" in fields.mapping and isinstance(value, dict) and "assertions" not in value:
+            message = '"threshold" weighs assertions, and there are none'
+            fields.complain("threshold", "F011", message)
+
+    def _listed(self, fields: Fields, key: str, place: Fields, name: str) -> tuple[Assertion, ...]:
+        if fields.mapping.get(key) == []:
+            fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
+        items = fields.list_at(key)
+        read = (self._assertion(item, place.at((index,)), name) for index, item in enumerate(items))
+        return tuple(assertion for assertion in read if assertion)
+
+    def _assertion(self, item: object, place: Fields, name: str) -> Assertion | None:
+        if not isinstance(item, dict):
+            message = f"an assertion is a mapping with target and matcher and is {kind_of(item)}"
+            place.complain("", "F008", message, on_key=False)
+            return None
+        fields = place.replaced(item)
+        fields.refuse_unknown(ASSERTION_KEYS, (), "an assertion")
+        fields.require(("target", "matcher"), "an assertion")
+        target = fields.text("target")
+        steps = self._target(fields, target) if isinstance(item.get("target"), str) else ()
+        check = None
+        if "matcher" in item:
+            trail = trail_of((*fields.steps, "matcher"))
+            check = self._words.compile(item["matcher"], trail, f"{name} > {target}")
+        weight = fields.number("weight", 0.0, _MAX_WEIGHT)
+        if weight == 0:
+            fields.complain("weight", "F011", "with a weight of 0 it counts for nothing")
+        message = fields.text("message")
+        if not steps or "matcher" not in item:
+            return None
+        return Assertion(
+            target=target,
+            steps=steps,
+            check=check,
+            message=message,
+            weight=1.0 if weight is None else weight,
+        )
+
+    def _target(self, fields: Fields, text: str) -> tuple[str | int, ...]:
+        try:
+            return parse_target(text, self._roots)
+        except ValueError as error:
+            example = f"for example {_EXAMPLES.get(self._roots[0], self._roots[0])}"
+            fields.complain("target", "F009", f'"target" {error}', example, on_key=False)
+            return ()
+
+    def _expectation(self, assertions: tuple[Assertion, ...], budgets: Budgets) -> Expectation:
+        words = self._words
+        slowest_ms = budgets.max_duration_ms
+        threshold = budgets.threshold
+        return Expectation(
+            assertions=assertions,
+            # Without assertions there is nothing of which a part would do.
+            threshold=threshold if assertions and threshold is not None else 1.0,
+            performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
+            max_tokens=budgets.max_tokens,
+            has_regex=words.has_regex,
+            has_foreign_check=words.has_foreign,
+            has_remote_check=words.has_remote,
+        )
+
+
+_EXAMPLES = {"result": "result.content[0].text", "tool_calls": "tool_calls[0].name"}

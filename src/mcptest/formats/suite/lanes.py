@@ -1,0 +1,298 @@
+"""The lanes of a suite that are not plain calls: agents, evals, security and compliance.
+
+They are part of the format: every key is read, and every mistake told. What this version cannot
+run becomes a case that says so, one by one, so that nothing that is declared is ever dropped.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.diagnostics import closest
+from mcptest.core.plan import Case
+from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
+from mcptest.formats.suite.expect import ExpectReader
+from mcptest.protocol.revisions import REVISIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from mcptest.matching.suite_matchers import SuiteMatchers
+
+__all__ = [
+    "AGENT_KEYS",
+    "CHECKS",
+    "CHECK_KEYS",
+    "COMMANDS",
+    "COMPLIANCE_KEYS",
+    "CRITERION_KEYS",
+    "EVAL_KEYS",
+    "RUBRIC_KEYS",
+    "SECURITY_KEYS",
+    "SEVERITIES",
+    "TARGETS_OF_AGENTS",
+    "LaneReader",
+]
+
+_MARKS = ("name", "server", "tags", "skip", "only")
+AGENT_KEYS = (
+    *_MARKS,
+    "servers",
+    "model",
+    "models",
+    "system_prompt",
+    "prompt",
+    "max_turns",
+    "runs",
+    "expect",
+    "threshold",
+)
+EVAL_KEYS = (*_MARKS, "model", "prompt", "rubric", "threshold")
+CHECK_KEYS = (*_MARKS, "check")
+SECURITY_KEYS = ("scan", "fail_on")
+COMPLIANCE_KEYS = ("spec_version", "tests", "server")
+RUBRIC_KEYS = ("criteria", "threshold")
+CRITERION_KEYS = ("name", "description", "weight")
+
+TARGETS_OF_AGENTS = ("tool_calls", "tool_names", "final_response", "conversation")
+SEVERITIES = ("low", "medium", "high", "critical")
+
+# What the lane `compliance` can look at.
+CHECKS = ("initialize", "ping", "list", "invariants", "rules")
+
+# The command that runs each lane, for whoever has a version that can.
+COMMANDS = {
+    "agents": "mcptest run",
+    "evals": "mcptest eval",
+    "security": "mcptest run",
+}
+
+# What people call the checks that there are.
+_MEANT = {
+    "initialize": ("handshake", "init", "initialise", "initialized", "lifecycle", "startup"),
+    "ping": ("alive", "health", "healthcheck", "heartbeat", "keepalive"),
+    "list": (
+        "lists",
+        "listing",
+        "pagination",
+        "prompts",
+        "prompts/list",
+        "resources",
+        "resources/list",
+        "resources/templates/list",
+        "tools",
+        "tools/list",
+    ),
+    "invariants": ("inv", "invariant", "session", "sessions"),
+    "rules": ("compliance", "conformance", "passive", "protocol", "rule", "schema", "spec"),
+}
+
+# Of the defaults, what is said of any test, whatever it does.
+_SHARED_KEYS = ("server", "tags")
+
+_MOST_TURNS = 1000
+
+
+class LaneReader:
+    """Reads these lanes of one file into cases, each with the name of its server.
+
+    `file` is how a command line names the suite.
+    """
+
+    def __init__(
+        self,
+        words: SuiteMatchers,
+        place: Callable[[Fields], str],
+        line: Callable[[list[object], int], int],
+        file: str = "<suite>",
+    ) -> None:
+        self._words = words
+        self._server_of = place
+        self._line_of = line
+        self._file = file
+
+    def agents(self, fields: Fields) -> list[tuple[str, Case]]:
+        """One case for each agent; none of them can be run yet."""
+        return self._entries(fields, "agents", AGENT_KEYS, ("name", "prompt"), self._agent)
+
+    def evals(self, fields: Fields) -> list[tuple[str, Case]]:
+        return self._entries(fields, "evals", EVAL_KEYS, ("name", "prompt", "rubric"), self._eval)
+
+    def security(self, fields: Fields, default: str) -> list[tuple[str, Case]]:
+        inner = fields.mapping_at("security")
+        if inner is None:
+            return []
+        inner.refuse_unknown(SECURITY_KEYS, (), '"security"')
+        is_wanted = inner.flag("scan", True)
+        if "fail_on" in inner.mapping:
+            inner.choice("fail_on", SEVERITIES, "high")
+        case = Case(name="security scan", line=1, tags=_default_tags(fields))
+        return [(default, self._left(case, "security"))] if is_wanted else []
+
+    def compliance(self, fields: Fields) -> list[tuple[str, Case]]:
+        """Checks of a server's conformance, by list or as `{spec_version, tests}`."""
+        value = fields.mapping.get("compliance")
+        if not isinstance(value, dict):
+            needed = ("name", "check")
+            return self._entries(fields, "compliance", CHECK_KEYS, needed, self._check)
+        inner = fields.at(("compliance",)).replaced(value)
+        inner.refuse_unknown(COMPLIANCE_KEYS, (), '"compliance"')
+        version = ""
+        if "spec_version" in value:
+            version = inner.choice("spec_version", tuple(REVISIONS), "")
+        server = self._server_of(inner.replaced({**_shared(fields), **value}))
+        tags = _default_tags(fields)
+        found = []
+        for check, line in self._tests(inner):
+            case = Case(name=f"compliance: {check}", line=line, tags=tags)
+            # As one of a session of this revision.
+            found.append((server, case.but(check=f"{check} {version}".rstrip())))
+        return found
+
+    def _tests(self, fields: Fields) -> Iterator[tuple[str, int]]:
+        """The checks of `tests`, each with its line; all that there are when it does not say."""
+        if "tests" not in fields.mapping:
+            yield from ((check, 1) for check in CHECKS)
+            return
+        fields.texts("tests")
+        written = fields.mapping["tests"]
+        items = written if isinstance(written, list) else []
+        if written == []:
+            fields.complain("tests", "F011", '"tests" is empty: it checks nothing')
+        for index, check in enumerate(items):
+            if isinstance(check, str):
+                self._refuse_unknown_check(fields.at(("tests", index)), check)
+                yield check, self._line_of(items, index)
+
+    # One entry
+
+    def _entries(
+        self,
+        fields: Fields,
+        lane: str,
+        keys: tuple[str, ...],
+        needed: tuple[str, ...],
+        read: Callable[[Fields, Case], Case],
+    ) -> list[tuple[str, Case]]:
+        found = []
+        items = fields.list_at(lane)
+        if fields.mapping.get(lane) == []:
+            fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
+        for index, item in enumerate(items):
+            place = fields.at((lane, index))
+            if not isinstance(item, dict):
+                message = f"an entry of {lane} must be a mapping and is {kind_of(item)}"
+                place.complain("", "F008", message, on_key=False)
+                continue
+            written = place.replaced(item)
+            written.refuse_unknown(keys, (), f"an entry of {lane}")
+            written.require(needed, f"an entry of {lane}")
+            case = self._marked(written, self._line_of(items, index), _default_tags(fields))
+            entry = written.replaced({**_shared(fields, item), **item})
+            found.append((self._server_of(entry), read(written, case)))
+        return found
+
+    def _marked(self, fields: Fields, line: int, tags: tuple[str, ...]) -> Case:
+        mapping = fields.mapping
+        own = read_tags(fields, "tags") if "tags" in mapping else ()
+        return Case(
+            name=fields.text("name"),
+            line=line,
+            tags=tuple(dict.fromkeys((*tags, *own))),
+            skip=read_skip(fields, "skip") if "skip" in mapping else None,
+            only=read_only(fields, "only") if "only" in mapping else False,
+        )
+
+    def _agent(self, fields: Fields, case: Case) -> Case:
+        for key in ("model", "system_prompt", "prompt"):
+            fields.text(key)
+        fields.texts("models")
+        for index, name in enumerate(fields.texts("servers")):
+            self._server_of(fields.at(("servers", index)).replaced({"server": name}))
+        for key in ("max_turns", "runs"):
+            fields.whole_number(key, 1, _MOST_TURNS, 1)
+        ExpectReader(self._words, TARGETS_OF_AGENTS).read(fields, "expect", case.name)
+        return self._left(case, "agents")
+
+    def _eval(self, fields: Fields, case: Case) -> Case:
+        for key in ("model", "prompt"):
+            fields.text(key)
+        fields.number("threshold", 0.0, 1.0)
+        if isinstance(fields.mapping.get("rubric"), dict):
+            inner = fields.mapping_at("rubric")
+            assert inner is not None
+            inner.refuse_unknown(RUBRIC_KEYS, (), "a rubric")
+            inner.require(("criteria",), "a rubric")
+            inner.number("threshold", 0.0, 1.0)
+            for index, item in enumerate(inner.list_at("criteria")):
+                _read_criterion(inner.at(("criteria", index)), item)
+        else:
+            fields.text("rubric")
+        return self._left(case, "evals")
+
+    # Checks
+
+    def _check(self, fields: Fields, case: Case) -> Case:
+        check = fields.text("check")
+        if isinstance(fields.mapping.get("check"), str):
+            self._refuse_unknown_check(fields.at(("check",)), check)
+        return case.but(check=check)
+
+    def _refuse_unknown_check(self, place: Fields, check: str) -> None:
+        if check in CHECKS:
+            return
+        meant = _meant_by(check)
+        question = f"; did you mean {meant!r}?" if meant else ""
+        message = f"there is no check {check!r}{question}"
+        place.complain("", "F009", message, f"there are: {', '.join(CHECKS)}", on_key=False)
+
+    # What cannot be run
+
+    def _left(self, case: Case, lane: str) -> Case:
+        """A case that is declared and cannot be run; one that is skipped stays skipped."""
+        if case.skip is not None:
+            return case.but(lane=lane)
+        return case.but(
+            lane=lane,
+            not_run=True,
+            skip=f'lane "{lane}" is not drivable by this version of mcptest; with one that '
+            f"can, run: {COMMANDS[lane]} {self._file}",
+        )
+
+
+def _meant_by(check: str) -> str:
+    """The check that somebody means who calls it something else, or ""."""
+    word = check.casefold().strip()
+    if word.startswith("inv-"):
+        return "invariants"
+    for name, others in _MEANT.items():
+        if word in others:
+            return name
+    return closest(check, CHECKS)
+
+
+def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:
+    """What `defaults` says of every test; what an agent says of `servers` is said of `server`."""
+    defaults = fields.mapping.get("defaults")
+    if not isinstance(defaults, dict) or "servers" in (entry or {}):
+        return {}
+    return {key: defaults[key] for key in _SHARED_KEYS if key in defaults}
+
+
+def _default_tags(fields: Fields) -> tuple[str, ...]:
+    """The tags that every test has; mistakes in them are told where they stand."""
+    tags = _shared(fields).get("tags")
+    listed = [tags] if isinstance(tags, str) else tags
+    return tuple(tag for tag in listed if isinstance(tag, str)) if isinstance(listed, list) else ()
+
+
+def _read_criterion(place: Fields, item: object) -> None:
+    if not isinstance(item, dict):
+        message = f"a criterion must be a mapping and is {kind_of(item)}"
+        place.complain("", "F008", message, on_key=False)
+        return
+    fields = place.replaced(item)
+    fields.refuse_unknown(CRITERION_KEYS, (), "a criterion")
+    fields.require(("name",), "a criterion")
+    for key in ("name", "description"):
+        fields.text(key)
+    fields.number("weight", 0.0, 1_000_000.0)

@@ -1,0 +1,187 @@
+"""`servers:` of a suite: each is started once, and only when a test needs it."""
+
+from __future__ import annotations
+
+from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
+from mcptest.formats.config import default_startup_s, read_client
+from mcptest.formats.http_servers import HTTP_KEYS, read_http
+from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.suite.variables import is_source
+from mcptest.matching.regex import compile_regex
+from mcptest.protocol.revisions import REVISIONS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.diagnostics import Diagnostic
+    from mcptest.formats.suite.variables import Variables
+
+__all__ = ["SERVER_KEYS", "read_servers"]
+
+SERVER_KEYS = (
+    "command",
+    "env",
+    "inherit_env",
+    "cwd",
+    "startup_timeout",
+    "ready_pattern",
+    "timeout",
+    "protocol_version",
+    "isolation",
+    "max_line_bytes",
+    "client",
+    *HTTP_KEYS,
+)
+
+
+def read_servers(
+    fields: Fields, variables: Variables, isolation: str
+) -> dict[str, tuple[ServerSpec, tuple[Diagnostic, ...]]]:
+    """The servers of a file by name, each with what the environment does not have for it.
+
+    Every mistake has been complained about.
+    """
+    inner = fields.mapping_at("servers")
+    if inner is None:
+        return {}
+    if not inner.mapping:
+        fields.complain("servers", "F011", '"servers" is empty: there is nothing to test')
+    found = {}
+    for name in inner.mapping:
+        if not name.strip():
+            inner.complain(name, "F009", "the name of a server must not be empty")
+        entry = inner.mapping_at(name)
+        if entry:
+            variables.asked()
+            spec = _read_server(name, entry, variables, isolation)
+            found[name] = (spec, variables.asked())
+    return found
+
+
+def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
+    written.refuse_unknown(SERVER_KEYS, (), "a server")
+    if "url" not in written.mapping:
+        written.require(("command",), "a server")
+    fields = _filled(written, variables)
+    http = read_http(fields, str, _Values(variables))
+    command = () if http and "command" not in fields.mapping else _command(fields)
+    env = _env(fields, variables)
+    cwd = fields.text("cwd")
+    _refuse_nul(fields, "cwd", cwd)
+    client = fields.mapping_at("client")
+    limit = fields.whole_number("max_line_bytes", 1, 1 << 31, Limits().max_line_bytes)
+    return ServerSpec(
+        name=name,
+        command=command,
+        cwd=cwd,
+        env=env,
+        inherit_env=fields.flag("inherit_env", True),
+        http=http,
+        startup_timeout_s=fields.duration_s("startup_timeout")
+        or default_startup_s(command[0] if command else ""),
+        ready_pattern=_ready_pattern(fields),
+        timeout_s=fields.duration_s("timeout") or DEFAULT_TIMEOUT_S,
+        protocol_version=_revision(fields),
+        isolation=fields.choice("isolation", ISOLATIONS, isolation),
+        limits=Limits(max_line_bytes=limit),
+        client=read_client(client) if client else ClientSpec(),
+    )
+
+
+# What is text, whatever the value is that a reference stands for.
+_TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation", "url", "ca_file", "transport")
+
+# What has its own way with values from the environment.
+_OWN_WAY = ("env", "headers")
+
+
+class _Values:
+    """The values of headers and of credentials."""
+
+    def __init__(self, variables: Variables) -> None:
+        self._variables = variables
+
+    def header(self, fields: Fields, key: str) -> str:
+        """A text, or a value that comes from the environment."""
+        value = fields.mapping[key]
+        if is_source(value):
+            return self._variables.sent_from_environment(fields, key)
+        if not isinstance(value, str):
+            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+            fields.complain(key, "F008", f"{message} and is {kind_of(value)}", on_key=False)
+            return ""
+        return str(self._variables.text(value, fields.at((key,))))
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable that is named at a key."""
+        return self._variables.secret(fields, key)
+
+
+def _filled(written: Fields, variables: Variables) -> Fields:
+    """The server with its references replaced; its environment and headers have their own way."""
+    filled = {
+        key: value if key in _OWN_WAY else _filled_at(key, value, written, variables)
+        for key, value in written.mapping.items()
+    }
+    return written.replaced(filled)
+
+
+def _filled_at(key: str, value: object, written: Fields, variables: Variables) -> object:
+    if key == "command" and isinstance(value, list):
+        place = written.at((key,))
+        return [variables.text(item, place.at((index,))) for index, item in enumerate(value)]
+    fill = variables.text if key in _TEXTS else variables.fill
+    return fill(value, written.at((key,)))
+
+
+def _command(fields: Fields) -> tuple[str, ...]:
+    value = fields.mapping.get("command")
+    if isinstance(value, str):
+        message = '"command" must be a list: the program and its arguments'
+        words = ", ".join(f'"{word}"' for word in value.split())
+        fields.complain("command", "F008", message, f"write command: [{words}]", on_key=False)
+        return ("",)
+    given = fields.texts("command")
+    if value == [] or (isinstance(value, list) and value[0] == ""):
+        fields.complain("command", "F009", '"command" is empty', on_key=False)
+    _refuse_nul(fields, "command", "".join(given))
+    return given or ("",)
+
+
+def _refuse_nul(fields: Fields, key: str, text: str) -> None:
+    """No program can be told such a text."""
+    if "\0" in text:
+        fields.complain(key, "F009", f'"{key}" must not hold NUL', on_key=False)
+
+
+def _env(fields: Fields, variables: Variables) -> dict[str, str]:
+    inner = fields.mapping_at("env")
+    if inner is None:
+        return {}
+    found = {}
+    for key, value in inner.mapping.items():
+        if not key or "=" in key:
+            inner.complain(key, "F009", "the name of a variable must not be empty or hold =")
+        if is_source(value):
+            found[key] = variables.from_environment(inner, key)
+        elif isinstance(value, str):
+            found[key] = str(variables.text(value, inner.at((key,))))
+        else:
+            message = f'"{key}" must be text, {{from_env: NAME}} or {{secret_env: NAME}}'
+            message += f" and is {kind_of(value)}"
+            inner.complain(key, "F008", message, 'put it in quotes: "…"', on_key=False)
+        _refuse_nul(inner, key, key + found.get(key, ""))
+    return found
+
+
+def _revision(fields: Fields) -> str:
+    if "protocol_version" not in fields.mapping:
+        return ""
+    return fields.choice("protocol_version", tuple(REVISIONS), "")
+
+
+def _ready_pattern(fields: Fields) -> str:
+    try:
+        return compile_regex(fields.text("ready_pattern")).pattern
+    except ValueError as error:
+        fields.complain("ready_pattern", "F015", f'"ready_pattern" {error}', on_key=False)
+        return ""

@@ -1,0 +1,492 @@
+"""`tools:`, `resources:` and `prompts:` of a suite: each entry becomes a case."""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.plan import Capture, Case, Step, Template
+from mcptest.core.record import Record
+from mcptest.formats.conductor import use_of
+from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
+from mcptest.formats.suite.expect import BUDGETS, Budgets, ExpectReader, read_budgets, successful
+from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
+from mcptest.formats.templates import NAME, filled, references
+from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
+from mcptest.protocol.framing import encode_line
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.plan import Step
+    from mcptest.formats.keys import Fields
+    from mcptest.formats.suite.loader import Part
+    from mcptest.formats.suite.variables import Variables
+
+    Words = Callable[[list[Complaint]], SuiteMatchers]
+
+__all__ = [
+    "CALLS",
+    "DEFAULT_KEYS",
+    "ENTRY_KEYS",
+    "MOST_RETRIES",
+    "STEP_KEYS",
+    "Defaults",
+    "EntryReader",
+    "StepReader",
+]
+
+
+# One call of a suite: a tool, a resource or a prompt, what is expected of it and kept of it.
+
+
+# The key that says what is called, by lane.
+CALLS = {"tools": "tool", "resources": "uri", "prompts": "prompt"}
+_METHODS = {"tool": "tools/call", "uri": "resources/read", "prompt": "prompts/get"}
+STEP_KEYS = ("name", *CALLS.values(), "args", "capture", "expect", *BUDGETS)
+
+# Where references to values may stand; a capture only says where a value is.
+_FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
+
+# Mistakes that another value in the same place would not be.
+_ABOUT_VALUES = frozenset(["F008", "F009", "F011", "F013", "F015", "F017", "F019"])
+
+# Stands for a value that is known only when the step is sent.
+_SAMPLE = "…"
+
+
+class _Origin(Record):
+    """What a step gets from where it stands: its id, its name, what all of the file have."""
+
+    id: str
+    name: str
+    shared: Budgets
+
+
+class StepReader:
+    """Reads the calls of one file."""
+
+    def __init__(self, variables: Variables, words: Words, complaints: list[Complaint]) -> None:
+        self._variables = variables
+        self._words = words
+        self._complaints = complaints
+
+    def asked(self) -> tuple[Diagnostic, ...]:
+        """What the environment does not have of what was read since the last question."""
+        return self._variables.asked()
+
+    def read(
+        self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
+    ) -> Step | None:
+        """The step; what it keeps is added to `captured`. None when it has mistakes."""
+        step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
+        captures = self._captures(fields)
+        captured += [capture.name for capture in captures]
+        return step.but(captures=captures) if step and captures else step
+
+    def _read_filled(self, fields: Fields, origin: _Origin, captured: list[str]) -> Step | None:
+        written = {key: value for key, value in fields.mapping.items() if key in _FILLED}
+        needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
+        # Complains about what nobody knows; what is captured is not known before the step.
+        values = {
+            key: self._variables.fill(value, fields.at((key,)), captured)
+            for key, value in written.items()
+        }
+        if not needs:
+            return self._made(_put(fields, written, values), origin, self._complaints)
+        self._refuse_choices(fields, needs)
+        found: list[Complaint] = []
+        # As they are now: what `CONFIG_DIR` means changes from file to file.
+        known = dict(self._variables.values)
+        sample = self._sample(known, needs, fields, written, origin, found)
+        places = [steps for each, steps in references(written) if each in needs]
+        # What is wrong with a sample may be right with the value.
+        base = len(fields.steps)
+        self._complaints += [
+            complaint
+            for complaint in found
+            if complaint.code not in _ABOUT_VALUES
+            or not any(_meets(complaint.steps[base:], place) for place in places)
+        ]
+        if sample is None:
+            return None
+        filler = self._filler(known, needs, fields, written, origin)
+        return sample.but(template=Template(needs=needs, fill=filler))
+
+    def _sample(
+        self,
+        known: Mapping[str, object],
+        needs: tuple[str, ...],
+        fields: Fields,
+        written: dict[str, object],
+        origin: _Origin,
+        complaints: list[Complaint],
+    ) -> Step | None:
+        values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
+        for key, value in written.items():
+            if any(name not in values for name, _ in references(value)):
+                return None
+            if not self._variables.has_room(value, values, fields.at((key,))):
+                return None
+            try:
+                filled(value, values)
+            except ValueError as error:
+                # Two keys become one, whatever the captured values are.
+                fields.complain(key, "F003", str(error))
+                return None
+        return self._with(values, fields, written, origin, complaints)
+
+    def _refuse_choices(self, fields: Fields, needs: tuple[str, ...]) -> None:
+        for choice in choosing(fields.mapping, needs):
+            place = fields.at(choice.steps)
+            place.complain("", "F013", choice.message, choice.help, on_key=False)
+
+    def _with(
+        self,
+        values: Mapping[str, object],
+        fields: Fields,
+        written: dict[str, object],
+        origin: _Origin,
+        complaints: list[Complaint],
+    ) -> Step | None:
+        """The step with these values; None when it has mistakes."""
+        inner = filled(written, values)
+        assert isinstance(inner, dict)
+        place = type(fields)(fields.mapping, fields.steps, complaints)
+        return self._made(_put(place, written, inner), origin, complaints)
+
+    def _filler(
+        self,
+        known: Mapping[str, object],
+        needs: tuple[str, ...],
+        fields: Fields,
+        written: dict[str, object],
+        origin: _Origin,
+    ) -> Callable[[Mapping[str, object]], Step]:
+        idle_if_empty = frozenset(least(written.get("expect"), needs))
+
+        def fill(values: Mapping[str, object]) -> Step:
+            complaints: list[Complaint] = []
+            given = {**known, **{name: values[name] for name in needs}}
+            size_put_in(written, given, CAPTURED)
+            _refuse_idle(given, idle_if_empty)
+            step = self._with(given, fields, written, origin, complaints)
+            for complaint in complaints:
+                if complaint.severity == "error":
+                    raise ValueError(complaint.message)
+            assert step is not None, "a step that cannot be made was refused when it was loaded"
+            return step
+
+        return fill
+
+    def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
+        calls = [key for key in _METHODS if key in fields.mapping]
+        reader = ExpectReader(self._words(complaints))
+        # Whatever else is wrong: its other mistakes are told as well.
+        expectation = reader.read(fields, "expect", origin.name, origin.shared)
+        if len(calls) != 1:
+            if calls:
+                message = f"one call at a time, and here are {' and '.join(calls)}"
+                fields.complain(calls[1], "F003", message)
+            fields.mapping_at("args")
+            return None
+        request = self._request(fields, calls[0], origin.id)
+        method = _METHODS[calls[0]]
+        if not expectation.assertions:
+            expectation = expectation.but(assertions=successful(method))
+        target = fields.mapping[calls[0]]
+        return Step(
+            line=encode_line(request),
+            method=method,
+            expectation=expectation,
+            id=origin.id,
+            use=use_of(request),
+            tool=str(target) if calls[0] == "tool" else "",
+            label=f"{calls[0]} {target}",
+        )
+
+    def _request(self, fields: Fields, call: str, id: str) -> dict[str, object]:
+        target = fields.text(call)
+        if fields.mapping[call] == "":
+            fields.complain(call, "F009", f'"{call}" is empty', on_key=False)
+        inner = fields.mapping_at("args")
+        if inner and call == "uri":
+            fields.complain("args", "F006", '"args" goes with a tool or a prompt, not with a uri')
+        params: dict[str, object] = {"uri" if call == "uri" else "name": target}
+        arguments = inner.mapping if inner else {}
+        if call == "tool" or (call == "prompt" and arguments):
+            params["arguments"] = arguments
+        if call == "prompt" and inner:
+            for key in arguments:
+                inner.text(key)
+        return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
+
+    def _captures(self, fields: Fields) -> tuple[Capture, ...]:
+        inner = fields.mapping_at("capture")
+        if inner is None:
+            return ()
+        if not inner.mapping:
+            fields.complain("capture", "F011", '"capture" is empty: it keeps nothing')
+        captures = [self._capture(inner, name) for name in inner.mapping]
+        return tuple(capture for capture in captures if capture)
+
+    def _capture(self, fields: Fields, name: str) -> Capture | None:
+        if not re.fullmatch(NAME, name):
+            message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
+            fields.complain(name, "F009", message)
+        path = fields.text(name)
+        if not isinstance(fields.mapping[name], str):
+            return None
+        try:
+            steps = parse_target(path, ("result", "error"))
+        except ValueError as error:
+            help = "for example result.structuredContent.id"
+            fields.complain(name, "F009", f"the path {error}", help, on_key=False)
+            return None
+        return Capture(name=name, path=path, steps=steps)
+
+
+def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
+    """Everything has at least nothing."""
+    for name in names:
+        if values[name] in ({}, []):
+            raise ValueError(f'{name!r} is empty, and under "partial" every value would meet it')
+        if _has_empty(values[name]):
+            raise ValueError(
+                f'{name!r} has something empty in it, and under "partial" every value would meet '
+                "that; compare with exact"
+            )
+
+
+def _has_empty(value: object) -> bool:
+    level = [value]
+    while level:
+        inner = [each for each in level if isinstance(each, (dict, list))]
+        if not all(inner):
+            return True
+        level = [
+            below for each in inner for below in (each.values() if isinstance(each, dict) else each)
+        ]
+    return False
+
+
+def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:
+    """The call with its values; what a prompt is given is text, whatever it was before."""
+    given, args = written.get("args"), values.get("args")
+    if "prompt" in fields.mapping and isinstance(given, dict) and isinstance(args, dict):
+        texts = map(text_of, given.values(), args.values())
+        values = {**values, "args": dict(zip(args, texts, strict=True))}
+    return fields.replaced({**fields.mapping, **values})
+
+
+def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
+    """Whether one of two places is in the other."""
+    shorter = min(len(steps), len(place))
+    return steps[:shorter] == place[:shorter]
+
+
+_MARKS = ("name", "server", "tags", "skip", "only", "timeout", "retries")
+_CALL = ("args", "capture", "expect", *BUDGETS)
+_AROUND = ("steps", "setup", "teardown")
+ENTRY_KEYS = {lane: (*_MARKS, call, *_CALL, *_AROUND) for lane, call in CALLS.items()}
+
+
+class EntryReader:
+    """Reads the entries of one file into cases, each with the name of its server."""
+
+    def __init__(
+        self,
+        part: Part,
+        steps: StepReader,
+        server_of: Callable[[Fields], str],
+        defaults: Defaults,
+    ) -> None:
+        self._part = part
+        self._steps = steps
+        self._server_of = server_of
+        self._defaults = defaults
+        self._names: dict[str, int] = {}
+        self._written = frozenset(_names_in(part.top.mapping))
+
+    def read(self, lane: str) -> list[tuple[str, Case]]:
+        """The cases of a lane, in the order of the file."""
+        fields = self._part.top
+        items = fields.list_at(lane)
+        if not items and isinstance(fields.mapping.get(lane), list):
+            fields.complain(lane, "F011", f'"{lane}" is empty: it tests nothing')
+        found = []
+        for index, item in enumerate(items):
+            place = fields.at((lane, index))
+            if isinstance(item, dict):
+                line = self._part.document.item_line(items, index)
+                found.append(self._entry(lane, place.replaced(item), index, line))
+            else:
+                message = f"an entry of {lane} must be a mapping and is {kind_of(item)}"
+                place.complain("", "F008", message, on_key=False)
+        return found
+
+    def read_unused(self) -> None:
+        """What `defaults` says for entries that are not there has its mistakes told, too."""
+        fields, used = self._defaults.fields, self._defaults.used
+        for key in ("setup", "teardown"):
+            if key in fields.mapping and key not in used:
+                self._listed(fields, key, key, key, [], Budgets())
+        if "server" in fields.mapping and "server" not in used:
+            self._server_of(fields)
+
+    def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
+        fields.refuse_unknown(ENTRY_KEYS[lane], (), f"an entry of {lane}")
+        fields.require(("name",), f"an entry of {lane}")
+        self._refuse_mixture(lane, fields)
+        name = fields.text("name")
+        if fields.mapping.get("name") == "":
+            fields.complain("name", "F009", '"name" is empty', on_key=False)
+        id = f"{self._part.file}#{lane}-{index + 1}"
+        captured: list[str] = []
+        self._steps.asked()
+        key = self._key_of(name)
+        setup = self._around(fields, "setup", id, key, captured)
+        steps = self._calls(lane, fields, id, key, captured)
+        teardown = self._around(fields, "teardown", id, key, captured)
+        if len(setup) + len(steps) == 1:
+            steps = [step.but(label="") for step in steps]
+        case = self._marked(fields, line, name)
+        server = self._server_of(self._defaults.owner_of("server", fields))
+        needs = (*self._defaults.needs, *self._steps.asked())
+        return server, case.but(steps=(*setup, *steps), teardown=tuple(teardown), needs=needs)
+
+    def _refuse_mixture(self, lane: str, fields: Fields) -> None:
+        call = CALLS[lane]
+        if "steps" in fields.mapping:
+            for key in (call, *_CALL):
+                if key in fields.mapping:
+                    message = f'"{key}" and "steps" do not go together: each step has its own'
+                    fields.complain(key, "F003", message)
+        elif call not in fields.mapping and not fields.is_misspelt(call):
+            message = f'an entry of {lane} needs the key "{call}", or "steps"'
+            fields.complain("", "F007", message)
+
+    def _key_of(self, name: str) -> str:
+        """The name under which snapshots are kept; a second of the same name has a number."""
+        count = self._names.get(name, 0) + 1
+        # A number must not make it the name of another test.
+        while count > 1 and f"{name} ({count})" in self._written:
+            count += 1
+        self._names[name] = count
+        return name if count == 1 else f"{name} ({count})"
+
+    def _calls(
+        self, lane: str, fields: Fields, id: str, name: str, captured: list[str]
+    ) -> list[Step]:
+        shared = self._defaults.budgets
+        if "steps" in fields.mapping:
+            return self._listed(fields, "steps", id, name, captured, shared)
+        # A call of another lane has been refused.
+        known = {key: fields.mapping[key] for key in ENTRY_KEYS[lane] if key in fields.mapping}
+        step = self._steps.read(fields.replaced(known), id, name, captured, shared)
+        return [step] if step else []
+
+    def _around(
+        self, fields: Fields, key: str, id: str, name: str, captured: list[str]
+    ) -> list[Step]:
+        """What stands before or after the calls, which no budget is meant for."""
+        owner = self._defaults.owner_of(key, fields)
+        return self._listed(owner, key, id, name, captured, Budgets())
+
+    def _listed(
+        self, fields: Fields, key: str, id: str, name: str, captured: list[str], shared: Budgets
+    ) -> list[Step]:
+        if fields.mapping.get(key) == []:
+            fields.complain(key, "F011", f'"{key}" is empty: it does nothing')
+        found = []
+        items = fields.list_at(key)
+        for index, item in enumerate(items):
+            place = fields.at((key, index))
+            if not isinstance(item, dict):
+                message = f"a step must be a mapping and is {kind_of(item)}"
+                place.complain("", "F008", message, on_key=False)
+                continue
+            number = f"{key.removesuffix('s')} {index + 1}"
+            inner = self._step_fields(place.replaced(item))
+            step_id = f"{id}/{key}-{index + 1}"
+            step = self._steps.read(inner, step_id, f"{name} > {number}", captured, shared)
+            title = inner.text("name")
+            if step:
+                label = f"{number}: {title or step.label}"
+                at = self._part.document.item_line(items, index)
+                found.append(step.but(label=label, at=at))
+        return found
+
+    def _step_fields(self, fields: Fields) -> Fields:
+        fields.refuse_unknown(STEP_KEYS, (), "a step")
+        calls = CALLS.values()
+        if not any(call in fields.mapping or fields.is_misspelt(call) for call in calls):
+            fields.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
+        return fields
+
+    def _marked(self, fields: Fields, line: int, name: str) -> Case:
+        mapping, defaults = fields.mapping, self._defaults
+        retries = defaults.retries
+        if "retries" in mapping:
+            retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+        tags = read_tags(fields, "tags") if "tags" in mapping else ()
+        return Case(
+            name=name,
+            line=line,
+            timeout_s=fields.duration_s("timeout") or defaults.timeout_s,
+            skip=read_skip(fields, "skip") if "skip" in mapping else None,
+            only=read_only(fields, "only") if "only" in mapping else False,
+            tags=tuple(dict.fromkeys((*defaults.tags, *tags))),
+            retries=retries,
+        )
+
+
+def _names_in(file: Mapping[str, object]) -> Iterator[str]:
+    """The names of all entries of a file, as they are written."""
+    for lane in CALLS:
+        items = file.get(lane)
+        for item in items if isinstance(items, list) else ():
+            name = item.get("name") if isinstance(item, dict) else None
+            if isinstance(name, str):
+                yield name
+
+
+# `defaults:` of a suite: what holds for every entry of its file that does not say it itself.
+
+
+# Tags are added to those of an entry; of everything else the entry's own word counts.
+DEFAULT_KEYS = ("server", "tags", "timeout", "retries", "setup", "teardown", *BUDGETS)
+
+MOST_RETRIES = 100
+
+
+class Defaults:
+    """What stands under `defaults`, read once, so that each mistake is told once.
+
+    `retries` are those of `run_options`, unless `defaults` has its own.
+    """
+
+    def __init__(self, top: Fields, variables: Variables, retries: int | None) -> None:
+        fields = top.mapping_at("defaults") or top.at(("defaults",))
+        fields.refuse_unknown(DEFAULT_KEYS, (), '"defaults"')
+        self.fields = fields
+        self.used: set[str] = set()
+        self.tags = read_tags(fields, "tags") if "tags" in fields.mapping else ()
+        self.timeout_s = fields.duration_s("timeout")
+        self.retries = retries
+        if "retries" in fields.mapping:
+            self.retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+        variables.asked()
+        given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
+        filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}
+        self.budgets = read_budgets(fields.replaced(filled))
+        # What every test needs of the environment.
+        self.needs = variables.asked()
+
+    def owner_of(self, key: str, entry: Fields) -> Fields:
+        """Where a key of an entry stands: in the entry itself, or here."""
+        if key in entry.mapping or key not in self.fields.mapping:
+            return entry
+        self.used.add(key)
+        return self.fields

@@ -1,0 +1,585 @@
+"""`variables:` of a suite, and `${name}` wherever a value may stand.
+
+    variables: {order: A-17, region: {from_env: REGION, default: eu}, token: {secret_env: TOKEN}}
+
+A text that is nothing but `${order}` becomes the value itself, whatever its type. Secrets are
+named by environment variable, never written, and blanked wherever they would be.
+"""
+
+from __future__ import annotations
+
+import re
+
+from mcptest.core.diagnostics import Complaint, closest
+from mcptest.core.record import Record
+from mcptest.core.secrets import is_secret
+from mcptest.core.strict_json import dump_json
+from mcptest.formats.keys import Fields, warn_of_weak_secret
+from mcptest.formats.suite.expect import BUDGETS
+from mcptest.formats.templates import NAME, alone, filled, misplaced, references
+from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES
+from mcptest.matching.patterns import PREFIX
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping
+    from typing import TypeGuard
+
+    from mcptest.core.diagnostics import Diagnostic
+
+    Steps = tuple[str | int, ...]
+    Names = Collection[str]
+    # Where a word of a matcher stands, the word, and what is under it.
+    Word = tuple[Steps, str, object]
+
+__all__ = [
+    "CAPTURED",
+    "CONFIG_DIR",
+    "SOURCE_KEYS",
+    "Size",
+    "TooLargeError",
+    "Variables",
+    "choosing",
+    "is_source",
+    "least",
+    "size_put_in",
+    "text_of",
+]
+
+
+# What a value that comes from the environment is written with.
+SOURCE_KEYS = ("from_env", "secret_env", "default")
+
+# The folder of the file that says it; no file can set it.
+CONFIG_DIR = "CONFIG_DIR"
+
+_UNCLOSED = r"\$\{[^}]*\Z"
+
+# Stands for the value of a variable that the environment does not have.
+_STAND_IN = "…"
+
+# The same where only ASCII may stand.
+_STAND_IN_TEXT = "not-set"
+
+
+class Variables:
+    """The values that a file may refer to, and which of them are secrets."""
+
+    def __init__(self, environment: Mapping[str, str], folder: str, is_whole: bool = True) -> None:
+        self._environment = environment
+        # Whether all that could set a value has been read.
+        self._is_whole = is_whole
+        self.values: dict[str, object] = {CONFIG_DIR: folder}
+        self.secrets: list[str] = []
+        # Names that will be known further down in the file.
+        self._later: frozenset[str] = frozenset()
+        self._put_in = Size()
+        self._is_full = False
+        # What the environment does not have: for each value, and what was asked for of late.
+        self._unset: dict[str, tuple[Diagnostic, ...]] = {}
+        self._asked: dict[Diagnostic, None] = {}
+        self._point: Callable[[Complaint], Diagnostic] | None = None
+
+    def turn_to(self, folder: str, point: Callable[[Complaint], Diagnostic]) -> None:
+        """What is read next stands in a file of this folder, whose places `point` knows."""
+        self.values[CONFIG_DIR] = folder
+        self._point = point
+
+    def asked(self) -> tuple[Diagnostic, ...]:
+        """What the environment would have to have for what was read since the last question."""
+        found = tuple(self._asked)
+        self._asked.clear()
+        return found
+
+    def read(self, fields: Fields) -> None:
+        """Take in what stands under `variables`, each after those that it refers to."""
+        names = list(fields.mapping)
+        for index, name in enumerate(names):
+            self._later = frozenset(names[index:]) - self.values.keys()
+            if not re.fullmatch(NAME, name):
+                message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
+                fields.complain(name, "F009", message)
+            elif name == CONFIG_DIR:
+                message = f"{CONFIG_DIR} is the folder of the file, and cannot be set"
+                fields.complain(name, "F003", message)
+            else:
+                self.asked()
+                self.values[name] = self._value(fields, name)
+                self._unset[name] = self.asked()
+        self._later = frozenset()
+
+    def _value(self, fields: Fields, name: str) -> object:
+        value = fields.mapping[name]
+        if is_source(value):
+            return self.from_environment(fields, name)
+        key = next((key for key in value if key != "default"), "") if _may_be_source(value) else ""
+        meant = closest(key, SOURCE_KEYS[:2])
+        if meant:
+            message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
+            fields.at((name, key)).complain("", "F006", message)
+        return self.fill(value, fields.at((name,)))
+
+    def from_environment(self, fields: Fields, key: str) -> str:
+        """The value of `{from_env: NAME, default: …}` or `{secret_env: NAME}`."""
+        inner = fields.mapping_at(key)
+        assert inner is not None, "asked only where there is a mapping"
+        inner.refuse_unknown(SOURCE_KEYS, (), "a value from the environment")
+        source, *others = [each for each in SOURCE_KEYS[:2] if each in inner.mapping]
+        if others:
+            inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
+        default = self._default(inner, source)
+        name = inner.text(source)
+        if not name:
+            if inner.mapping[source] == "":
+                inner.complain(source, "F009", f'"{source}" is empty', on_key=False)
+            return ""
+        value = self._environment.get(name)
+        if value is None:
+            if default is None:
+                self._miss(name, (*inner.steps, source))
+            return f"{_STAND_IN}{name}" if default is None else default
+        if value and (source == "secret_env" or is_secret(name, value)):
+            self.secrets.append(value)
+            warn_of_weak_secret(inner, source, name, value)
+        return value
+
+    def sent_from_environment(self, fields: Fields, key: str) -> str:
+        """The same for a header, where a value that is not known must be one that could stand."""
+        value = self.from_environment(fields, key)
+        return _STAND_IN_TEXT if value.startswith(_STAND_IN) else value
+
+    def secret(self, fields: Fields, key: str) -> str:
+        """The value of the variable of the environment that is named at a key."""
+        name = fields.text(key)
+        if not name:
+            if fields.mapping[key] == "":
+                fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
+            return ""
+        value = self._environment.get(name)
+        if not value:
+            # Nobody is known by an empty credential.
+            self._miss(name, (*fields.steps, key), is_empty=value == "")
+            return _STAND_IN_TEXT
+        self.secrets.append(value)
+        warn_of_weak_secret(fields, key, name, value)
+        return value
+
+    def _miss(self, name: str, steps: Steps, *, is_empty: bool = False) -> None:
+        """A variable that is not set is a mistake only for those who are run and use it."""
+        # Whoever starts no server has every variable, and no value for it.
+        if (name in self._environment and not is_empty) or self._point is None:
+            return
+        complaint = Complaint(
+            code="F016",
+            message=f"the environment variable {name!r} is {'empty' if is_empty else 'not set'}",
+            help=f"export {name}=… before the run",
+            steps=steps,
+            on_key=True,
+        )
+        self._asked[self._point(complaint)] = None
+
+    def _default(self, fields: Fields, source: str) -> str | None:
+        if "default" not in fields.mapping:
+            return None
+        if source == "secret_env":
+            message = "a secret has no default: it would be written in this file"
+            fields.complain("default", "F006", message)
+            return None
+        return fields.text("default")
+
+    def fill(self, value: object, place: Fields, more: Collection[str] = ()) -> object:
+        """The value with its references replaced; complaints about those nobody knows.
+
+        `more` are names that become known later; who uses them must be filled again.
+        """
+        known = {*self.values, *more}
+        is_whole = True
+        for name, steps in references(value):
+            if name not in more:
+                self._asked |= dict.fromkeys(self._unset.get(name, ()))
+            if name not in known:
+                is_whole = False
+                if self._is_whole:
+                    self._complain(name, place.at(steps), known)
+        for steps in _unclosed(value):
+            message = "a ${ that is never closed is taken as it stands"
+            place.at(steps).complain("", "W001", message, on_key=False, severity="warning")
+        try:
+            return self._filled(value, place) if is_whole else value
+        except KeyError:
+            return value
+        except ValueError as error:
+            place.complain("", "F003", str(error))
+            return value
+
+    def has_room(self, value: object, values: Mapping[str, object], place: Fields) -> bool:
+        """Whether these values may be put in; a complaint about the first that is too much."""
+        if self._is_full:
+            return False
+        try:
+            size_put_in(value, values, ONE_VALUE)
+            self._put_in = size_put_in(value, values, WHOLE_FILE, self._put_in)
+        except TooLargeError as error:
+            # With all that came before, everything else would be too much as well.
+            self._is_full = error.is_of_all
+            message = str(error)
+            if place.steps[:1] == ("variables",) and not error.is_of_all:
+                message = error.about(repr(place.steps[1]))
+            place.at(error.steps).complain("", "F004", message, on_key=False)
+            return False
+        return True
+
+    def _filled(self, value: object, place: Fields) -> object:
+        return filled(value, self.values) if self.has_room(value, self.values, place) else value
+
+    def text(self, value: object, place: Fields) -> object:
+        """The same where a text is wanted: a reference alone is put as text, too."""
+        return text_of(value, self.fill(value, place))
+
+    def _complain(self, name: str, place: Fields, known: set[str]) -> None:
+        meant = closest(name, known)
+        question = f"; did you mean ${{{meant}}}?" if meant else ""
+        message = f"nothing is known as {name!r}{question}"
+        if name in self._later:
+            message = f"{name!r} is set further down; a value is known only below the place"
+        there = ", ".join(sorted(known)) or "none"
+        help = f"there are: {there}; to mean this very text, write $${{{name}}}"
+        place.complain("", "F020", message, help, on_key=False)
+
+
+def text_of(written: object, value: object) -> object:
+    """What became of a text, as a text; of anything else, as it is."""
+    return dump_json(value) if isinstance(written, str) and not isinstance(value, str) else value
+
+
+def is_source(value: object) -> bool:
+    """Whether a value says that it comes from the environment."""
+    return isinstance(value, dict) and ("from_env" in value or "secret_env" in value)
+
+
+def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
+    """Whether a mapping could be meant as a source, had it the right key."""
+    return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
+
+
+def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
+    """Where a reference is begun and never ended."""
+    if isinstance(value, str):
+        if "${" in value and re.search(_UNCLOSED, value):
+            yield steps
+    elif isinstance(value, dict):
+        for key, member in value.items():
+            yield from _unclosed(member, (*steps, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _unclosed(item, (*steps, index))
+
+
+# Where a value that a server sent would decide how it is checked, instead of being checked with.
+#
+# Only the author of a file writes targets, matchers, expressions, schemas and bars, and the names
+# of plugins. What was captured may be sent, and be what something is compared with.
+
+
+class Choice(Record):
+    """A place at which no captured value may stand, and why."""
+
+    steps: Steps
+    message: str
+    help: str
+
+
+_CHOOSES = (
+    "a captured value can be what a matcher compares with, not choose one",
+    "write the target, and the name of the matcher, plugin or schema, in full",
+)
+_EXPRESSION = (
+    "a captured value cannot stand in a regular expression: its server would write the check",
+    "compare with it: exact, contains, starts-with or ends-with",
+)
+_SCHEMA = (
+    "in a schema, a captured value can only stand under const or enum",
+    "write the schema in full, or compare with the value: {exact: …}",
+)
+_REFERRED = (
+    "a schema with a captured value in it cannot refer to what stands under const or enum: its "
+    "server would write that schema",
+    "put the schema that is meant under $defs",
+)
+_BAR = (
+    "a captured value cannot say how much is enough: its server would set its own bar",
+    "write the number",
+)
+
+# Words whose parameter is a choice itself, as a whole or in these of its members.
+_CHOICES = ("snapshot", "type", "exists")
+_CHOOSING_KEYS = ("name", "method")
+
+# Patterns that take one value, as it is, and compare with it.
+_COMPARING = (
+    *("equals", "notEquals", "equalsIgnoreCase", "contains", "containsIgnoreCase"),
+    *("startsWith", "endsWith", "greaterThan", "greaterThanOrEqual", "lessThan"),
+    *("lessThanOrEqual", "length", "count", "stringLength", "arrayLength"),
+    *("dateAfter", "dateBefore", "dateEquals", "plugin"),
+)
+_LANGUAGE = (
+    "in this pattern, a captured value would be more than what is compared with",
+    f"use a word in its place, such as {{contains: …}}; patterns that may: {', '.join(_COMPARING)}",
+)
+_PATTERN_NAME = re.compile(rf"(?:{PREFIX})?(?:not:)?([A-Za-z0-9]+):")
+_EXPRESSION_NAME = "regex"
+
+# Keys of a schema that hold values, and those that hold schemas by names of the author's.
+_VALUES = ("const", "enum")
+_NAMED_SCHEMAS = (
+    *("properties", "patternProperties", "$defs", "definitions", "dependentSchemas"),
+    *("dependencies", "dependentRequired"),
+)
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+
+
+def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
+    """The places in a call, or a step, at which one of the names must not stand."""
+    expect = call.get("expect")
+    yield from _bars(call, (), names)
+    if isinstance(expect, dict):
+        yield from _bars(expect, ("expect",), names)
+    for steps, item in _assertions(expect):
+        if not isinstance(item, dict):
+            yield from _anywhere(item, names, steps, _CHOOSES)
+            continue
+        yield from _anywhere(item.get("target"), names, (*steps, "target"), _CHOOSES)
+        yield from _anywhere(item.get("weight"), names, (*steps, "weight"), _BAR)
+        for word in _words(item.get("matcher"), (*steps, "matcher")):
+            yield from _in_word(word, names)
+
+
+def least(expect: object, names: Names) -> Iterator[str]:
+    """Those of the names that stand alone under `partial`, where an empty value asks nothing."""
+    for steps, item in _assertions(expect):
+        if isinstance(item, dict):
+            for _, word, value in _words(item.get("matcher"), steps):
+                if word == "partial":
+                    yield from (name for name in _alone_in(value) if name in names)
+
+
+def _bars(fields: dict[str, object], steps: Steps, names: Names) -> Iterator[Choice]:
+    for key in BUDGETS:
+        yield from _anywhere(fields.get(key), names, (*steps, key), _BAR)
+
+
+def _assertions(expect: object) -> Iterator[tuple[Steps, object]]:
+    """The assertions, each with its place; what should be a list of them and is none, as one."""
+    steps: Steps = ("expect",)
+    if isinstance(expect, dict):
+        expect, steps = expect.get("assertions"), ("expect", "assertions")
+    if isinstance(expect, list):
+        yield from (((*steps, index), item) for index, item in enumerate(expect))
+    else:
+        yield steps, expect
+
+
+def _words(matcher: object, steps: Steps) -> Iterator[Word]:
+    """Every word of a matcher and of those in it; what is no matcher has the word ""."""
+    if not isinstance(matcher, dict):
+        yield steps, "", matcher
+        return
+    for word, inner in matcher.items():
+        here = (*steps, word)
+        # In a key it stands where no place can be shown but the mapping's own.
+        yield steps, "", word
+        if word == "not":
+            yield from _words(inner, here)
+        elif word in ("all", "any") and isinstance(inner, list):
+            for index, each in enumerate(inner):
+                yield from _words(each, (*here, index))
+        elif word in ("all", "any"):
+            yield here, "", inner
+        else:
+            yield here, word, inner
+
+
+def _in_word(written: Word, names: Names) -> Iterator[Choice]:
+    steps, word, value = written
+    # A text under `schema` is the name of a file.
+    if not word or word in _CHOICES or (word == "schema" and isinstance(value, str)):
+        yield from _anywhere(value, names, steps, _CHOOSES)
+    elif word == "regex":
+        yield from _anywhere(value, names, steps, _EXPRESSION)
+    elif word == "schema":
+        yield from _in_schema(value, names, steps)
+        if any(name in names for name, _ in references(value)):
+            yield from _referring(value, steps)
+    elif word == "pattern" and isinstance(value, str):
+        yield from _in_pattern(value, names, steps)
+    elif word == "plugin" and isinstance(value, dict):
+        for key in _CHOOSING_KEYS:
+            yield from _anywhere(value.get(key), names, (*steps, key), _CHOOSES)
+    elif word == "plugin":
+        yield from _anywhere(value, names, steps, _CHOOSES)
+
+
+def _in_pattern(value: str, names: Names, steps: Steps) -> Iterator[Choice]:
+    if not any(name in names for name, _ in references(value)):
+        return
+    found = _PATTERN_NAME.match(value)
+    name = found[1] if found else ""
+    if any(True for _ in misplaced(PREFIX + value.removeprefix(PREFIX))):
+        message, help = _CHOOSES
+    elif name == _EXPRESSION_NAME:
+        message, help = _EXPRESSION
+    elif name in _COMPARING:
+        return
+    else:
+        message, help = _LANGUAGE
+    yield Choice(steps=steps, message=message, help=help)
+
+
+def _in_schema(schema: object, names: Names, steps: Steps) -> Iterator[Choice]:
+    if isinstance(schema, list):
+        for index, each in enumerate(schema):
+            yield from _in_schema(each, names, (*steps, index))
+        return
+    if not isinstance(schema, dict):
+        yield from _anywhere(schema, names, steps, _SCHEMA)
+        return
+    for key, inner in schema.items():
+        here = (*steps, key)
+        yield from _anywhere(key, names, steps, _SCHEMA)
+        if key in _NAMED_SCHEMAS and isinstance(inner, dict):
+            for name, each in inner.items():
+                yield from _anywhere(name, names, here, _SCHEMA)
+                yield from _in_schema(each, names, (*here, name))
+        elif key not in _VALUES:
+            yield from _in_schema(inner, names, here)
+
+
+def _referring(schema: object, steps: Steps) -> Iterator[Choice]:
+    """The references that lead to a value, as far as they can be followed without knowing it."""
+    if not isinstance(schema, (dict, list)):
+        return
+    for key, inner in schema.items() if isinstance(schema, dict) else enumerate(schema):
+        here = (*steps, key)
+        if key in _REFERENCES and isinstance(inner, str):
+            # What is written in another way than as it is may be one of them, too.
+            if "%" in inner or any(step in _VALUES for step in inner.split("/")):
+                message, help = _REFERRED
+                yield Choice(steps=here, message=message, help=help)
+        else:
+            yield from _referring(inner, here)
+
+
+def _anywhere(value: object, names: Names, steps: Steps, why: tuple[str, str]) -> Iterator[Choice]:
+    for name, inner in references(value):
+        if name in names:
+            message, help = why
+            yield Choice(steps=(*steps, *inner), message=message, help=help)
+
+
+def _alone_in(value: object) -> Iterator[str]:
+    """Every name that is all of a text somewhere in a value."""
+    if isinstance(value, str):
+        yield alone(value)
+    elif isinstance(value, (dict, list)):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from _alone_in(each)
+
+
+# How much `${name}` may put into a suite: known before it is put there, so nothing is built.
+#
+# Like an alias of YAML, a name costs a few letters and stands for a value of any size, which may
+# hold other names. A dozen lines of them would fill the memory.
+
+
+class Size(Record):
+    """How much text there is in a value, how many keys and values, and how deep they go."""
+
+    text: int = 0
+    nodes: int = 0
+    depth: int = 0
+
+    def plus(self, other: Size) -> Size:
+        return Size(
+            text=self.text + other.text,
+            nodes=self.nodes + other.nodes,
+            depth=max(self.depth, other.depth),
+        )
+
+    def excess(self, most: Size) -> str:
+        """What there is too much of, in words; "" when it is within these limits."""
+        if self.text > most.text:
+            return f"has more than {most.text:,} characters"
+        if self.nodes > most.nodes:
+            return f"has more than {most.nodes:,} keys and values"
+        return f"is more than {most.depth} levels deep" if self.depth > most.depth else ""
+
+
+# What may be put into one value of a file, into all values of a suite together, and, when it
+# comes from a server, into one value of a step.
+ONE_VALUE = Size(text=1 << 20, nodes=100_000, depth=MAX_DEPTH)
+WHOLE_FILE = Size(text=MAX_TEXT_BYTES, nodes=MAX_NODES, depth=MAX_DEPTH)
+CAPTURED = WHOLE_FILE
+
+_NOTHING = Size()
+
+
+class TooLargeError(ValueError):
+    """A value that would grow beyond the limit. `steps` lead to the name that is too much.
+
+    `is_of_all` says that it is too much only together with what was put in before.
+    """
+
+    def __init__(self, name: str, excess: str, steps: Steps, *, is_of_all: bool) -> None:
+        self.name = name
+        self.excess = excess
+        super().__init__(self.about("all that is put in" if is_of_all else "it"))
+        self.steps = steps
+        self.is_of_all = is_of_all
+
+    def about(self, what: str) -> str:
+        """The sentence, about the value that would be too large."""
+        return f"with ${{{self.name}}} in its place, {what} {self.excess}"
+
+
+def size_put_in(
+    value: object, values: Mapping[str, object], most: Size, before: Size = _NOTHING
+) -> Size:
+    """How much the names in a value stand for, all in all, after what was put in `before`.
+
+    TooLargeError as soon as it is more than `most`. What is written out does not count.
+    """
+    total = before
+    known: dict[str, Size] = {}
+    for name, steps in references(value):
+        if name not in known:
+            known[name] = _size_of(values[name], most)
+        size = known[name]
+        total = total.plus(size.but(depth=len(steps) + size.depth))
+        excess = total.excess(most)
+        if excess:
+            raise TooLargeError(name, excess, steps, is_of_all=bool(before.nodes))
+    return total
+
+
+def _size_of(value: object, most: Size) -> Size:
+    """The size of a value; when it is beyond the limit, only that it is."""
+    text = nodes = depth = 0
+    level = [value]
+    while level and depth <= most.depth and nodes <= most.nodes and text <= most.text:
+        depth += 1
+        nodes += len(level)
+        below: list[object] = []
+        for node in level:
+            if isinstance(node, str):
+                text += len(node)
+            elif isinstance(node, dict):
+                nodes += len(node)
+                text += sum(map(len, node))
+                below += node.values()
+            elif isinstance(node, list):
+                below += node
+            if len(below) > most.nodes:
+                break
+        level = below
+    # What has nothing in it goes no level deeper.
+    return Size(text=text, nodes=nodes + len(level), depth=depth - 1)

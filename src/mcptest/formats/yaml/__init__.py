@@ -1,0 +1,1 @@
+"""Read and write YAML and JSON documents, with positions for diagnostics."""

@@ -1,0 +1,346 @@
+"""The reader of YAML streams: files that hold several documents, as MCP case files do.
+
+Text and a name to blame go in; a `Stream` of plain values comes out, or a FormatError
+that carries every mistake of every document. Each document is read by itself, in one
+pass that keeps all places. Which keys there are and what tags mean is the caller's
+business; a file of one document is `mcptest.formats.yaml.document`'s.
+"""
+
+from __future__ import annotations
+
+import re
+
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from mcptest.core.diagnostics import Diagnostic
+from mcptest.core.errors import FormatError
+from mcptest.core.record import Record
+from mcptest.formats.yaml.compat import Shield
+from mcptest.formats.yaml.document import NOT_JSON, Places, read_json
+from mcptest.formats.yaml.errors import Source, split_lines
+from mcptest.formats.yaml.full import (
+    Builder,
+    Dialect,
+    forbidden_in,
+    run,
+    ways_to_read,
+    with_spaces,
+)
+from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS, MAX_DOCUMENTS, MAX_NODES, MAX_TEXT_BYTES
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import Any
+
+    from mcptest.formats.yaml.full import Spots, ValueSpot
+
+__all__ = ["Piece", "Stream", "StreamDocument", "cut", "read_stream"]
+
+
+# Also where a file was joined to another one.
+_BYTE_ORDER_MARK = re.compile("\\A\ufeff|(?<=[\r\n])\ufeff(?=---[ \t\r\n])")
+
+
+class StreamDocument(Record):
+    """One document: plain values, and `Tagged` where a tag of the caller's stood on a scalar.
+
+    `index` counts all documents of the stream, empty ones too, from 0; the steps of its
+    places begin with it. Lines count from 1. `comments` are the comment lines above the
+    keys of the root that have any.
+    """
+
+    value: object
+    index: int
+    line: int
+    key_lines: dict[str, int]
+    comments: dict[str, str]
+
+
+class Stream(Record):
+    """The documents of a file that are not empty."""
+
+    file: str
+    text: str
+    documents: tuple[StreamDocument, ...]
+    # The text that was read, a list whose first item is that of all values, their spots.
+    located: tuple[str, list[Any], Spots] = ("", [()], {})
+
+    def places(self) -> Places:
+        """Where keys and values stand; steps begin with the index of their document."""
+        return Places(*self.located)
+
+
+def read_stream(
+    text: str, file: str, *, tags: Iterable[str], may_repeat: Callable[[str], bool]
+) -> Stream:
+    """The documents in `text`; FormatError with all mistakes when there are any.
+
+    A key of a root mapping that is written again, when it `may_repeat`, is kept as `KEY#2`.
+    """
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
+    if size > MAX_TEXT_BYTES:
+        message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
+        raise FormatError([Diagnostic(code="F004", file=file, message=message)])
+    if (count := count_starts(text)) > MAX_DOCUMENTS:
+        message = f"the file has {count:,} documents (limit {MAX_DOCUMENTS:,})"
+        help = "write several files"
+        raise FormatError([Diagnostic(code="F004", file=file, message=message, help=help)])
+    reader = _Reader(file, Dialect(tags=tuple(tags), may_repeat=may_repeat))
+    bare = _BYTE_ORDER_MARK.sub("", text)
+    for piece in cut(bare):
+        reader.read(piece)
+        if reader.is_full:
+            break
+    if reader.diagnostics:
+        reader.try_as_json(text)
+    if reader.diagnostics:
+        mistakes = sorted(reader.diagnostics, key=lambda found: (found.line, found.column))
+        raise FormatError(mistakes[:MAX_DIAGNOSTICS])
+    return Stream(
+        file=file,
+        text=text,
+        documents=tuple(reader.documents),
+        located=(bare, [reader.values, *reader.leftovers], reader.spots),
+    )
+
+
+class _Reader:
+    """Reads piece after piece; what is found adds up."""
+
+    def __init__(self, file: str, dialect: Dialect) -> None:
+        self.diagnostics: list[Diagnostic] = []
+        self.documents: list[StreamDocument] = []
+        self.values: list[Any] = []
+        self.leftovers: list[Any] = []
+        self.spots: Spots = {id(self.values): {}}
+        self._file = file
+        self._dialect = dialect
+        self._nodes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether reading on makes no sense."""
+        return self._nodes > MAX_NODES or len(self.diagnostics) >= MAX_DIAGNOSTICS
+
+    def read(self, piece: Piece) -> None:
+        source = Source(piece.text, self._file, piece.first_line)
+        if forbidden := forbidden_in(piece.text, source):
+            self.diagnostics += forbidden
+            return
+        shield = Shield(with_spaces(piece.text))
+        for next_event in ways_to_read(shield.text):
+            outline = Outline(next_event)
+            builder = Builder(
+                source, shield, with_spots=True, dialect=self._dialect, nodes=self._nodes
+            )
+            mistakes = run(builder, outline.next_event, source)
+            if len(mistakes) == len(builder.diagnostics):
+                break  # it had no syntax error, so there is nothing to try again
+        self._nodes = builder.nodes
+        self.diagnostics += mistakes
+        if builder.holder:
+            self._keep(builder, outline, piece)
+
+    def _keep(self, builder: Builder, outline: Outline, piece: Piece) -> None:
+        assert builder.spots is not None, "asked for"
+        value, *leftovers = builder.holder
+        root = builder.spots.pop(id(builder.holder))[0]
+        self.spots[id(self.values)][len(self.values)] = root
+        self.spots.update(builder.spots)
+        self.values.append(value)
+        self.leftovers += leftovers
+        if value is not None or not _is_nothing(root[1]):
+            first = outline.keys[0][0] + piece.first_line if outline.keys else root[1][0]
+            self._add(value, first + 1, _comments(outline, piece))
+
+    def _add(self, value: object, line: int, comments: dict[tuple[int, int], str]) -> None:
+        key_lines: dict[str, int] = {}
+        named: dict[str, str] = {}
+        spots = self.spots.get(id(value), {})
+        for key in value if isinstance(value, dict) else ():
+            at = spots[key][0] or (line - 1, 0, 0)
+            key_lines[key] = at[0] + 1
+            if comment := comments.get(at[:2]):
+                named[key] = comment
+        self.documents.append(
+            StreamDocument(
+                value=value,
+                index=len(self.values) - 1,
+                line=line,
+                key_lines=key_lines,
+                comments=named,
+            )
+        )
+
+    def try_as_json(self, text: str) -> None:
+        """A file that is JSON is right, whatever YAML says about the length of its keys."""
+        value = read_json(text.removeprefix("\ufeff"))
+        if value is NOT_JSON:
+            return
+        known = self.documents[0].key_lines if self.documents else {}
+        line = self.documents[0].line if self.documents else 1
+        key_lines = {key: known.get(key, line) for key in value} if isinstance(value, dict) else {}
+        self.diagnostics.clear()
+        self.documents = [
+            StreamDocument(value=value, index=0, line=line, key_lines=key_lines, comments={})
+        ]
+
+
+def _is_nothing(spot: ValueSpot) -> bool:
+    """Whether a value is where it is only because something had to be there."""
+    line, column, last_line, end, style = spot
+    return (line, column) == (last_line, end) and style == ""
+
+
+def _comments(outline: Outline, piece: Piece) -> dict[tuple[int, int], str]:
+    found = outline.comments(split_lines(piece.text))
+    return {(line + piece.first_line, column): text for (line, column), text in found.items()}
+
+
+# Watch the events of one document go by: where its root keys stand, and under which comments.
+#
+# Events come out as they go in. Comments are no events, but they can only stand between
+# two of them: a line that begins with `#` after the end of one and before a key is one.
+# What the keys are called is the builder's business.
+
+
+class Outline:
+    """The root keys of a document, in written order; lines and columns count from 0."""
+
+    def __init__(self, next_event: Callable[[], Any]) -> None:
+        self._next_event = next_event
+        # Line and column of each key, and the line from which on comments belong to it.
+        self.keys: list[tuple[int, int, int]] = []
+        self._depth = 0
+        self._has_keys = False
+        self._is_key_next = True
+        self._free_from = 0  # nothing but comments and blank lines from this line on
+
+    def next_event(self) -> Any:
+        event = self._next_event()
+        kind = type(event)
+        if kind is ScalarEvent or kind is AliasEvent:
+            self._note_entry(event)
+            self._free_from = _line_after(event) or self._free_from
+        elif kind is MappingStartEvent or kind is SequenceStartEvent:
+            self._note_entry(event)
+            if self._depth == 0:
+                self._has_keys = kind is MappingStartEvent
+            self._depth += 1
+        elif kind is MappingEndEvent or kind is SequenceEndEvent:
+            self._depth -= 1
+            self._free_from = _line_after(event) or self._free_from
+        elif kind is DocumentStartEvent and event.explicit:
+            self._free_from = event.end_mark.line + 1
+        return event
+
+    def _note_entry(self, event: Any) -> None:
+        if self._depth != 1 or not self._has_keys:
+            return
+        if self._is_key_next:
+            mark = event.start_mark
+            self.keys.append((mark.line, mark.column, self._free_from))
+        self._is_key_next = not self._is_key_next
+
+    def comments(self, lines: Sequence[str]) -> dict[tuple[int, int], str]:
+        """The comments above the keys that have any, by line and column of the key."""
+        found = {
+            (line, column): _comment(lines[free_from:line])
+            for line, column, free_from in self.keys
+            if free_from < line
+        }
+        return {place: text for place, text in found.items() if text is not None}
+
+
+def _line_after(event: Any) -> int:
+    """The first line that has nothing of this event; 0 when it has no text at all."""
+    start, end = event.start_mark, event.end_mark
+    if (start.line, start.column) == (end.line, end.column):
+        # An empty value, or the end of a block: it is anywhere up to the next key.
+        return 0
+    # A block scalar ends where the next line begins.
+    return int(end.line if end.column == 0 else end.line + 1)
+
+
+def _comment(lines: Sequence[str]) -> str | None:
+    """The text of the comment lines among these; None when there are none."""
+    found: list[str] = []
+    is_after_blank = False
+    for written in lines:
+        # Other blanks than these are ordinary characters to YAML.
+        line = written.strip(" \t")
+        if not line.startswith("#"):
+            is_after_blank = True
+            continue
+        if found and is_after_blank:
+            found.append("")
+        is_after_blank = False
+        found.append(line.removeprefix("#").removeprefix(" "))
+    return "\n".join(found) if found else None
+
+
+# Cut the text of a YAML stream into pieces that hold one document each.
+#
+# A line that starts with `---` or `...` and a blank ends whatever stands before it, in
+# every context, so a stream can be cut without reading it. That way a mistake in one
+# document hides nothing in the next, and positions in a piece are off by whole lines.
+
+
+_MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
+_REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
+_ANYTHING = re.compile(r"(?:\A|(?<=[\n\r]))[ \t]*[^ \t\r\n#]")
+# Comments and directives may stand before the `---` of their document.
+_CONTENT = re.compile(r"(?:\A|(?<=[\n\r]))(?!%)[ \t]*[^ \t\r\n#]")
+
+
+class Piece(Record):
+    """One document with all that belongs to it; its first line counts from 0 in the stream."""
+
+    text: str
+    first_line: int
+
+
+def count_starts(text: str) -> int:
+    """How many documents begin with a `---`, empty ones too."""
+    return sum(marker[0] == "---" for marker in _MARKER.finditer(text))
+
+
+def cut(text: str) -> Iterator[Piece]:
+    """The pieces of a stream; one that is blank or has only comments holds no document."""
+    line = start = 0
+    is_begun = False  # whether the piece has its `---` already
+    for marker in _MARKER.finditer(text):
+        is_start = marker[0] == "---"
+        end = marker.start() if is_start else _next_line(text, marker.end())
+        has_document = is_begun or _has_document(text, start, marker)
+        is_begun = is_start
+        if is_start and not has_document:
+            continue
+        piece = Piece(text=text[start:end], first_line=line)
+        # Whoever ends a document twice has not begun another one in between.
+        if has_document:
+            yield piece
+        start, line = end, line + len(split_lines(piece.text)) - 1
+    yield Piece(text=text[start:], first_line=line)
+
+
+def _has_document(text: str, start: int, marker: re.Match[str]) -> bool:
+    """Whether anything but comments stands from `start` to a marker, or after `...`."""
+    if marker[0] == "---":
+        return bool(_CONTENT.search(text, start, marker.start()))
+    rest = text[marker.end() : _next_line(text, marker.end())].strip()
+    return bool(_ANYTHING.search(text, start, marker.start())) or rest[:1] not in ("", "#")
+
+
+def _next_line(text: str, at: int) -> int:
+    rest = _REST_OF_LINE.match(text, at)
+    return rest.end() if rest else at

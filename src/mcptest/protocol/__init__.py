@@ -1,0 +1,1 @@
+"""MCP as data: messages, framing, sessions, revisions, captures. Pure."""

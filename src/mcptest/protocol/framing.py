@@ -1,0 +1,259 @@
+"""Cut a byte stream into newline-delimited JSON frames.
+
+Bytes go in, frames and noise come out. Nothing here reads a pipe, so the result
+depends only on the bytes and never on how the operating system cut them up.
+
+A line that is not JSON is evidence about the server under test (a stray
+``print``, most often): it is returned as `Noise`, never raised, never dropped.
+Whether a JSON value is a legal message is `mcptest.protocol.jsonrpc`'s question.
+
+Each byte is looked at once. A line over the limit is reported the moment it
+passes it, and the rest of it is thrown away up to the next newline.
+"""
+
+from __future__ import annotations
+
+import codecs
+
+from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.results import Effect
+
+__all__ = [
+    "KEPT_BYTES",
+    "PLAIN_TEXT",
+    "Frame",
+    "LineDecoder",
+    "Noise",
+    "Overlong",
+    "Ring",
+    "Trouble",
+    "encode_line",
+    "read_message",
+]
+
+
+# How much of a bad line is kept as evidence.
+KEPT_BYTES = 4096
+
+# What is wrong with a line that never meant to be a message: a banner, a log line.
+PLAIN_TEXT = "it does not begin like JSON"
+
+
+class Frame(Record):
+    """One line that is JSON; `raw` is it as it came, where that was asked for.
+
+    `http` says how it came over HTTP, as captures have it; None elsewhere. `answers` are the ids
+    that responses in it may have: those of the request whose stream it came on. None means any.
+    """
+
+    value: object
+    line: int
+    raw: bytes = b""
+    http: dict[str, object] | None = None
+    answers: frozenset[tuple[str, object]] | None = None
+
+
+class Noise(Record):
+    """One line that is not. `raw` holds its first bytes, `size` how many there were."""
+
+    raw: bytes
+    size: int
+    reason: str
+    line: int
+    column: int = 0
+
+
+class Overlong(Record):
+    """A line that passed the limit; what follows of it is not kept."""
+
+    raw: bytes
+    limit: int
+    line: int
+
+
+class LineDecoder:
+    """Turns chunks into frames, keeping the unfinished last line between calls."""
+
+    def __init__(
+        self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keeps_raw: bool = False
+    ) -> None:
+        self._limit = max_line_bytes
+        self._keeps_raw = keeps_raw
+        self._parts: list[bytes] = []
+        self._pending = 0
+        self._skipping = False
+        self._line = 0
+        self.crlf_lines = 0
+        self.blank_lines = 0
+
+    def feed(self, chunk: bytes) -> list[Frame | Noise | Overlong]:
+        """The frames and noise that this chunk completes."""
+        out: list[Frame | Noise | Overlong] = []
+        end = chunk.find(b"\n")
+        if end < 0:
+            # A piece of a long line: looked at once, and not copied.
+            self._extend(chunk, out)
+            return out
+        if end == len(chunk) - 1 and end <= self._limit and not (self._pending or self._skipping):
+            # One whole line, as nearly every read brings: there is nothing to put together.
+            self._line += 1
+            self._read_line(chunk[:end], out)
+            return out
+        first, *rest = chunk.split(b"\n")
+        self._extend(first, out)
+        for piece in rest:
+            self._finish(out)
+            self._extend(piece, out)
+        return out
+
+    @property
+    def begun_line(self) -> int:
+        """The number of a line of which more than white space has arrived, and its end has not; 0
+        when there is none."""
+        if not self._parts and not self._skipping:
+            return 0
+        has_begun = self._skipping or any(part.strip() for part in self._parts)
+        return self._line + 1 if has_begun else 0
+
+    @property
+    def remainder(self) -> tuple[bytes, int]:
+        """What arrived after the last newline: its first bytes, and how many there are."""
+        return b"".join(self._parts)[:KEPT_BYTES], self._pending
+
+    def _extend(self, piece: bytes, out: list[Frame | Noise | Overlong]) -> None:
+        if not piece or self._skipping:
+            return
+        self._parts.append(piece)
+        self._pending += len(piece)
+        if self._pending > self._limit:
+            # Not a byte over the limit, or it would matter where the stream was cut.
+            head = b"".join(self._parts)[: min(KEPT_BYTES, self._limit)]
+            out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
+            self._skipping = True
+            self._parts.clear()
+            self._pending = 0
+
+    def _finish(self, out: list[Frame | Noise | Overlong]) -> None:
+        self._line += 1
+        if self._skipping:
+            self._skipping = False
+            return
+        raw = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+        self._parts.clear()
+        self._pending = 0
+        self._read_line(raw, out)
+
+    def _read_line(self, raw: bytes, out: list[Frame | Noise | Overlong]) -> None:
+        if raw.endswith(b"\r"):
+            self.crlf_lines += 1
+        if raw.isspace() or not raw:
+            self.blank_lines += 1
+        else:
+            found = read_message(raw, self._line)
+            is_kept = self._keeps_raw and type(found) is Frame
+            out.append(found.but(raw=raw) if is_kept else found)
+
+
+def encode_line(message: object) -> bytes:
+    """A message as one line. Lone surrogates travel as JSON escapes."""
+    return dump_json(message).encode("utf-8", "backslashreplace") + b"\n"
+
+
+def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
+    """The message in these bytes, or why there is none."""
+    try:
+        return Frame.made_of({"value": parse_json(raw.decode("utf-8")), "line": line})
+    except UnicodeDecodeError as error:
+        reason, column = _explain_encoding(raw, error), error.start + 1
+    except NotJsonError as error:
+        reason, column = _explain_text(raw, error), error.column
+    return Noise(raw=raw[:KEPT_BYTES], size=len(raw), reason=reason, line=line, column=column)
+
+
+def _explain_encoding(raw: bytes, error: UnicodeDecodeError) -> str:
+    if _is_utf16(raw):
+        return _UTF16
+    bad = " ".join(f"{byte:02x}" for byte in raw[error.start : error.end])
+    return f"byte {error.start} (hex {bad}) is not valid UTF-8 ({error.reason})"
+
+
+def _explain_text(raw: bytes, error: NotJsonError) -> str:
+    if raw.startswith(codecs.BOM_UTF8):
+        return "it begins with a byte order mark (BOM); messages must not"
+    if _is_utf16(raw):
+        return _UTF16
+    if b"\0" in raw:
+        return f"byte {raw.index(0)} is NUL; messages must not hold any"
+    if raw.lower().startswith(b"content-length:"):
+        return "it is a Content-Length header, as LSP uses; MCP messages are lines of JSON"
+    if raw.strip() in _BRACKETS or (raw[:1].isspace() and raw.lstrip()[:1] in (b'"', b"{")):
+        return "it is a piece of JSON that is spread over several lines; a message is one line"
+    return PLAIN_TEXT if error.column == 1 else error.reason
+
+
+_BRACKETS = frozenset([b"{", b"}", b"[", b"]", b"},", b"],"])
+
+
+_UTF16 = "it looks like UTF-16; messages must be UTF-8"
+
+
+def _is_utf16(raw: bytes) -> bool:
+    # Mostly ASCII text, as JSON is, has a NUL for every other byte in that encoding.
+    marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+    return raw.startswith(marks) or (len(raw) > 3 and raw.count(0) * 3 > len(raw))
+
+
+# The last bytes of a stream that may be endless.
+
+
+class Ring:
+    """Keeps the newest `capacity` bytes, and counts all of them."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._bytes = bytearray()
+        self.total = 0
+
+    def add(self, chunk: bytes) -> None:
+        self.total += len(chunk)
+        self._bytes += chunk[-self._capacity :]
+        # Cut seldom: each cut moves the whole buffer.
+        if len(self._bytes) > 2 * self._capacity:
+            del self._bytes[: -self._capacity]
+
+    def tail(self) -> bytes:
+        return bytes(self._bytes[-self._capacity :])
+
+    def since(self, mark: int) -> tuple[bytes, int]:
+        """What was added after `total` was `mark`, and how many bytes of it are gone."""
+        wanted = self.total - mark
+        kept = self.tail()[-wanted:] if wanted else b""
+        return kept, wanted - len(kept)
+
+
+# What kept an answer from coming, or a message from being taken, below the messages themselves.
+#
+# A pipe knows only lines and its end. A channel over HTTP can fail at every layer, for one message
+# and not for the next; each such failure is a value that travels with what else has come.
+
+
+class Trouble(Record):
+    """Why the request with this id gets no answer; without an id, what else went wrong.
+
+    `kind` is the stable word for the layer (`mcptest.core.results`), `code` the status of HTTP with
+    which it was refused; 0 when it was not.
+    """
+
+    kind: str
+    message: str
+    hint: str = ""
+    id: object = ABSENT
+    effect: Effect = "indefinite"
+    # Whether what was refused needed no answer but its acceptance.
+    is_refusal: bool = False
+    code: int = 0

@@ -1,0 +1,576 @@
+"""Read the answer to one POST, or a stream, into messages and troubles. Pure.
+
+Status and headers go in, then pieces of the body, then the end; what comes out is what a pipe
+would have brought, and for everything else a `Trouble` that names the layer. A refusal whose body
+is a JSON-RPC message is an answer like any other: the server has said it in its own words.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+
+from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.text import quote_bytes, shorten, visible
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import Frame, Trouble, read_message
+from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
+from mcptest.protocol.sse import OverlongEvent, SseDecoder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from typing import Any, Literal
+
+    from mcptest.protocol.framing import Noise
+    from mcptest.protocol.sse import SseEvent
+
+    Item = Frame | Trouble
+    Mode = Literal["", "events", "body"]
+
+__all__ = [
+    "CANCELLED",
+    "NOT_SPOKEN",
+    "Act",
+    "Answer",
+    "AnswerReader",
+    "Begin",
+    "Cut",
+    "End",
+    "Piece",
+    "WebRequest",
+    "encoded_value",
+    "media_type",
+    "message_headers",
+    "of_refused_credentials",
+    "own_version",
+    "param_headers",
+    "status_trouble",
+    "without_older_transport",
+]
+
+
+# Nobody waits for it to be accepted: what it tells of is over.
+CANCELLED = "notifications/cancelled"
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+
+# What captures keep of the headers: what rules ask for, and nothing that may be a credential.
+_TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
+
+
+# So many ids of events are remembered.
+_MAX_SEEN = 10_000
+
+
+class AnswerReader:
+    """Reads one answer. `id` is that of the request, ABSENT for a notification, a reply, a GET.
+
+    `said` names what was sent, for sentences. `is_answered` becomes true with the response to
+    the request; `last_id` is where a stream that broke off may be resumed.
+    """
+
+    def __init__(
+        self,
+        said: str,
+        id: object = ABSENT,
+        *,
+        stream: str,
+        limit: int = DEFAULT_MAX_LINE_BYTES,
+        is_old: bool = False,
+        ids: frozenset[jsonrpc.IdKey] | None = None,
+        is_illegal: bool = False,
+    ) -> None:
+        self.said = said
+        self.id = id
+        # What responses may answer here: what the POST has asked for.
+        self.ids = frozenset([jsonrpc.id_key(id)]) if ids is None and id is not ABSENT else ids
+        self._owed = set(self.ids or ())
+        # Whether the id of what was sent may not have been readable, so that an error without
+        # one answers it.
+        self._is_illegal = is_illegal
+        self._limit = limit
+        # The older transport: answers come on the stream, whose first event names the endpoint.
+        self._is_old = is_old
+        self.endpoint = ""
+        self._facts: dict[str, object] = {"stream": stream}
+        if id is not ABSENT:
+            self._facts["request_id"] = id
+        self._mode: Mode = ""
+        self._parts: list[bytes] = []
+        self._size = 0
+        self._events = SseDecoder(limit)
+        self.status = 0
+        self.headers: Mapping[str, str] = {}
+        self.is_answered = False
+        # How many events have come, also those that carry nothing.
+        self.events = 0
+        # The ids of the events of a session; who reads several of its streams sets it.
+        self.seen: dict[str, None] = {}
+        # How a body is packed that cannot be read.
+        self._packed = ""
+        # What came that is no message, for somebody who looks for the answer in vain.
+        self._odd = ""
+
+    @property
+    def is_stream(self) -> bool:
+        return self._mode == "events"
+
+    @property
+    def begun_event(self) -> int:
+        """The number of an event of which a part has arrived; 0 when there is none."""
+        return self.events + 1 if self._events.pending_bytes else 0
+
+    @property
+    def last_id(self) -> str:
+        return self._events.last_id
+
+    @property
+    def retry_s(self) -> float | None:
+        return self._events.retry_s
+
+    @property
+    def progress(self) -> str:
+        """How far the answer has come, for somebody who has waited for it in vain."""
+        if not self.status:
+            return ""
+        came = f"status {self.status} came"
+        pending = self._size or self._events.pending_bytes
+        if pending:
+            return f"{came} and {pending:,} bytes of a message that is not complete"
+        return f"{came} and no message that answers it" if self.is_stream else f"{came}, no body"
+
+    @property
+    def flaw(self) -> str:
+        """What may be the reason that a stream has brought no answer, now that it is over."""
+        pending = self._events.pending_bytes
+        if pending:
+            return f"{pending:,} bytes came of an event without the empty line that ends it"
+        return self._odd
+
+    def resume(self, broken: AnswerReader) -> None:
+        """This answer brings the rest of a stream that broke off."""
+        self.ids, self._owed, self._is_illegal = broken.ids, broken._owed, broken._is_illegal
+        self._facts["resumed"] = True
+        self._events.last_id = broken.last_id
+        self._events.retry_s = broken.retry_s
+
+    # What comes
+
+    def began(self, status: int, headers: Mapping[str, str]) -> list[Item]:
+        """Status and headers have come."""
+        self.status, self.headers = status, headers
+        content_type = headers.get("content-type", "")
+        self._facts |= {"status": status, "content_type": content_type}
+        self._facts["headers"] = {name: headers[name] for name in _TOLD_HEADERS if name in headers}
+        if session := headers.get("mcp-session-id"):
+            self._facts["session_id"] = session
+        is_good = 200 <= status < 300
+        coding = headers.get("content-encoding", "identity").strip().lower()
+        if coding not in ("", "identity"):
+            self._packed = f"a body packed as {visible(shorten(coding, 40))!r}"
+            if is_good:
+                hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
+                return [self._trouble("http_body", f"{self._came()} {self._packed}", hint)]
+        self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
+        return []
+
+    def brought(self, chunk: bytes) -> list[Item]:
+        """A piece of the body has come."""
+        if self._mode == "events":
+            return self._take_events(chunk)
+        if self._mode != "body" or self._packed:
+            return []
+        self._parts.append(chunk)
+        self._size += len(chunk)
+        if self._size <= self._limit:
+            return []
+        head = quote_bytes(b"".join(self._parts)[:60])
+        self._mode, self._parts = "", []
+        message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
+        return [self._trouble("line_too_long", message, _LIMIT_HINT)]
+
+    def ended(self) -> list[Item]:
+        """The answer is complete. A stream may end without one; whoever reads it asks."""
+        if self._mode != "body":
+            return []
+        raw, self._parts, self._mode = b"".join(self._parts), [], ""
+        self._size = 0
+        if self.id is ABSENT or self._is_old:
+            return self._judge_receipt(raw)
+        kind = media_type(self.headers.get("content-type", ""))
+        is_good = 200 <= self.status < 300
+        if not raw.strip() or (kind != JSON and not is_good):
+            return [self._unanswered(raw)]
+        if kind != JSON:
+            shown = visible(shorten(kind, 60)) or "no type at all"
+            message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
+            return [self._trouble("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
+        return self._take_body(raw, is_good=is_good)
+
+    # Bodies
+
+    def _take_body(self, raw: bytes, *, is_good: bool) -> list[Item]:
+        found = read_message(raw)
+        if not isinstance(found, Frame):
+            return [self._unanswered(raw) if not is_good else self._not_json(found)]
+        value = found.value
+        if not is_good and not (
+            isinstance(value, dict) and "jsonrpc" in value and "error" in value
+        ):
+            # A result that is refused is none: the two contradict each other.
+            return [self._unanswered(raw)]
+        frame = self._frame(value)
+        if self.is_answered:
+            return [frame]
+        if not is_good:
+            return [frame, self._unanswered(raw)]
+        # Nothing more can come, so that there is nothing to wait for.
+        message = f"{self._came()} a message that is no response to it: {_quote(raw)}"
+        return [frame, self._trouble("http_body", message)]
+
+    def _judge_receipt(self, raw: bytes) -> list[Item]:
+        """What was sent needs no answer; but it must have been accepted."""
+        if not 200 <= self.status < 300:
+            return [self._unanswered(raw).but(is_refusal=self.said != CANCELLED)]
+        if self._is_old or (self.status == 202 and not raw.strip()):
+            return []
+        body = f" and {_quote(raw)}" if raw.strip() else " and no body"
+        message = f"the server answered {self.said} with status {self.status}{body}; it is to be"
+        return [
+            Trouble(kind="http_status", message=f"{message} 202 and no body", effect="definite")
+        ]
+
+    def _unanswered(self, raw: bytes) -> Trouble:
+        """No message in it: the status must say enough."""
+        if 200 <= self.status < 300:
+            return self._trouble("http_body", f"{self._came()} status {self.status} and no body")
+        trouble = status_trouble(self.said, self.id, self.status, self.headers, raw)
+        if self._packed:
+            # The status alone says what was refused, and why.
+            message = trouble.message.removesuffix(", without a word")
+            return trouble.but(message=f"{message} and {self._packed}")
+        return trouble
+
+    def _not_json(self, noise: Noise) -> Trouble:
+        at = f" at column {noise.column}" if noise.column else ""
+        reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
+        return self._trouble(
+            "malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}"
+        )
+
+    # Streams
+
+    def _take_events(self, chunk: bytes) -> list[Item]:
+        out: list[Item] = []
+        for event in self._events.feed(chunk):
+            if isinstance(event, OverlongEvent):
+                self._mode = ""
+                message = f"{self._came()} an event of more than {event.limit:,} bytes"
+                out.append(self._trouble("line_too_long", message, _LIMIT_HINT))
+                break
+            self.events += 1
+            out += self._take_event(event)
+        return out
+
+    def _take_event(self, event: SseEvent) -> list[Item]:
+        if not event.data.strip():
+            # It only names an id to resume from.
+            return []
+        if event.name == "endpoint" and self._is_old:
+            self.endpoint = event.data.decode("utf-8", "replace")
+            return []
+        if event.name != "message":
+            name = visible(shorten(event.name, 60))
+            self._odd = f"the server sent an event named {name!r}; messages are in those "
+            self._odd += "named message"
+            return [Trouble(kind="event_stream", message=self._odd)]
+        if event.id and self._is_again(event.id):
+            message = "a stream that was resumed has brought an event again; it is passed over"
+            return [Trouble(kind="event_stream", message=message)]
+        found = read_message(event.data)
+        if isinstance(found, Frame):
+            if self.is_answered and _is_response(found.value):
+                message = "the server answered one request twice; the first answer counts"
+                return [Trouble(kind="duplicate_response", message=message)]
+            named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
+            return [self._frame(found.value, named)]
+        reason = f"{found.reason}: {_quote(found.raw, found.size)}"
+        self._odd = f"the server sent an event that is not JSON: {reason}"
+        return [Trouble(kind="malformed_json", message=self._odd)]
+
+    def _is_again(self, event_id: str) -> bool:
+        """Whether an event of this id has come before the stream broke off."""
+        is_again = "resumed" in self._facts and event_id in self.seen
+        self.seen[event_id] = None
+        if len(self.seen) > _MAX_SEEN:
+            del self.seen[next(iter(self.seen))]
+        return is_again
+
+    def _frame(self, value: object, more: dict[str, object] | None = None) -> Frame:
+        if self.id is not ABSENT:
+            for each in value if isinstance(value, list) else [value]:
+                self._take_response(each)
+        # The older transport has one stream for all answers.
+        answers = None if self._is_old else self.ids or frozenset()
+        http, line = self._facts | (more or {}), self.events if self._is_old else 0
+        return Frame(value=value, line=line, http=http, answers=answers)
+
+    def _take_response(self, value: object) -> None:
+        """Note what is answered by now, if this is a response."""
+        if not isinstance(value, dict) or "method" in value:
+            return
+        if value.get("id") is None and "error" in value and self._is_illegal:
+            self._owed.clear()
+        self._owed.discard(jsonrpc.id_key(value.get("id")))
+        self.is_answered = not self._owed
+
+    def _came(self) -> str:
+        return f"the server answered {self.said} with"
+
+    def _trouble(self, kind: str, message: str, hint: str = "") -> Trouble:
+        return Trouble(kind=kind, message=message, hint=hint, id=self.id)
+
+
+_LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the limit'
+_PAGE_HINT = "this is a page for people: is the URL that of the MCP endpoint?"
+
+
+def _is_response(value: object) -> bool:
+    return isinstance(value, dict) and "method" not in value and "id" in value
+
+
+def _quote(raw: bytes, size: int = 0) -> str:
+    """The beginning of what came, which may itself be that of `size` bytes.
+
+    Where it is cut it says so: half a secret is known by that alone.
+    """
+    size = size or len(raw)
+    return quote_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")
+
+
+# The headers that a message travels with over HTTP, by the revision of the protocol. Pure.
+
+
+VERSION_HEADER = "MCP-Protocol-Version"
+
+# The member of `params` by which each of these methods names what it is about.
+_NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+
+# What may stand in a header as it is: visible ASCII, with single spaces and tabs inside.
+_PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
+_ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+
+
+def message_headers(message: object, negotiated: str) -> dict[str, str]:
+    """The headers that go with a message.
+
+    One that names its revision itself, as in the stateless era, repeats in headers what it is
+    about; others name the revision that a handshake has agreed on.
+    """
+    if isinstance(message, dict) and "method" in message:
+        version = own_version(message) or (negotiated if negotiated == STATELESS else "")
+        if version:
+            return {VERSION_HEADER: encoded_value(version)} | _repeated(message)
+    revision = REVISIONS.get(negotiated)
+    return {VERSION_HEADER: negotiated} if revision and revision.has_version_header else {}
+
+
+def own_version(message: object) -> str:
+    """The revision that a message names itself; "" when it names none."""
+    params = message.get("params") if isinstance(message, dict) else None
+    meta = params.get("_meta") if isinstance(params, dict) else None
+    version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else ""
+
+
+def _repeated(message: dict[str, Any]) -> dict[str, str]:
+    method, params = message["method"], message.get("params")
+    if not isinstance(method, str):
+        return {}
+    headers = {"Mcp-Method": encoded_value(method)}
+    name = params.get(_NAMED_BY.get(method, "")) if isinstance(params, dict) else None
+    if isinstance(name, str):
+        headers["Mcp-Name"] = encoded_value(name)
+    return headers
+
+
+def encoded_value(text: str) -> str:
+    """A text as the value of a header; what cannot stand there as it is goes as base64."""
+    if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
+        return text
+    raw = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
+    return f"=?base64?{raw}?="
+
+
+def param_headers(schema: object, arguments: object) -> dict[str, str]:
+    """The headers that mirror arguments of a tool, as `x-mcp-header` in its schema asks."""
+    if not isinstance(arguments, dict):
+        return {}
+    return {
+        f"Mcp-Param-{name}": encoded_value(text)
+        for name, value in _mirrored(schema, arguments)
+        if (text := _as_text(value)) is not None
+    }
+
+
+def _mirrored(schema: object, arguments: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    properties = schema.get("properties") if isinstance(schema, dict) else None
+    for key, inner in properties.items() if isinstance(properties, dict) else ():
+        if not isinstance(inner, dict) or key not in arguments:
+            continue
+        name = inner.get("x-mcp-header")
+        if isinstance(name, str) and _TOKEN.fullmatch(name):
+            yield name, arguments[key]
+        elif isinstance(arguments[key], dict):
+            yield from _mirrored(inner, arguments[key])
+
+
+def _as_text(value: object) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    return value if isinstance(value, str) else None
+
+
+def media_type(content_type: str) -> str:
+    """The media type without its parameters."""
+    return content_type.partition(";")[0].strip().lower()
+
+
+# What a refusing HTTP status says, in a sentence that helps. Pure.
+
+
+# How a server answers initialize when it has no Streamable HTTP at this place.
+NOT_SPOKEN = (400, 404, 405)
+
+_HINTS = {
+    301: "the server has moved: give the new URL",
+    400: "the server does not take the message as it is",
+    403: "the credentials are not enough, or the server does not take requests from here",
+    404: "is the path of the URL right? Many servers answer at /mcp",
+    405: "is this the MCP endpoint? An older server may have one for GET and another for POST",
+    406: "the server offers neither JSON nor an event stream",
+    413: "the message is larger than the server takes",
+    415: "the server takes another type of content than application/json",
+    429: "the server wants fewer requests",
+    500: "the server failed inside; its own log says why",
+    502: "something before the server could not reach it",
+    503: "the server, or something before it, is not ready",
+    504: "something before the server gave up waiting for it",
+}
+_UNAUTHORIZED = 401
+_WANTED = 'the server wants credentials: give "auth" or "headers", or --bearer-env or --header-env'
+_REFUSED = 'the server refused the credentials it was given: look at "auth" and "headers", or at '
+_REFUSED += "what --bearer-env and --header-env name"
+
+_NO_OLDER = "nor does it have the older transport of two endpoints (GET brings no event stream)"
+
+# Nothing has begun before these, so that nothing can have been done.
+_OPENING = ("initialize", "server/discover")
+
+
+def status_trouble(
+    said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
+) -> Trouble:
+    """That a message was refused, with what the server said beside its status."""
+    # Where it is cut it says so: half a secret is known by that alone.
+    told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
+    hint = _HINTS.get(status, "")
+    if status == _UNAUTHORIZED:
+        wants = headers.get("www-authenticate", "")
+        hint = _WANTED
+        hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
+    elif said == "server/discover" and status in NOT_SPOKEN:
+        hint = "a server with a handshake may do so: leave out --spec-version"
+    elif later := headers.get("retry-after", ""):
+        hint += f"; it says to come back after {visible(shorten(later, 40))}"
+    return Trouble(
+        kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
+        message=f"the server refused {said} with status {status}{told}",
+        hint=hint.lstrip("; "),
+        id=id,
+        effect="definite" if 400 <= status < 500 or said in _OPENING else "indefinite",
+        code=status,
+    )
+
+
+def of_refused_credentials(trouble: Trouble) -> Trouble:
+    """The same where the server has had credentials, and did not take them."""
+    return trouble.but(hint=trouble.hint.replace(_WANTED, _REFUSED))
+
+
+def without_older_transport(trouble: Trouble, target: str) -> Trouble:
+    """The same where the older transport was tried as well, at the same path."""
+    if trouble.code != 404:
+        return trouble.but(hint=f"{trouble.hint}; {_NO_OLDER}".lstrip("; "))
+    others = {
+        "/mcp": "many servers answer at /mcp",
+        "/sse": "those of the older transport of two endpoints at /sse",
+    }
+    path = target.partition("?")[0].rstrip("/")
+    places = ", ".join(text for place, text in others.items() if not path.endswith(place))
+    return trouble.but(hint=f"is the path of the URL right? There is nothing here; {places}")
+
+
+# What an HTTP server hears and does, as values: nothing here opens a socket.
+#
+# Each request that is heard gets a number, its *exchange*; what is done about it is told as acts,
+# each for one exchange. So whoever decides what to say knows no connections, and whoever has
+# the connections does not know what is said.
+
+
+class WebRequest(Record):
+    """A request; names of headers are in lower case, in the order they came."""
+
+    method: str
+    target: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = b""
+
+    def header(self, name: str) -> str | None:
+        """The value of a header, all of them with commas when it came several times."""
+        found = self.values(name)
+        return ", ".join(found) if found else None
+
+    def values(self, name: str) -> tuple[str, ...]:
+        """Every value that a header came with."""
+        return tuple(value for each, value in self.headers if each == name)
+
+
+class Act(Record):
+    """Something to be done about an exchange."""
+
+    exchange: int
+
+
+class Answer(Act):
+    """The whole of an answer."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes = b""
+
+
+class Begin(Act):
+    """The head of an answer that comes in pieces."""
+
+    headers: Mapping[str, str]
+
+
+class Piece(Act):
+    """More of an answer that has begun."""
+
+    data: bytes
+
+
+class End(Act):
+    """All of an answer has been said."""
+
+
+class Cut(Act):
+    """The connection breaks off, whatever has been said."""

@@ -1,0 +1,218 @@
+"""What a request, notification, answer and error look like, and how to tell them apart.
+
+Ids are compared by JSON type and value: in Python ``1 == True == 1.0``, and a
+server that answers ``"1"`` to ``1`` has not answered.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.record import ABSENT
+from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.text import shorten, visible
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Literal, TypeGuard
+
+    MessageKind = Literal["request", "notification", "response", "malformed"]
+    IdKey = tuple[str, object]
+    Message = dict[str, object]
+
+__all__ = [
+    "INTERNAL_ERROR",
+    "METHOD_NOT_FOUND",
+    "breaches",
+    "can_replace_id",
+    "describe_id",
+    "error_response",
+    "id_key",
+    "is_illegal",
+    "is_plain_answer",
+    "is_plain_result",
+    "message_kind",
+    "notification",
+    "replace_id",
+    "request",
+    "result_response",
+    "tool_failure",
+]
+
+
+METHOD_NOT_FOUND = -32601
+INTERNAL_ERROR = -32603
+
+_ID_TYPES = frozenset([str, int])
+_REPLACEABLE_TYPES = frozenset([str, int, float])
+
+
+def request(id: object, method: str, params: object = ABSENT) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "method": method} | _params(params)
+
+
+def notification(method: str, params: object = ABSENT) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "method": method} | _params(params)
+
+
+def result_response(id: object, result: object) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "result": result}
+
+
+def error_response(id: object, code: int, message: str) -> dict[str, object]:
+    return {"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}
+
+
+def _params(params: object) -> dict[str, object]:
+    return {} if params is ABSENT else {"params": params}
+
+
+def id_key(id: object) -> IdKey:
+    """A key under which ids are equal when JSON says so: same type, same value."""
+    kind = type(id)
+    if kind is dict or kind is list:
+        return ("json", dump_json(id))
+    return (kind.__name__, id)
+
+
+def can_replace_id(id: object) -> bool:
+    """True if there are other ids of the same JSON type: of null, booleans and the like there
+    are not, and a request with such an id is about that very id."""
+    return type(id) in _REPLACEABLE_TYPES
+
+
+def replace_id(line: bytes, id: object, new: object) -> bytes:
+    """The encoded request `line`, whose id is `id`, with the id `new` instead."""
+    head = b'{"jsonrpc":"2.0","id":'
+    old = head + _encoded(id)
+    if line.startswith(old) and line[len(old) : len(old) + 1] in (b",", b"}"):
+        return head + _encoded(new) + line[len(old) :]
+    message = parse_json(line.decode("utf-8"))
+    assert isinstance(message, dict), "only a request has an id"
+    return _encoded({**message, "id": new}) + b"\n"
+
+
+def _encoded(value: object) -> bytes:
+    # Lone surrogates travel as JSON escapes.
+    return dump_json(value).encode("utf-8", "backslashreplace")
+
+
+def describe_id(id: object) -> str:
+    return "no id" if id is ABSENT else f"id {dump_json(id)}"
+
+
+def message_kind(message: object) -> MessageKind:
+    """What a JSON value from the server means to be; `breaches` says what is wrong with it."""
+    if not isinstance(message, dict):
+        return "malformed"
+    if "method" in message:
+        return "request" if "id" in message else "notification"
+    if "result" in message or "error" in message or "id" in message:
+        return "response"
+    return "malformed"
+
+
+def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
+    """Is this a sound response with a result? Nearly all messages are; `breaches` finds none."""
+    return (
+        type(message) is dict
+        and "result" in message
+        and message.get("jsonrpc") == "2.0"
+        and type(message.get("id")) in _ID_TYPES
+        and "error" not in message
+        and "method" not in message
+    )
+
+
+def is_illegal(message: object) -> bool:
+    """Whether a message that a client sends is not a legal request or notification."""
+    return not isinstance(message, dict) or "method" not in message or any(breaches(message))
+
+
+def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """Where and how a message breaks JSON-RPC 2.0, as (path, sentence)."""
+    if message.get("jsonrpc") != "2.0":
+        seen = dump_json(message["jsonrpc"]) if "jsonrpc" in message else "missing"
+        yield "jsonrpc", f'"jsonrpc" must be "2.0" and is {seen}'
+    if "method" in message:
+        yield from _call_breaches(message)
+    else:
+        yield from _response_breaches(message)
+
+
+def _call_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if not isinstance(message["method"], str):
+        yield "method", f'"method" must be text and is {_shown(message["method"])}'
+    if "id" in message and not _is_id(message["id"]):
+        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+    if not isinstance(message.get("params", {}), (dict, list)):
+        yield "params", '"params" must be an object or an array'
+
+
+def _response_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    if "result" in message and "error" in message:
+        yield "", 'a response must not carry both "result" and "error"'
+    elif "result" not in message and "error" not in message:
+        yield "", 'a response must carry "result" or "error"'
+    if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
+        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+    if "result" in message and message.get("id") is None:
+        yield "id", "a result must carry the id of its request"
+    if "error" in message:
+        yield from _error_breaches(message["error"])
+
+
+def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
+    if not isinstance(error, dict):
+        yield "error", '"error" must be an object'
+        return
+    code = error.get("code", ABSENT)
+    if type(code) is not int:
+        seen = "missing" if code is ABSENT else _shown(code)
+        yield "error.code", f'"error.code" must be an integer and is {seen}'
+    if not isinstance(error.get("message"), str):
+        yield "error.message", '"error.message" must be text'
+
+
+def _shown(value: object) -> str:
+    return shorten(dump_json(value), 60)
+
+
+def _is_id(id: object) -> bool:
+    return type(id) in _ID_TYPES
+
+
+def tool_failure(result: dict[str, object], when_true: str = "the tool reports an error") -> str:
+    """Why the result of a tool is not a success, "" when it is.
+
+    Only false, or no `isError` at all, is a success: a string, a number or null says neither.
+    """
+    value = result.get("isError", False)
+    if isinstance(value, bool):
+        return when_true if value else ""
+    return f"isError must be true or false and is {visible(shorten(dump_json(value), 100))}"
+
+
+# The answer that most calls of most tools get: a few blocks of text, and nothing else. Pure.
+
+
+def is_plain_answer(message: object) -> TypeGuard[Message]:
+    """Whether this is a response whose result is blocks of text, with `isError` at most."""
+    # Three members, and these three: sets would say the same, and take longer.
+    if type(message) is not dict or len(message) != 3 or message.get("jsonrpc") != "2.0":
+        return False
+    result = message.get("result")
+    if type(result) is not dict or "id" not in message:
+        return False
+    content = result.get("content")
+    if type(content) is not list or not content or not _has_only_content(result):
+        return False
+    for block in content:
+        if type(block) is not dict or len(block) != 2:
+            return False
+        if block.get("type") != "text" or type(block.get("text")) is not str:
+            return False
+    return True
+
+
+def _has_only_content(result: Message) -> bool:
+    return len(result) == 1 or (len(result) == 2 and type(result.get("isError")) is bool)

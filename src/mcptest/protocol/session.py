@@ -1,0 +1,760 @@
+"""The client's side of a conversation, as a state machine that never reads a pipe.
+
+    spawned ──initialize──► initializing ──accept──► operational
+       │                         │                        │
+       └─────────────────────────┴────────terminate───────┴──► terminated
+
+Values that framing found go in, events that say what they mean come out. These
+rules hold in every state:
+
+* Answers are paired by id, type and value, never by arrival.
+* No id is used twice on the wire. The first request with an id goes out as it
+  is written; a later one gets a fresh id of the same JSON type. Callers use the
+  written id throughout; "wire id" is the one that was sent.
+* An error with the id null answers only a request that is not legal JSON-RPC,
+  whose id the server may not have been able to read.
+* Our own message that comes back is an echo, never an answer.
+* A request that was given up stays known, so that its late answer is called
+  late and is never taken for the answer to something else.
+* What breaks the protocol is an event like any other. Nothing is raised and
+  nothing is dropped: whoever drives the session decides what it costs.
+"""
+
+from __future__ import annotations
+
+from mcptest.core.plan import ClientSpec
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.strict_json import dump_json, parse_json
+from mcptest.core.text import shorten, visible
+from mcptest.protocol import jsonrpc
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Container, Iterable, Iterator
+    from typing import Any, Literal
+
+    Message = dict[str, Any]
+    State = Literal["spawned", "initializing", "operational", "terminated"]
+    StrayKind = Literal[
+        "unknown_id",
+        "duplicate_response",
+        "late_response",
+        "misplaced_response",
+        "unattributed_error",
+    ]
+
+__all__ = [
+    "DISCOVER_ID",
+    "INITIALIZE_ID",
+    "MAX_INPUTS",
+    "MAX_ROUNDS",
+    "REMEMBERED_IDS",
+    "Answered",
+    "Asked",
+    "ClientScript",
+    "ClientSession",
+    "Continued",
+    "Echoed",
+    "InputRounds",
+    "Notified",
+    "Refused",
+    "SessionEvent",
+    "Strayed",
+    "Violated",
+]
+
+
+INITIALIZE_ID = "mcptest-initialize"
+DISCOVER_ID = "mcptest-discover"
+
+_CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+_CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+
+# How many settled ids are remembered at least, to tell a second answer from an unknown one.
+REMEMBERED_IDS = 4096
+
+# Fresh ids that are numbers count up from here: few tests write such large ones, and they still
+# fit into 32 bits.
+_FIRST_FRESH_NUMBER = 1_000_001
+_LARGE_NUMBER = 2**31
+
+
+class SessionEvent(Record):
+    """What one value from the server means to the client."""
+
+    message: Any
+
+
+class Answered(SessionEvent):
+    """The answer to the open request with this id."""
+
+    id: object
+
+
+class Notified(SessionEvent):
+    """A notification; nothing is owed for it."""
+
+
+class Asked(SessionEvent):
+    """A request of the server; `reply` is what we owe it."""
+
+    reply: Message
+
+
+class Continued(SessionEvent):
+    """An answer that wants more input: `request` is the request again, with it."""
+
+    request: Message
+
+
+class Strayed(SessionEvent):
+    """A response that answers nothing that is open."""
+
+    kind: StrayKind
+
+
+class Echoed(SessionEvent):
+    """A message of ours that came back."""
+
+
+class Refused(SessionEvent):
+    """An error with the id null, provoked by a message of ours that is not legal JSON-RPC and has
+    no id."""
+
+
+class Violated(SessionEvent):
+    """A value that is not a legal message. `id` names the open request it was meant for."""
+
+    path: str
+    reason: str
+    id: object = ABSENT
+
+
+class ClientSession:
+    """Says what each value from the server means, and what to send to open a session."""
+
+    def __init__(
+        self, offer: str = "", client_version: str = "0", client: ClientSpec | None = None
+    ) -> None:
+        self.state: State = "spawned"
+        self.revision: Revision = REVISIONS[offer or DEFAULT_OFFER]
+        self.capabilities: object = None
+        self._client_version = client_version
+        self._client = client or ClientSpec()
+        self.script = ClientScript(self._client)
+        # None while results that want more input are left to whoever waits for them.
+        self.rounds: InputRounds | None = None
+        # By wire id: the written id and the line of each open request.
+        self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
+        self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
+        # The written id of every request, by wire id: all that must not be used again.
+        self.written_ids: dict[jsonrpc.IdKey, object] = {}
+        # The wire id of the newest request with a written id, where the two differ.
+        self._wire_ids: dict[jsonrpc.IdKey, object] = {}
+        self._fresh_number = _FIRST_FRESH_NUMBER
+        # Whether any request was sent under another id than the written one.
+        self.has_fresh_ids = False
+        # Ids of responses that came before any request with that id.
+        self.early_ids: set[jsonrpc.IdKey] = set()
+        # What we last replied to requests of the server, by their ids.
+        self._replies: dict[jsonrpc.IdKey, Message] = {}
+        # What we sent that is not legal JSON-RPC and may be refused without an id, oldest first:
+        # the wire ids of requests, numbers for messages that have none.
+        self._illegal: dict[jsonrpc.IdKey | int, None] = {}
+        self._notes = 0
+        # Whether an open message has no method: coming back, it looks like an answer.
+        self._is_plain = True
+
+    # Opening
+
+    def initialize(self, wanted: Message | None = None) -> Message:
+        """The first request of a session in the handshake era; `wanted` replaces its params."""
+        self._expect_state("spawned")
+        self.state = "initializing"
+        params = {
+            "protocolVersion": self.revision.version,
+            "capabilities": self._client.capabilities or {},
+            "clientInfo": self._client_info,
+        }
+        return jsonrpc.request(INITIALIZE_ID, "initialize", params | (wanted or {}))
+
+    def accept(self, result: Message) -> Message:
+        """Take the server's answer; the notification that completes the handshake."""
+        self._expect_state("initializing")
+        self.state = "operational"
+        version = result.get("protocolVersion")
+        self.revision = REVISIONS.get(version if isinstance(version, str) else "", self.revision)
+        self.capabilities = result.get("capabilities")
+        return jsonrpc.notification("notifications/initialized")
+
+    @property
+    def is_stateless(self) -> bool:
+        """Whether each request says for itself what a handshake would have settled."""
+        return not self.revision.has_handshake
+
+    def discover(self) -> Message:
+        """The first request in the stateless era: what does the server offer?"""
+        self._expect_state("spawned")
+        self.state = "initializing"
+        return jsonrpc.request(DISCOVER_ID, "server/discover", {})
+
+    def accept_discovery(self, result: Message) -> None:
+        """Take the server's answer to that."""
+        self._expect_state("initializing")
+        self.state = "operational"
+        self.capabilities = result.get("capabilities")
+
+    def dressed(self, line: bytes) -> bytes:
+        """A message as it must be sent in the stateless era; what it says itself stands."""
+        message = _parsed(line)
+        if not isinstance(message, dict) or "method" not in message or "id" not in message:
+            return line
+        params = message.get("params", {})
+        meta = params.get("_meta", {}) if isinstance(params, dict) else None
+        if not isinstance(meta, dict) or message["method"] == "initialize":
+            return line
+        own = {
+            VERSION_KEY: self.revision.version,
+            _CAPABILITIES_KEY: self._client.capabilities or {},
+            _CLIENT_KEY: self._client_info,
+        }
+        message["params"] = params | {"_meta": own | meta}
+        line = encode_line(message)
+        key = jsonrpc.id_key(message["id"])
+        if key in self._open:
+            self._open[key] = self._open[key][0], line
+            if self.rounds:
+                self.rounds.sent(message)
+        return line
+
+    @property
+    def _client_info(self) -> Message:
+        return {"name": "mcptest", "version": self._client_version}
+
+    def adopt(self, result: Message) -> None:
+        """A handshake that was done without us has brought this result."""
+        self.state = "initializing"
+        self.accept(result)
+
+    def terminate(self) -> None:
+        self.state = "terminated"
+        self._open.clear()
+
+    def _expect_state(self, wanted: State) -> None:
+        if self.state != wanted:
+            raise RuntimeError(f"the session is {self.state}, not {wanted}")
+
+    # Requests
+
+    def opened(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
+        """A request is about to be sent; the line to send, with the wire id.
+
+        With `keeps_id` the id goes out as written, even if it was used before.
+        """
+        key = jsonrpc.id_key(id)
+        if self._has_seen(key):
+            key, line = self._open_again(key, id, line, keeps_id=keeps_id)
+        self.written_ids[key] = id
+        is_plain = _PLAIN_PART in line and line.startswith(_PLAIN_HEAD)
+        is_plain = is_plain and key[0] in _PLAIN_ID_TYPES
+        if line and not is_plain and jsonrpc.is_illegal(_parsed(line)):
+            self._illegal[key] = None
+            self._is_plain = self._is_plain and _METHOD in line
+        self._open[key] = id, line
+        return line
+
+    def _open_again(
+        self, key: jsonrpc.IdKey, id: object, line: bytes, *, keeps_id: bool
+    ) -> tuple[jsonrpc.IdKey, bytes]:
+        """The wire id, as a key, and the line of a request whose id was seen before."""
+        self._wire_ids.pop(key, None)
+        if keeps_id or not jsonrpc.can_replace_id(id):
+            self._settled.pop(key, None)
+            return key, line
+        fresh = self._fresh_id(id)
+        self._wire_ids[key] = fresh
+        self.has_fresh_ids = True
+        return jsonrpc.id_key(fresh), jsonrpc.replace_id(line, id, fresh) if line else line
+
+    def _fresh_id(self, id: object) -> object:
+        """An id of the same JSON type that neither side has used in this session."""
+        while True:
+            number = self._fresh_number
+            self._fresh_number += 1
+            fresh: object
+            if isinstance(id, str):
+                fresh = f"{id}~{number - _FIRST_FRESH_NUMBER + 2}"
+            elif isinstance(id, float):
+                fresh = number + 0.5
+            else:
+                assert isinstance(id, int)
+                # Large numbers stay large, and get no more digits than can be written.
+                fresh = number if id >= 0 else -number
+                if abs(id) >= _LARGE_NUMBER:
+                    fresh = id - fresh
+            if not self.has_seen(fresh):
+                return fresh
+
+    def notified(self, line: bytes) -> bytes:
+        """A message without an id is about to be sent; the line to send.
+
+        A request that it cancels has its wire id there. If it is not legal, the server may
+        refuse it by an error without an id.
+        """
+        if jsonrpc.is_illegal(_parsed(line)):
+            self._notes += 1
+            self._illegal[self._notes] = None
+        if not self._wire_ids or _CANCELLED not in line:
+            return line
+        message = _parsed(line)
+        params = message.get("params") if isinstance(message, dict) else None
+        if not isinstance(params, dict) or "requestId" not in params:
+            return line
+        wire_id = self.wire_id(params["requestId"])
+        return encode_line({**message, "params": {**params, "requestId": wire_id}})
+
+    def replied(self, reply: Message) -> None:
+        """This is our answer to a request of the server."""
+        key = jsonrpc.id_key(reply.get("id"))
+        self._replies[key] = reply
+        if len(self._replies) > REMEMBERED_IDS:
+            del self._replies[next(iter(self._replies))]
+
+    def has_seen(self, id: object) -> bool:
+        """Whether this id was used in the session, by us or by the server."""
+        return self._has_seen(jsonrpc.id_key(id))
+
+    def _has_seen(self, key: jsonrpc.IdKey) -> bool:
+        return key in self.written_ids or key in self.early_ids or key in self._replies
+
+    def take_early(self, id: object) -> bool:
+        """Whether a response with this id came before any request with it; reported once."""
+        key = jsonrpc.id_key(id)
+        if key not in self.early_ids:
+            return False
+        self.early_ids.remove(key)
+        self.written_ids[key] = id
+        return True
+
+    def abandon(self, id: object) -> None:
+        """The request was given up; its answer, should it come, is late."""
+        key = jsonrpc.id_key(self.wire_id(id))
+        if self._open.pop(key, None):
+            self._settle(key, "late_response")
+
+    def spoiled(self, wire_id: object) -> None:
+        """The answer came and could not be read; another one would be the second."""
+        self._settle_open(jsonrpc.id_key(wire_id))
+
+    def written_id(self, wire_id: object) -> object:
+        """The id that was written for the request that was sent under this one."""
+        return self.written_ids.get(jsonrpc.id_key(wire_id), wire_id)
+
+    def awaited_id(self, wire_id: object) -> object:
+        """The id under which the caller waits for the answer to what was sent under this one."""
+        return self.written_id(self.rounds.first_id(wire_id) if self.rounds else wire_id)
+
+    def wire_id(self, id: object) -> object:
+        """The id under which the newest request with this written id was last sent."""
+        first = self._wire_ids.get(jsonrpc.id_key(id), id) if self._wire_ids else id
+        return self.rounds.newest_id(first) if self.rounds else first
+
+    def as_written(self, message: Any) -> Any:
+        """A message of the server; a response with the written id in place of the wire id."""
+        if not self.has_fresh_ids or not isinstance(message, dict):
+            return message
+        if "method" in message or "id" not in message:
+            return message
+        written = self.written_id(message["id"])
+        return message if written is message["id"] else {**message, "id": written}
+
+    def line_as_written(self, line: bytes) -> bytes:
+        """A line that was sent, with written ids in place of wire ids."""
+        if not self._wire_ids:
+            return line
+        message = _parsed(line)
+        if not isinstance(message, dict) or "method" not in message:
+            return line
+        params = message.get("params")
+        is_cancellation = message["method"] == "notifications/cancelled"
+        if is_cancellation and isinstance(params, dict) and "requestId" in params:
+            written = self.written_id(params.get("requestId"))
+            return encode_line({**message, "params": {**params, "requestId": written}})
+        if "id" not in message:
+            return line
+        return encode_line({**message, "id": self.written_id(message["id"])})
+
+    def unfinished(self, id: object) -> str:
+        """Why the answer to this request is not the end of it; "" when it is."""
+        if not self.rounds:
+            return ""
+        return self.rounds.unfinished(self._wire_ids.get(jsonrpc.id_key(id), id))
+
+    @property
+    def may_be_refused(self) -> bool:
+        """Whether an error without an id may still come for something that was sent."""
+        return bool(self._illegal)
+
+    def is_owed(self, id: object) -> bool:
+        """Was a request with this wire id given up, and has its answer still not come?"""
+        return self._settled.get(jsonrpc.id_key(id)) == "late_response"
+
+    def _settle_open(self, key: jsonrpc.IdKey) -> object:
+        """The written id of the open request with this wire id, now answered; or ABSENT."""
+        found = self._open.pop(key, None)
+        if found is None:
+            return ABSENT
+        if self._illegal:
+            self._illegal.pop(key, None)
+        self._settle(key, "duplicate_response")
+        return found[0]
+
+    def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
+        self._settled[key] = later
+        if len(self._settled) > 2 * REMEMBERED_IDS:
+            # Half at once: taking one from the front each time makes a dict slow.
+            for old in list(self._settled)[:REMEMBERED_IDS]:
+                del self._settled[old]
+
+    # Receiving
+
+    def receive(
+        self, value: object, answers: Container[jsonrpc.IdKey] | None = None
+    ) -> Iterable[SessionEvent]:
+        """What a value from the server means; a batch means several things.
+
+        `answers` are the wire ids that a response may have where the value came, None for any.
+        """
+        if isinstance(value, list):
+            return self._receive_batch(value, answers)
+        return (self._receive_one(value, answers),)
+
+    def _receive_batch(
+        self, values: list[object], answers: Container[jsonrpc.IdKey] | None
+    ) -> Iterator[SessionEvent]:
+        if not values:
+            yield Violated(message=values, path="", reason="an empty batch is never legal")
+        elif not self.revision.has_batches:
+            version = self.revision.version
+            for value in values:
+                yield self._violated(value, "", f"revision {version} has no batches")
+        else:
+            for value in values:
+                yield self._receive_one(value, answers)
+
+    def take_answer(self, value: object) -> object:
+        """The written id of the open request that a value answers, if that is all it means.
+
+        Nearly all values are such. ABSENT only means that `receive` has to look closer.
+        """
+        if self.rounds or not self._is_plain or not jsonrpc.is_plain_result(value):
+            return ABSENT
+        key = jsonrpc.id_key(value["id"])
+        return ABSENT if key in self._replies else self._settle_open(key)
+
+    def _receive_one(self, value: object, answers: Container[jsonrpc.IdKey] | None) -> SessionEvent:
+        kind = jsonrpc.message_kind(value)
+        if kind == "malformed" or not isinstance(value, dict):
+            reason = "it is neither a request, a notification nor a response"
+            return Violated(message=value, path="", reason=reason)
+        if kind != "notification" and self._is_echo(value):
+            self._settle_open(jsonrpc.id_key(value["id"]))
+            return Echoed(message=value)
+        for path, reason in jsonrpc.breaches(value):
+            # An odd id that was sent by us comes back as it must.
+            if path != "id" or jsonrpc.id_key(value.get("id")) not in self._open:
+                return self._violated(value, path, reason)
+        if kind == "response":
+            return self._receive_response(value, answers)
+        if kind == "notification":
+            return Notified(message=value)
+        if not self.revision.server_may_ask:
+            version = self.revision.version
+            return self._violated(value, "method", f"revision {version} has no server requests")
+        reply = self.script.reply_to(value)
+        self.replied(reply)
+        return Asked(message=value, reply=reply)
+
+    def _is_echo(self, message: Message) -> bool:
+        """Is this what we sent, under an id for which we wait?"""
+        key = jsonrpc.id_key(message.get("id"))
+        if key not in self._open:
+            return False
+        # An empty result may answer both: our request, and a ping of the server with the same id.
+        if "method" not in message and self._replies.get(key) == message:
+            return message.get("result") != {}
+        line = self._open[key][1]
+        return bool(line) and _parsed(line) == message
+
+    def _receive_response(
+        self, message: Message, answers: Container[jsonrpc.IdKey] | None
+    ) -> SessionEvent:
+        key = jsonrpc.id_key(message.get("id"))
+        if message.get("id") is None and key not in self._open and answers != frozenset():
+            return self._receive_nameless(message)
+        if answers is not None and key not in answers and key in self.written_ids:
+            return Strayed(message=message, kind="misplaced_response")
+        id = self._settle_open(key)
+        if id is not ABSENT:
+            if self.rounds and self.is_stateless:
+                return self._last(message, self.rounds)
+            return Answered(message=self.as_written(message), id=id)
+        if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:
+            self.early_ids.add(key)
+        kind = self._settled.get(key, "unknown_id")
+        if kind == "late_response":
+            self._settle(key, "duplicate_response")
+        return Strayed(message=message, kind=kind)
+
+    def _receive_nameless(self, message: Message) -> SessionEvent:
+        """An error with the id null: who provoked it?"""
+        waiting = [key for key in self._illegal if key in self._open]
+        key = next(iter(waiting or self._illegal), None)
+        if key is None:
+            return Strayed(message=message, kind="unattributed_error")
+        del self._illegal[key]
+        if isinstance(key, int):
+            return Refused(message=message)
+        id = self._settle_open(key)
+        if id is ABSENT:
+            # It was given up, and this is its late answer.
+            return Strayed(message=message, kind="late_response")
+        return Answered(message=message, id=id)
+
+    def _last(self, message: Message, rounds: InputRounds) -> SessionEvent:
+        """The answer, unless the server wants to know more first."""
+        id = message["id"]
+        again = rounds.next_round(id, message)
+        if again:
+            self.opened(again["id"], keeps_id=True)
+            return Continued(message=message, request=again)
+        first = self.awaited_id(id)
+        rounds.over(id)
+        return Answered(message=message if first == id else message | {"id": first}, id=first)
+
+    def _violated(self, value: object, path: str, reason: str) -> Violated:
+        id: object = ABSENT
+        if isinstance(value, dict) and "method" not in value:
+            id = self._settle_open(jsonrpc.id_key(value.get("id")))
+        return Violated(message=value, path=path, reason=reason, id=id)
+
+
+_METHOD = b'"method":'
+_CANCELLED = b'"notifications/cancelled"'
+# So nearly all requests look that tests send: a string before the params, which are an object.
+_PLAIN_HEAD = b'{"jsonrpc":"2.0","id":'
+_PLAIN_PART = b'","params":{'
+_PLAIN_ID_TYPES = ("str", "int")
+
+
+def _parsed(line: bytes) -> Any:
+    return parse_json(line.decode("utf-8"))
+
+
+# Answer what a server asks its client (roots, sampling, elicitation) from a script. Pure.
+#
+# A script that has run out is no reason to be silent: the server is told so by an error.
+
+
+class ClientScript:
+    """The answers of one session; it remembers how far each list of them has been used."""
+
+    def __init__(self, spec: ClientSpec) -> None:
+        self._answers = spec.answers or {}
+        self._used: dict[str, int] = {}
+
+    def reply_to(self, asked: Message) -> Message:
+        """The response that a request of the server gets."""
+        method, id = asked["method"], asked["id"]
+        if method == "ping":
+            return jsonrpc.result_response(id, {})
+        if method not in self._answers:
+            message = f"the client does not offer {method}"
+            return jsonrpc.error_response(id, jsonrpc.METHOD_NOT_FOUND, message)
+        body = self._next(method)
+        if body is None:
+            message = f"the client's script has no further answer to {method}"
+            return jsonrpc.error_response(id, jsonrpc.INTERNAL_ERROR, message)
+        return {"jsonrpc": "2.0", "id": id} | body
+
+    def has_answer_to(self, method: object) -> bool:
+        """Whether the script says anything about a method."""
+        return isinstance(method, str) and method in self._answers
+
+    def answer_to(self, method: str) -> object | None:
+        """The next result for a method; None when there is none left, or it is an error."""
+        body = self._next(method)
+        return body.get("result") if body else None
+
+    def _next(self, method: str) -> Message | None:
+        script: Any = self._answers[method]
+        if isinstance(script, dict):
+            return script
+        at = self._used.get(method, 0)
+        self._used[method] = at + 1
+        return script[at] if at < len(script) else None
+
+
+# Answer results that ask for more input, and ask again. Pure.
+#
+# In the stateless era a server cannot ask its client anything. It answers a request with what it
+# wants to know, and the client sends the request again, under a new id, with the answers and with
+# the server's own state unchanged. Who waits for the answer sees only the last one, under the id
+# that was first used.
+#
+# A call is over with a result that is `complete`, or does not say what it is. Of any other there is
+# a reason why no further round was sent.
+
+
+# A server that is never content is left with its question.
+MAX_ROUNDS = 10
+# So is one that asks for more at once than anybody would be asked.
+MAX_INPUTS = 100
+
+_COMPLETE = "complete"
+_INPUT_REQUIRED = "input_required"
+_TASK = "task"
+
+
+def why_open(result: Message) -> str:
+    """Why a result is not the end of a call, by what it says itself; "" when it is."""
+    kind = result.get("resultType", _COMPLETE)
+    if kind == _COMPLETE:
+        return ""
+    if kind == _TASK:
+        return "it goes on as a task, and tasks are not followed"
+    if kind == _INPUT_REQUIRED:
+        return "the server asks for input that it was not given"
+    return f"resultType is {_quoted(kind)}, which means nothing"
+
+
+class _UnansweredError(Exception):
+    """Why what a server wants to know is not told to it."""
+
+
+class _Asked:
+    """A request as it was first sent, under which id, and how often by now."""
+
+    __slots__ = ("first", "newest", "request", "rounds")
+
+    def __init__(self, request: Message, first: object, newest: object, rounds: int) -> None:
+        self.request = request
+        self.first = first
+        self.newest = newest
+        self.rounds = rounds
+
+
+class InputRounds:
+    """The requests that may have to be sent again, by the id of their newest round."""
+
+    def __init__(self, script: ClientScript, salt: str = "") -> None:
+        self._script = script
+        # A part of the ids of rounds that no server can guess before they are sent.
+        self._salt = salt
+        self._asked: dict[jsonrpc.IdKey, _Asked] = {}
+        self._reasons: dict[jsonrpc.IdKey, str] = {}
+        self._count = 0
+
+    def sent(self, request: Message) -> None:
+        """A request has been sent for the first time."""
+        id = request["id"]
+        known = self._asked.get(jsonrpc.id_key(id))
+        if known is None or known.rounds == 1:
+            self._asked[jsonrpc.id_key(id)] = _Asked(request, id, id, 1)
+
+    def first_id(self, id: object) -> object:
+        """The id under which somebody waits for the answer to this round."""
+        asked = self._asked.get(jsonrpc.id_key(id))
+        return asked.first if asked else id
+
+    def newest_id(self, first: object) -> object:
+        """The id of the newest round of what was first sent under this one."""
+        key = jsonrpc.id_key(first)
+        for asked in self._asked.values():
+            if asked.rounds > 1 and jsonrpc.id_key(asked.first) == key:
+                return asked.newest
+        return first
+
+    def over(self, id: object) -> None:
+        """No further round follows this one."""
+        self._asked.pop(jsonrpc.id_key(id), None)
+
+    def next_round(self, id: object, answer: Message) -> Message | None:
+        """The request again, with what the server wants to know; None when that cannot be told."""
+        key = jsonrpc.id_key(id)
+        result = answer.get("result")
+        if key not in self._asked or not isinstance(result, dict):
+            return None
+        asked = self._asked[key]
+        try:
+            added = self._next(asked, result)
+        except _UnansweredError as error:
+            self._reasons[jsonrpc.id_key(asked.first)] = str(error)
+            return None
+        if added is None:
+            return None
+        del self._asked[key]
+        self._count += 1
+        newest = f"mcptest-round-{self._count}{self._salt}"
+        params = asked.request.get("params") or {}
+        self._asked[jsonrpc.id_key(newest)] = _Asked(
+            asked.request, asked.first, newest, asked.rounds + 1
+        )
+        return asked.request | {"id": newest, "params": params | added}
+
+    def unfinished(self, first: object) -> str:
+        """Why the last answer to a call is not the end of it, told once; "" when it is."""
+        return self._reasons.pop(jsonrpc.id_key(first), "")
+
+    def _next(self, asked: _Asked, result: Message) -> Message | None:
+        """What the next round says more than the first; None when the call is over."""
+        kind = result.get("resultType", _COMPLETE)
+        if kind == _COMPLETE:
+            return None
+        if kind != _INPUT_REQUIRED:
+            raise _UnansweredError(why_open(result))
+        if asked.rounds >= MAX_ROUNDS:
+            raise _UnansweredError(f"the server still asks for input after {MAX_ROUNDS} rounds")
+        return self._added(result)
+
+    def _added(self, result: Message) -> Message:
+        wanted = result.get("inputRequests")
+        wanted = {} if wanted is None else wanted
+        if not isinstance(wanted, dict):
+            raise _UnansweredError("inputRequests must be an object and is something else")
+        if not (wanted or "requestState" in result):
+            raise _UnansweredError("the server asks for input and does not say for which")
+        if len(wanted) > MAX_INPUTS:
+            many = f"{len(wanted):,} inputs at once"
+            raise _UnansweredError(f"the server asks for {many}; up to {MAX_INPUTS} are answered")
+        methods = {key: self._method(key, each) for key, each in wanted.items()}
+        added: Message = {}
+        if wanted:
+            added["inputResponses"] = {key: self._answer(each) for key, each in methods.items()}
+        if "requestState" in result:
+            added["requestState"] = result["requestState"]
+        return added
+
+    def _method(self, key: str, wanted: object) -> str:
+        method = wanted.get("method") if isinstance(wanted, dict) else None
+        if not isinstance(method, str):
+            raise _UnansweredError(f"inputRequests has no method under {_quoted(key)}")
+        if not self._script.has_answer_to(method):
+            raise _UnansweredError(f"no stub answers {_plain(method)}")
+        return method
+
+    def _answer(self, method: str) -> object:
+        answer = self._script.answer_to(method)
+        if answer is None:
+            raise _UnansweredError(f"the stubs have no further result for {_plain(method)}")
+        return answer
+
+
+def _plain(method: str) -> str:
+    return visible(shorten(method, 80))
+
+
+def _quoted(value: object) -> str:
+    return visible(shorten(dump_json(value), 80))

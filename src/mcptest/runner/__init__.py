@@ -1,1 +1,0 @@
-"""Find suites, drive servers and emit the events of a run."""

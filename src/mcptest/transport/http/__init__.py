@@ -1,0 +1,1 @@
+"""MCP over HTTP: the client side for servers under test, and a server for mocks."""

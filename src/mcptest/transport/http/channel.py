@@ -1,0 +1,437 @@
+"""Several HTTP exchanges at once, over links that are used again, without ever blocking.
+
+Whoever has the poll asks for `handles`, and calls `move` when some of them are ready. Each
+exchange has a listener that hears of its answer. Redirects are followed within one origin and
+nowhere else, so no credential ever reaches another server.
+"""
+
+from __future__ import annotations
+
+import select
+
+import h11
+
+from mcptest.core.record import Record
+from mcptest.core.text import shorten, visible
+from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
+from mcptest.transport.http.connection import Link, LinkError, find_proxy
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from typing import Protocol
+
+    from mcptest.protocol.http_address import Address
+    from mcptest.transport.http.connection import Link, Trust
+
+    class Listener(Protocol):
+        """Hears what comes of a request: a head, pieces, and an end or a failure."""
+
+        def began(self, head: Head) -> None: ...
+        def brought(self, chunk: bytes) -> None: ...
+        def ended(self) -> None: ...
+        def failed(self, error: LinkError) -> None: ...
+
+    class AnyLink(Protocol):
+        """What carries an exchange: a handle to wait for, until it is closed."""
+
+        @property
+        def fd(self) -> int: ...
+        def has_more(self) -> bool: ...
+        def close(self) -> None: ...
+
+    class AnyExchange(Protocol):
+        """A request under way, whatever carries it. `advance` may raise LinkError."""
+
+        @property
+        def request(self) -> HttpRequest: ...
+        @property
+        def link(self) -> AnyLink: ...
+        @property
+        def wants(self) -> int: ...
+        @property
+        def unsent_bytes(self) -> int: ...
+        @property
+        def progress(self) -> str: ...
+        @property
+        def is_over(self) -> bool: ...
+        @property
+        def reusable_link(self) -> Link | None: ...
+        def advance(self) -> Iterator[Head | bytes]: ...
+
+
+__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "head_of"]
+
+
+_MAX_REDIRECTS = 5
+_MAX_IDLE = 8
+
+# With these the method and the body stay; the others turn a POST into a GET.
+_KEEPING = (307, 308)
+_REDIRECTS = (301, 302, 303, *_KEEPING)
+
+
+class _Running:
+    """An exchange under way, and who hears of it."""
+
+    __slots__ = ("exchange", "hops", "listener")
+
+    def __init__(self, exchange: AnyExchange, listener: Listener, hops: int) -> None:
+        self.exchange = exchange
+        self.listener = listener
+        self.hops = hops
+
+
+class HttpChannel:
+    """All exchanges with HTTP servers that somebody drives together."""
+
+    def __init__(
+        self, trust: Trust, environment: Mapping[str, str], home: Address | None = None
+    ) -> None:
+        self._trust = trust
+        # The server under test; who else is spoken to has to prove who it is.
+        self._home = home
+        self._environment = environment
+        self._running: list[_Running] = []
+        self._idle: list[Link] = []
+        self._keeps_links = True
+
+    def start(self, request: HttpRequest, listener: Listener) -> None:
+        """Send a request; the listener hears what comes of it, here already perhaps."""
+        self._start(request, listener, 0)
+
+    def _start(self, request: HttpRequest, listener: Listener, hops: int) -> None:
+        try:
+            exchange = self.exchange_for(request)
+        except OSError as error:
+            message = f"no connection can be made: {error.strerror}"
+            listener.failed(LinkError("connect_failed", message))
+            return
+        running = _Running(exchange, listener, hops)
+        self._running.append(running)
+        self._advance(running)
+
+    def exchange_for(self, request: HttpRequest) -> AnyExchange:
+        """What carries a request out. A channel that needs no connections has its own."""
+        return Exchange(request, self._link_to(request.address))
+
+    def _link_to(self, address: Address) -> Link:
+        for link in [each for each in self._idle if same_origin(each.address, address)]:
+            self._idle.remove(link)
+            if not link.is_stale:
+                return link
+            # It closes them so soon that the next one might be closed while we write.
+            self._keeps_links = False
+            link.close()
+        return Link(address, self._trust_in(address), find_proxy(address, self._environment))
+
+    def _trust_in(self, address: Address) -> Trust:
+        """A wish to trust the server under test is none to trust where credentials are sent."""
+        is_home = self._home is None or same_origin(address, self._home)
+        return self._trust if is_home else self._trust.but(is_blind=False, is_strict=True)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return sum(running.exchange.unsent_bytes for running in self._running)
+
+    def handles(self) -> Iterable[tuple[int, int]]:
+        """The handles to wait for, and for what."""
+        for running in self._running:
+            if (fd := running.exchange.link.fd) >= 0:
+                yield fd, running.exchange.wants
+
+    @property
+    def has_more(self) -> bool:
+        """Whether bytes are here that no poll will tell of."""
+        return any(running.exchange.link.has_more() for running in self._running)
+
+    def move(self, ready: set[int]) -> None:
+        """Go on with those exchanges whose handles are ready."""
+        for running in list(self._running):
+            link = running.exchange.link
+            if running in self._running and (link.fd in ready or link.has_more()):
+                self._advance(running)
+
+    def _advance(self, running: _Running) -> None:
+        try:
+            for piece in running.exchange.advance():
+                self._hear(running, piece)
+                if running not in self._running:
+                    return
+        except LinkError as error:
+            self._drop(running)
+            running.listener.failed(error)
+            return
+        if running.exchange.is_over:
+            self._finish(running)
+
+    def _hear(self, running: _Running, piece: Head | bytes) -> None:
+        if isinstance(piece, bytes):
+            running.listener.brought(piece)
+        elif piece.status in _REDIRECTS and piece.header("location"):
+            self._redirect(running, piece)
+        else:
+            running.listener.began(piece)
+
+    def _redirect(self, running: _Running, head: Head) -> None:
+        self._drop(running)
+        request = running.exchange.request
+        location = visible(shorten(head.header("location"), 200))
+        try:
+            goal = redirected(request.address, head.header("location"))
+        except BadUrlError as error:
+            raise _refused(head, location, f"that is no URL: {error}") from None
+        if not same_origin(goal, request.address):
+            raise _refused(head, location, "that is another server")
+        if request.method != "GET" and head.status not in _KEEPING:
+            raise _refused(head, location, f"a {request.method} would become a GET there")
+        if running.hops >= _MAX_REDIRECTS:
+            raise _refused(head, location, f"it is redirect number {running.hops + 1}")
+        self._start(request.but(address=goal), running.listener, running.hops + 1)
+
+    def _finish(self, running: _Running) -> None:
+        self._running.remove(running)
+        link = running.exchange.reusable_link
+        if link and self._keeps_links and len(self._idle) < _MAX_IDLE:
+            self._idle.append(link)
+        else:
+            running.exchange.link.close()
+        running.listener.ended()
+
+    def _drop(self, running: _Running) -> None:
+        if running in self._running:
+            self._running.remove(running)
+        running.exchange.link.close()
+
+    def progress(self, listener: Listener) -> str:
+        """How far the request of this listener has come."""
+        waiting = [each for each in self._running if each.listener is listener]
+        return waiting[0].exchange.progress if waiting else ""
+
+    def cancel(self, listener: Listener) -> None:
+        """Break off what this listener waits for; it hears nothing more."""
+        for running in [each for each in self._running if each.listener is listener]:
+            self._drop(running)
+
+    def close(self) -> None:
+        """Let go of everything."""
+        for running in list(self._running):
+            self._drop(running)
+        for link in self._idle:
+            link.close()
+        self._idle.clear()
+
+
+def _refused(head: Head, location: str, why: str) -> LinkError:
+    return LinkError(
+        "redirect_refused",
+        f"the server redirects (status {head.status}) to {location}, which is not followed: {why}",
+        "give the URL it leads to, if that is the server to test",
+        was_sent=True,
+    )
+
+
+# One HTTP request and the answer to it, over a link, in whatever pieces they go and come.
+#
+# The bytes are h11's business (docs/decisions/0006-http.md); how much of anything is borne is ours.
+
+
+# Status line and headers together; larger ones are no answer but an attack.
+_MAX_HEAD_BYTES = 256 * 1024
+_GIANT = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
+
+# One that never stops talking must not keep us from looking at the clock: so much at a time.
+_MAX_TURN_BYTES = 256 * 1024
+
+# A server may say "100 Continue" and the like before it answers; not for ever.
+_MAX_INTERIM = 20
+
+_HEADERS_TOO_LARGE = 431
+
+# How a server answers that wants TLS and is spoken to without.
+_TLS_ALERT = b"\x15\x03"
+
+
+class HttpRequest(Record):
+    """What is asked of whom."""
+
+    method: str
+    address: Address
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def all_headers(self) -> list[tuple[str, str]]:
+        """The headers with those that every request has: to whom it goes, and how long it is."""
+        size = [("Content-Length", str(len(self.body)))] if self.body else []
+        return [("Host", self.address.authority), *self.headers, *size]
+
+
+class Head(Record):
+    """Status and headers of an answer; names of headers are in lower case."""
+
+    status: int
+    headers: dict[str, str]
+
+    def header(self, name: str) -> str:
+        return self.headers.get(name, "")
+
+
+class Exchange:
+    """One request on one link. `advance` yields the head, then pieces of the body."""
+
+    def __init__(self, request: HttpRequest, link: Link) -> None:
+        self.request = request
+        self.link = link
+        self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
+        self._outgoing = bytearray()
+        self._has_begun = False
+        # Whether the server reads no further, though not everything was sent.
+        self.is_deaf = False
+        self._interim = 0
+        self.has_head = False
+        self.is_over = False
+
+    @property
+    def wants(self) -> int:
+        """What the poll is to wait for."""
+        if not self.link.is_open:
+            return self.link.wants
+        return select.POLLIN | (select.POLLOUT if self._outgoing else 0)
+
+    @property
+    def unsent_bytes(self) -> int:
+        return len(self._outgoing) if self._has_begun else len(self.request.body)
+
+    @property
+    def progress(self) -> str:
+        """How far it has come while there is no answer, for somebody who waits in vain."""
+        if not self.link.is_open:
+            return self.link.progress
+        if self._outgoing:
+            return f"{len(self._outgoing):,} bytes of the request have not been read"
+        return "" if self.has_head else "the request was sent, and nothing has come"
+
+    @property
+    def reusable_link(self) -> Link | None:
+        """The link, once it can carry another exchange."""
+        http = self._http
+        is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
+        # What came after the end of an answer belongs to nothing that was asked.
+        is_clean = is_done and not self._outgoing and not http.trailing_data[0]
+        return self.link if self.is_over and is_clean else None
+
+    def advance(self) -> Iterator[Head | bytes]:
+        """Go on as far as is possible; LinkError says what broke."""
+        self.link.advance()
+        if not self.link.is_open:
+            return
+        if not self._has_begun:
+            self._begin()
+        try:
+            if self._outgoing:
+                self._write()
+            yield from self._receive()
+        except OSError as error:
+            raise self._broken(f"the connection broke: {error.strerror or error}") from None
+        except h11.RemoteProtocolError as error:
+            raise self._improper(error) from None
+
+    def _write(self) -> None:
+        try:
+            del self._outgoing[: self.link.write(bytes(self._outgoing[: 1 << 20]))]
+        except OSError:
+            # It reads no further; what it has answered may be here all the same.
+            self._outgoing.clear()
+            self.is_deaf = True
+
+    def _improper(self, error: h11.RemoteProtocolError) -> LinkError:
+        if self.has_head:
+            return self._broken(f"the answer is not proper HTTP: {error}")
+        if error.error_status_hint == _HEADERS_TOO_LARGE:
+            return self._broken(_GIANT)
+        hint = "does it speak HTTP on this port?"
+        return self._broken(f"the answer does not begin like one of HTTP: {error}", hint)
+
+    def _begin(self) -> None:
+        self._has_begun = True
+        try:
+            self._hand_over()
+        except h11.LocalProtocolError:
+            # The reason quotes a value, which may be a secret.
+            message = "the request cannot be sent: a header holds what HTTP does not allow"
+            hint = "such as white space before or after a value: look at what it is given"
+            raise LinkError("connect_failed", message, hint) from None
+
+    def _hand_over(self) -> None:
+        request, link = self.request, self.link
+        via_proxy = link.proxy is not None and request.address.scheme == "http"
+        headers = request.all_headers
+        if via_proxy and link.proxy and link.proxy.authorization:
+            headers.append(("Proxy-Authorization", link.proxy.authorization))
+        asked = h11.Request(
+            method=request.method,
+            target=request.address.url if via_proxy else request.address.target,
+            headers=headers,
+        )
+        self._outgoing += self._http.send(asked) or b""
+        if request.body:
+            self._outgoing += self._http.send(h11.Data(data=request.body)) or b""
+        self._outgoing += self._http.send(h11.EndOfMessage()) or b""
+
+    def _receive(self) -> Iterator[Head | bytes]:
+        taken = 0
+        while not self.is_over:
+            event = self._http.next_event()
+            if event is h11.NEED_DATA:
+                chunk = self.link.read() if taken < _MAX_TURN_BYTES else None
+                if chunk is None:
+                    return
+                taken += len(chunk)
+                self._feed(chunk)
+            elif isinstance(event, h11.InformationalResponse):
+                self._count_interim()
+            elif isinstance(event, h11.Response):
+                self._refuse_giant(event)
+                self.has_head = True
+                yield head_of(event.status_code, event.headers)
+            elif isinstance(event, h11.Data):
+                yield bytes(event.data)
+            else:
+                # The end of the message, or a connection that is no HTTP any more.
+                self.is_over = True
+
+    def _feed(self, chunk: bytes) -> None:
+        if not chunk and not self.has_head:
+            how = ", before it had read the request" if self.is_deaf else " without an answer"
+            raise self._broken(f"the server closed the connection{how}")
+        if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
+            message = "the answer does not begin like one of HTTP, but like one of TLS"
+            raise self._broken(message, "does it want https://?")
+        self._http.receive_data(chunk)
+
+    @property
+    def _is_secure(self) -> bool:
+        return self.request.address.scheme == "https"
+
+    def _refuse_giant(self, event: h11.Response) -> None:
+        # What comes in one piece is not counted by h11.
+        if sum(len(name) + len(value) for name, value in event.headers) > _MAX_HEAD_BYTES:
+            raise self._broken(_GIANT)
+
+    def _count_interim(self) -> None:
+        self._interim += 1
+        if self._interim > _MAX_INTERIM:
+            raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
+
+    def _broken(self, message: str, hint: str = "") -> LinkError:
+        return LinkError("http_body", message, hint, was_sent=self._has_begun)
+
+
+def head_of(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
+    """The head of an answer; a header that came several times is one, with all its values."""
+    headers: dict[str, str] = {}
+    for raw_name, raw_value in pairs:
+        name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return Head(status=status, headers=headers)

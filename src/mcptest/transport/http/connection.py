@@ -1,0 +1,494 @@
+"""One connection to an HTTP server: looked up, connected, through a proxy, wrapped in TLS.
+
+Nothing here blocks. A link says which handle it waits for (`fd`, `wants`), and `advance` takes it
+a step further; who drives it has the poll and the deadline. Each layer fails by its own name.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import errno
+import os
+import select
+import socket
+from ipaddress import ip_address
+from urllib.parse import unquote_to_bytes, urlsplit
+
+import h11
+
+from mcptest.core.errors import McptestError, UsageError
+from mcptest.core.record import Record
+from mcptest.core.secrets import LEARNED
+from mcptest.core.text import visible
+from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from ssl import SSLContext, SSLSocket
+    from typing import Literal
+    from urllib.parse import SplitResult
+
+    from mcptest.protocol.http_address import Address
+
+    State = Literal["lookup", "connect", "tunnel", "tls", "open"]
+    # A family of addresses, and an address in it as `connect` wants it.
+    Place = tuple[int, tuple[object, ...]]
+
+__all__ = ["Link", "LinkError", "NameLookup", "Proxy", "Trust", "Tunnel", "find_proxy", "looked_up"]
+
+
+_READ_BYTES = 1 << 16
+_LARGE_READ_BYTES = 1 << 18
+
+
+_WAITING = {
+    "lookup": "the host of {} is still being looked up",
+    "connect": "{} has not accepted the connection",
+    "tunnel": "the proxy {} has not said whether it makes the connection",
+    "tls": "{} has not completed the TLS handshake",
+}
+
+
+class LinkError(McptestError):
+    """The connection failed; `kind` names the layer."""
+
+    def __init__(self, kind: str, message: str, hint: str = "", *, was_sent: bool = False) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.message = message
+        self.hint = hint
+        # Whether the server may have had the request.
+        self.was_sent = was_sent
+
+
+class Trust(Record):
+    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody.
+
+    `is_strict` says that no such wish is for this server.
+    """
+
+    ca_file: str = ""
+    is_blind: bool = False
+    is_strict: bool = False
+
+    def context(self) -> SSLContext:
+        # Only https needs it, and it takes longer to load than many runs.
+        import ssl  # noqa: PLC0415
+
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file or None)
+        except (OSError, ssl.SSLError) as error:
+            message = f"the file of authorities {visible(self.ca_file)!r} cannot be used: {error}"
+            raise LinkError("tls_failed", message) from None
+        if self.is_blind:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class Link:
+    """A connection that is being made, or is open. `fd` changes while it is made."""
+
+    def __init__(self, address: Address, trust: Trust, proxy: Proxy | None) -> None:
+        self.address = address
+        self.proxy = proxy
+        self._trust = trust
+        self._peer = proxy.address if proxy else address
+        self._socket: socket.socket | SSLSocket | None = None
+        self._tunnel: Tunnel | None = None
+        self._places: list[tuple[int, tuple[object, ...]]] = []
+        self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
+        self.state: State = "lookup"
+        self.wants = select.POLLIN
+        self.read_bytes = 0
+
+    @property
+    def fd(self) -> int:
+        if self._lookup:
+            return self._lookup.fd
+        return self._socket.fileno() if self._socket else -1
+
+    @property
+    def is_open(self) -> bool:
+        return self.state == "open"
+
+    @property
+    def progress(self) -> str:
+        """What it waits for while it is being made, for somebody who has waited in vain."""
+        return _WAITING.get(self.state, "").format(visible(self._peer.authority))
+
+    def advance(self) -> None:
+        """Go as far as is possible without waiting. LinkError says which layer failed."""
+        before = None
+        while not self.is_open and self.state != before:
+            before = self.state
+            if before == "lookup":
+                self._take_places()
+            elif before == "connect":
+                self._finish_connecting()
+            elif before == "tunnel":
+                self._dig()
+            else:
+                self._shake_hands()
+
+    # The layers
+
+    def _take_places(self) -> None:
+        assert self._lookup
+        found = self._lookup.result()
+        if found is None:
+            return
+        self._lookup.close()
+        self._lookup = None
+        if isinstance(found, str):
+            message = f"the host {visible(self._peer.host)!r} cannot be looked up: {found}"
+            raise LinkError("name_lookup", message, self._proxy_hint())
+        self._places = found
+        self._connect_next("it has no address")
+
+    def _connect_next(self, reason: str) -> None:
+        """Try the next place; when there is none, the reason is why the last one failed."""
+        while self._places:
+            family, place = self._places.pop(0)
+            self._drop_socket()
+            try:
+                # A machine may lack a whole family of addresses.
+                self._socket = socket.socket(family, socket.SOCK_STREAM)
+                self._socket.setblocking(False)
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                code = self._socket.connect_ex(place)
+            except OSError as error:
+                code = error.errno or errno.EINVAL
+            if code in (0, errno.EINPROGRESS):
+                self.state, self.wants = "connect", select.POLLOUT
+                return
+            reason = os.strerror(code)
+        raise LinkError(
+            "connect_failed",
+            f"cannot connect to {visible(self._peer.authority)}: {reason}",
+            self._proxy_hint() or "is the server running, and on this port?",
+        )
+
+    @property
+    def places_left(self) -> int:
+        """How many places can be tried after the one that is being connected to."""
+        return len(self._places) if self.state == "connect" else 0
+
+    def try_next_place(self) -> None:
+        """Leave the place that is being connected to: it is silent, and there are others."""
+        self._connect_next("it is silent")
+
+    def _proxy_hint(self) -> str:
+        return f"this is the proxy from {self.proxy.source}" if self.proxy else ""
+
+    def _finish_connecting(self) -> None:
+        assert self._socket
+        poll = select.poll()
+        poll.register(self._socket, select.POLLOUT)
+        if not poll.poll(0):
+            return
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._connect_next(os.strerror(code))
+            return
+        is_secure = self.address.scheme == "https"
+        if is_secure and self.proxy:
+            self._tunnel = self.proxy.tunnel(self.address)
+            self.state, self.wants = "tunnel", select.POLLOUT
+        elif is_secure:
+            self._wrap()
+        else:
+            self.state = "open"
+
+    def _dig(self) -> None:
+        assert self._tunnel
+        try:
+            if self._tunnel.outgoing:
+                del self._tunnel.outgoing[: self._send(bytes(self._tunnel.outgoing))]
+            self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
+            if not self._tunnel.outgoing:
+                chunk = self._receive(_READ_BYTES)
+                if chunk is not None and self._tunnel.is_dug(chunk):
+                    self._wrap()
+        except OSError as error:
+            raise LinkError("connect_failed", _lost(error), self._proxy_hint()) from None
+        except ValueError as error:
+            raise LinkError("connect_failed", f"{error}", self._proxy_hint()) from None
+
+    def _wrap(self) -> None:
+        assert self._socket
+        context = self._trust.context()
+        try:
+            self._socket = context.wrap_socket(
+                self._socket, server_hostname=self.address.host, do_handshake_on_connect=False
+            )
+        except (OSError, ValueError) as error:
+            raise self._insecure(error) from None
+        self.state = "tls"
+
+    def _shake_hands(self) -> None:
+        import ssl  # noqa: PLC0415  # loaded already
+
+        assert isinstance(self._socket, ssl.SSLSocket)
+        try:
+            self._socket.do_handshake()
+        except ssl.SSLWantReadError:
+            self.wants = select.POLLIN
+        except ssl.SSLWantWriteError:
+            self.wants = select.POLLOUT
+        except ssl.SSLCertVerificationError as error:
+            raise self._mistrusted(error.verify_message) from None
+        except (OSError, ValueError) as error:
+            raise self._insecure(error) from None
+        else:
+            self.state = "open"
+
+    def _insecure(self, error: Exception) -> LinkError:
+        reason = getattr(error, "reason", "") or _lost(error)
+        message = f"no secure connection to {visible(self.address.authority)}: {reason}"
+        return LinkError("tls_failed", message, "does it speak TLS on this port?")
+
+    def _mistrusted(self, reason: str) -> LinkError:
+        message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
+        hint = 'name the authority that signed it with --ca-file, "ca_file" in a suite or "caFile"'
+        hint += " in a config"
+        if self._trust.is_strict:
+            hint += '; "insecure_tls" ("insecureTls") is for the server under test alone'
+        else:
+            hint += ', or, for a server that you trust as it is, set "insecure_tls" '
+            hint += '("insecureTls")'
+        return LinkError("tls_failed", message, hint)
+
+    # Bytes
+
+    def read(self) -> bytes | None:
+        """The next bytes, b"" at the end, None when there is nothing yet. May raise OSError."""
+        self._acknowledge_at_once()
+        chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
+        self.read_bytes = len(chunk or b"")
+        return chunk
+
+    def _acknowledge_at_once(self) -> None:
+        """A server that writes head and body one after the other waits for word of the first.
+
+        The system puts that off by 40 ms, for every answer, unless it is told not to each time.
+        """
+        if self._socket and hasattr(socket, "TCP_QUICKACK"):
+            with contextlib.suppress(OSError):
+                self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+
+    def _receive(self, size: int) -> bytes | None:
+        assert self._socket
+        try:
+            return self._socket.recv(size)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if _is_want(error):
+                return None
+            raise
+
+    def write(self, data: bytes) -> int:
+        """How many bytes could be written without waiting. May raise OSError."""
+        return self._send(data)
+
+    def _send(self, data: bytes) -> int:
+        assert self._socket
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError as error:
+            if _is_want(error):
+                return 0
+            raise
+
+    def has_more(self) -> bool:
+        """Whether TLS holds bytes that no poll will tell of."""
+        pending = getattr(self._socket, "pending", None)
+        return bool(pending and pending())
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether an idle connection has something to say, which can only be its end."""
+        poll = select.poll()
+        poll.register(self.fd, select.POLLIN)
+        return bool(poll.poll(0))
+
+    def close(self) -> None:
+        if self._lookup:
+            self._lookup.close()
+            self._lookup = None
+        self._drop_socket()
+
+    def _drop_socket(self) -> None:
+        if self._socket:
+            with contextlib.suppress(OSError):
+                self._socket.close()
+            self._socket = None
+
+
+def _is_want(error: OSError) -> bool:
+    """Whether TLS only asks to wait."""
+    return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
+
+
+def _lost(error: Exception) -> str:
+    text = getattr(error, "strerror", None) or str(error)
+    return f"the connection broke: {text}"
+
+
+# Reach a server through an HTTP proxy, as the environment asks.
+
+
+class Proxy(Record):
+    """A proxy, what it wants to be told of us, and where we know it from."""
+
+    address: Address
+    authorization: str = ""
+    source: str = "the environment"
+
+    def tunnel(self, address: Address) -> Tunnel:
+        return Tunnel(self, address)
+
+
+class Tunnel:
+    """The proxy is asked for a connection to the server, of which it sees only bytes."""
+
+    def __init__(self, proxy: Proxy, address: Address) -> None:
+        self._http = h11.Connection(h11.CLIENT)
+        host = f"[{address.host}]" if ":" in address.host else address.host
+        place = f"{host}:{address.port}"
+        headers = [("Host", place)]
+        if proxy.authorization:
+            headers.append(("Proxy-Authorization", proxy.authorization))
+        request = h11.Request(method="CONNECT", target=place, headers=headers)
+        self.outgoing = bytearray(self._http.send(request) or b"")
+        self.outgoing += self._http.send(h11.EndOfMessage()) or b""
+
+    def is_dug(self, chunk: bytes) -> bool:
+        """Whether the proxy has agreed. ValueError says that it has not."""
+        try:
+            self._http.receive_data(chunk)
+            event = self._http.next_event()
+        except h11.RemoteProtocolError as error:
+            raise ValueError(f"the proxy does not speak HTTP: {error}") from None
+        if event is h11.NEED_DATA:
+            return False
+        if isinstance(event, h11.Response) and 200 <= event.status_code < 300:
+            return True
+        status = getattr(event, "status_code", "no status")
+        raise ValueError(f"the proxy refused the connection (status {status})")
+
+
+def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None:
+    """The proxy for an address; UsageError when it is one that cannot be used."""
+    text = proxy_for(address, environment)
+    if not text:
+        return None
+    try:
+        parts = _taken_apart(text)
+        plain = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+        proxy = parse_url(plain)
+    except BadUrlError as error:
+        raise UsageError(f"the proxy in the environment cannot be used: {error}") from None
+    if proxy.scheme != "http":
+        raise UsageError("a proxy must be an http:// one; mcptest speaks to no other")
+    return Proxy(address=proxy, authorization=_authorization(parts))
+
+
+def _taken_apart(text: str) -> SplitResult:
+    """The parts of a proxy's URL. No reason that it cannot be read for quotes any of it."""
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+    except ValueError:
+        raise BadUrlError("its host is no name or number of a machine") from None
+    if "@" in parts.path + parts.query + parts.fragment:
+        # What stands before it would be taken for the host, and shown as such.
+        raise BadUrlError('in its user name or password "/", "?" and "#" are %2F, %3F and %23')
+    return parts
+
+
+def _authorization(parts: SplitResult) -> str:
+    """What the proxy is told of us; from here on neither it nor its parts are shown."""
+    if parts.username is None:
+        return ""
+    # The environment may hold any bytes.
+    written = (parts.username, parts.password or "")
+    user, password = (unquote_to_bytes(part.encode("utf-8", "surrogateescape")) for part in written)
+    basic = base64.b64encode(user + b":" + password).decode("ascii")
+    LEARNED.add(basic, *written)
+    LEARNED.add(*(part.decode("utf-8", "surrogateescape") for part in (user, password)))
+    return f"Basic {basic}"
+
+
+# Look a host up without waiting for it: the system's own resolver cannot be told to hurry.
+
+
+class NameLookup:
+    """A lookup under way; `fd` can be read when it is over."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._found: list[Place] | str | None = _known(host, port)
+        self.fd, self._writer = os.pipe()
+        if self._found is not None:
+            os.write(self._writer, b"!")
+            return
+        # Most servers under test are on this machine and have no use for it.
+        import threading  # noqa: PLC0415
+
+        writer = os.dup(self._writer)
+        work = threading.Thread(target=self._look, args=(host, port, writer), daemon=True)
+        work.start()
+
+    def _look(self, host: str, port: int, writer: int) -> None:
+        try:
+            answers = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            self._found = [(family, place) for family, _, _, _, place in answers]
+        except (OSError, UnicodeError) as error:
+            self._found = str(getattr(error, "strerror", "") or error)
+        with contextlib.suppress(OSError):
+            os.write(writer, b"!")
+        os.close(writer)
+
+    def result(self) -> list[Place] | str | None:
+        """The places found, or why there are none; None while nothing is known."""
+        return self._found
+
+    def close(self) -> None:
+        """Let go of it; should it ever end, nobody hears of it."""
+        os.close(self.fd)
+        os.close(self._writer)
+
+
+def looked_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
+    """The places of an address; none when its name is not known, or not in time."""
+    lookup = NameLookup(address.host, address.port)
+    waiter = select.poll()
+    for fd in (lookup.fd, interrupt):
+        waiter.register(fd, select.POLLIN)
+    try:
+        waiter.poll(limit_s * 1000)
+        found = lookup.result()
+    finally:
+        lookup.close()
+    return found if isinstance(found, list) else []
+
+
+def _known(host: str, port: int) -> list[Place] | None:
+    """What needs no asking: an address, or the name of this machine."""
+    if host == "localhost":
+        # Whichever of the two it listens on.
+        return [
+            (socket.AF_INET, ("127.0.0.1", port)),
+            (socket.AF_INET6, ("::1", port, 0, 0)),
+        ]
+    try:
+        version = ip_address(host).version
+    except ValueError:
+        return None
+    if version == 4:
+        return [(socket.AF_INET, (host, port))]
+    return [(socket.AF_INET6, (host, port, 0, 0))]

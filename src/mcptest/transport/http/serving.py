@@ -1,0 +1,481 @@
+"""Be a server over HTTP on this machine: many clients, one poll.
+
+This module moves requests and answers between connections and whoever reacts to them. It knows
+nothing of what is said. Nothing ever blocks: a client that is slow to send, or does not read,
+holds up nobody but itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import select
+import socket
+import time
+
+import h11
+
+from mcptest.core.errors import UsageError
+from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
+from mcptest.core.record import Record
+from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from typing import Any, Protocol
+
+    from mcptest.protocol.http_messages import Act, Answer, WebRequest
+    from mcptest.transport.process.signals import Interrupts
+
+    class Hearer(Protocol):
+        """Decides what is done; what it says may be put off, and comes back when it is due."""
+
+        def refuse(self, exchange: int, request: WebRequest, port: int) -> Answer | None: ...
+
+        def hear(
+            self, exchange: int, request: WebRequest, now: float
+        ) -> Iterable[tuple[float, Any]]: ...
+
+        def due(self, item: Any) -> Iterable[Act]: ...
+
+        def leave(self, exchange: int) -> None: ...
+
+
+__all__ = ["Limits", "open_listener", "serve_http"]
+
+
+# Nobody but this machine can reach it.
+_ADDRESS = "127.0.0.1"
+_BACKLOG = 128
+_ACCEPTS_AT_ONCE = 64
+
+# Bodies of this size are never too much.
+_READ_FREELY_BYTES = 1 << 20
+
+_FULL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
+    b"Content-Length: 0\r\n\r\n"
+)
+
+
+def open_listener(port: int) -> socket.socket:
+    """A socket that listens on this machine only; port 0 takes a free one."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((_ADDRESS, port))
+        listener.listen(_BACKLOG)
+    except OSError as error:
+        listener.close()
+        help = "choose another port, or 0 for one that is free"
+        raise UsageError(f"cannot listen on port {port}: {error.strerror}", help) from None
+    listener.setblocking(False)
+    return listener
+
+
+def serve_http(
+    listener: socket.socket, interrupts: Interrupts, hearer: Hearer, limits: Limits | None = None
+) -> None:
+    """Serve until a signal ends it."""
+    loop = _Loop(listener, hearer, limits or Limits())
+    try:
+        while not interrupts.count:
+            loop.turn(interrupts.fd)
+    finally:
+        loop.close()
+
+
+class _Loop:
+    def __init__(self, listener: socket.socket, hearer: Hearer, limits: Limits) -> None:
+        self._listener = listener
+        self._port: int = listener.getsockname()[1]
+        self._hearer = hearer
+        self._limits = limits
+        self._connections: dict[int, Connection] = {}
+        self._carriers: dict[int, Connection] = {}
+        self._later: list[tuple[float, int, object]] = []
+        self._count = 0
+        self._exchanges = 0
+
+    def turn(self, signals: int) -> None:
+        """Wait for whatever comes next, and do what there is to do."""
+        ready = self._ready(signals)
+        now = time.monotonic()
+        for fd, flags in ready:
+            connection = self._connections.get(fd)
+            if connection:
+                self._move(connection, flags, now)
+        self._release(now)
+        self._tidy(now)
+        if any(fd == self._listener.fileno() for fd, _ in ready):
+            self._accept(now)
+
+    def _ready(self, signals: int) -> list[tuple[int, int]]:
+        poll = select.poll()
+        poll.register(signals, select.POLLIN)
+        poll.register(self._listener, select.POLLIN)
+        soonest = self._later[0][0] if self._later else float("inf")
+        for fd, connection in self._connections.items():
+            reading = select.POLLIN if connection.wants_to_read else 0
+            poll.register(fd, reading | (select.POLLOUT if connection.wants_to_write else 0))
+            soonest = min(soonest, connection.deadline)
+        if soonest == float("inf"):
+            return poll.poll(None)
+        # Rounded up, or the last millisecond would be spent asking.
+        return poll.poll(max(0, int((soonest - time.monotonic()) * 1000) + 1))
+
+    # Connections
+
+    def _accept(self, now: float) -> None:
+        for _ in range(_ACCEPTS_AT_ONCE):
+            try:
+                sock, _ = self._listener.accept()
+            except OSError:
+                # Nobody is there any more, or there are no files left: others may go first.
+                return
+            sock.setblocking(False)
+            if len(self._connections) >= self._limits.connections and not self._make_room():
+                with contextlib.suppress(OSError):
+                    sock.send(_FULL)
+                sock.close()
+                continue
+            with contextlib.suppress(OSError):
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._connections[sock.fileno()] = Connection(sock, self._limits, now)
+
+    def _make_room(self) -> bool:
+        """Close the connection that has kept us waiting longest, if any keeps us waiting."""
+        idle = [each for each in self._connections.values() if each.is_idle]
+        if not idle:
+            return False
+        self._drop(min(idle, key=lambda each: each.deadline))
+        return True
+
+    def _move(self, connection: Connection, flags: int, now: float) -> None:
+        if flags & select.POLLOUT:
+            connection.write(now)
+        if flags & (select.POLLIN | select.POLLHUP | select.POLLERR):
+            connection.read(now)
+        self._hear(connection, now)
+        self._refuse_flood(connection)
+
+    def _hear(self, connection: Connection, now: float) -> None:
+        """React to the requests that have come."""
+        while not connection.exchange:
+            event = connection.next_event()
+            if event is None:
+                return
+            if connection.is_at_head:
+                self._look_at_head(connection, event)
+                continue
+            self._exchanges += 1
+            connection.exchange = self._exchanges
+            self._carriers[self._exchanges] = connection
+            for delay_s, item in self._hearer.hear(self._exchanges, event, now):
+                self._count += 1
+                heapq.heappush(self._later, (now + delay_s, self._count, item))
+            self._release(now)
+
+    def _look_at_head(self, connection: Connection, head: WebRequest) -> None:
+        answer = self._hearer.refuse(0, head, self._port)
+        if answer:
+            connection.refuse_by(answer)
+
+    def _refuse_flood(self, connection: Connection) -> None:
+        """Refuse a body that has grown when all of them together are too much to hold."""
+        if connection.body_bytes > _READ_FREELY_BYTES:
+            held = sum(each.body_bytes for each in self._connections.values())
+            if held > self._limits.all_bodies_bytes:
+                connection.refuse(503, "too much is being sent at once")
+
+    def _release(self, now: float) -> None:
+        """Do what is due."""
+        while self._later and self._later[0][0] <= now:
+            _, _, item = heapq.heappop(self._later)
+            for act in self._hearer.due(item):
+                connection = self._carriers.get(act.exchange)
+                if connection and connection.perform(act, now):
+                    self._finish(connection, now)
+
+    def _finish(self, connection: Connection, now: float) -> None:
+        """The exchange of a connection is over: it may go on with what it has sent already."""
+        exchange = connection.exchange
+        del self._carriers[exchange]
+        connection.finish(now)
+        self._hearer.leave(exchange)
+
+    def _tidy(self, now: float) -> None:
+        """Let go of the clients that have left, or have taken too long."""
+        for connection in list(self._connections.values()):
+            self._hear(connection, now)
+            connection.close_if_done(now)
+            if connection.is_gone or connection.deadline <= now:
+                self._drop(connection)
+
+    def _drop(self, connection: Connection) -> None:
+        del self._connections[connection.socket.fileno()]
+        connection.socket.close()
+        if self._carriers.pop(connection.exchange, None):
+            self._hearer.leave(connection.exchange)
+
+    def close(self) -> None:
+        """Close everything."""
+        for connection in list(self._connections.values()):
+            connection.write(time.monotonic())
+            self._drop(connection)
+        self._listener.close()
+
+
+# One connection of a client over HTTP/1.1: bytes become requests, acts become bytes.
+#
+# `h11` knows the protocol; here is what it leaves open: how much may come, how long it may take,
+# and what is still to be written.
+
+
+_READ_BYTES = 1 << 16
+_MAX_HEAD_BYTES = 1 << 16
+
+# What is read of a request that was refused, so that the refusal arrives.
+_MAX_UNWANTED_BYTES = 1 << 20
+
+# What a client may send ahead while it waits for an answer.
+_MAX_AHEAD_BYTES = 1 << 16
+
+
+class Limits(Record):
+    """How much one server bears, and for how long it waits."""
+
+    connections: int = 256
+    body_bytes: int = DEFAULT_MAX_LINE_BYTES
+    all_bodies_bytes: int = 4 * DEFAULT_MAX_LINE_BYTES
+    waiting_bytes: int = 2 * DEFAULT_MAX_LINE_BYTES
+    request_s: float = 60.0
+    idle_s: float = 120.0
+    write_s: float = 60.0
+    linger_s: float = 2.0
+
+
+class Connection:
+    """A client; `exchange` is the number of its request that is being answered, 0 for none."""
+
+    def __init__(self, sock: socket.socket, limits: Limits, now: float) -> None:
+        self.socket = sock
+        self.exchange = 0
+        self.is_gone = False
+        self.body_bytes = 0
+        self._limits = limits
+        self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=_MAX_HEAD_BYTES)
+        self._out = bytearray()
+        self._head: WebRequest | None = None
+        self._body: list[bytes] = []
+        self._is_refused = False
+        self._is_closing = False
+        self._is_lingering = False
+        self._has_begun = False
+        self._is_bodiless = False
+        self._ahead = 0
+        self._deadline = now + limits.idle_s
+
+    # What a poll has to know
+
+    @property
+    def wants_to_read(self) -> bool:
+        return self._ahead < _MAX_AHEAD_BYTES
+
+    @property
+    def wants_to_write(self) -> bool:
+        return bool(self._out)
+
+    @property
+    def deadline(self) -> float:
+        """When it has taken too long; never while an answer is awaited from us."""
+        return float("inf") if self.exchange and not self._out else self._deadline
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is lost when it is closed: no request of it is being answered."""
+        return not self.exchange and not self._out
+
+    @property
+    def is_at_head(self) -> bool:
+        """Whether a head has come, and not all of the body."""
+        return self._head is not None
+
+    # Reading
+
+    def read(self, now: float) -> None:
+        """Take what has come; `next_request` says what it means."""
+        try:
+            chunk = self.socket.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            chunk = b""
+        if not chunk:
+            self.is_gone = True
+        elif not self._is_lingering:
+            if self.exchange:
+                self._ahead += len(chunk)
+            elif not self._has_begun:
+                # From its first byte on: whoever sends them one by one gets no more time.
+                self._has_begun = True
+                self._deadline = now + self._limits.request_s
+            self._http.receive_data(chunk)
+
+    def next_event(self) -> WebRequest | None:
+        """A head, when `is_at_head`, and later the same with its body."""
+        while not (self.is_gone or self._is_lingering or self._is_closing):
+            try:
+                event = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                self._refuse_garbage(error)
+                return None
+            if event is h11.NEED_DATA or event is h11.PAUSED:
+                self._invite()
+                return None
+            found = self._take(event)
+            if found:
+                return found
+        return None
+
+    def _take(self, event: object) -> WebRequest | None:
+        if isinstance(event, h11.Request):
+            self._head = _request_of(event)
+            # Its answer says how long a body would be, and has none.
+            self._is_bodiless = event.method == b"HEAD"
+            self._body, self.body_bytes, self._is_refused = [], 0, False
+            return self._head
+        if isinstance(event, h11.Data):
+            self._take_body(bytes(event.data))
+        elif isinstance(event, h11.EndOfMessage):
+            head, body = self._head, b"".join(self._body)
+            self._head, self._body, self.body_bytes = None, [], 0
+            self._has_begun = False
+            if self._is_refused:
+                self._next_cycle()
+            elif head:
+                return head.but(body=body)
+        elif isinstance(event, h11.ConnectionClosed):
+            self.is_gone = True
+        return None
+
+    def _take_body(self, data: bytes) -> None:
+        self.body_bytes += len(data)
+        if not self._is_refused:
+            self._body.append(data)
+            if self.body_bytes > self._limits.body_bytes:
+                self.refuse(413, f"a message may have {self._limits.body_bytes:,} bytes")
+        elif self.body_bytes > _MAX_UNWANTED_BYTES:
+            self._is_closing = True
+
+    def _invite(self) -> None:
+        """Tell a client that waits for it that its body is welcome."""
+        if self._http.they_are_waiting_for_100_continue and not self._is_refused:
+            self._send(h11.InformationalResponse(status_code=100, headers=[]))
+
+    def _refuse_garbage(self, error: h11.RemoteProtocolError) -> None:
+        if self._http.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            self.refuse(error.error_status_hint, str(error))
+        self._is_closing = True
+
+    # Writing
+
+    def refuse(self, status: int, sentence: str) -> None:
+        """Say why nobody will hear this request, and close."""
+        self._body, self.body_bytes = [], 0
+        body = f"{sentence}\n".encode("ascii", "replace")
+        headers = {"Content-Type": "text/plain", "Connection": "close"}
+        self._whole(Answer(exchange=0, status=status, headers=headers, body=body))
+
+    def refuse_by(self, answer: Answer) -> None:
+        """Answer a request of which only the head has been seen; its body is not wanted."""
+        self._is_refused = True
+        size = self._head.header("content-length") if self._head else None
+        is_large = size is not None and (not size.isdigit() or int(size) > _MAX_UNWANTED_BYTES)
+        if is_large or self._http.they_are_waiting_for_100_continue:
+            answer = answer.but(headers={**answer.headers, "Connection": "close"})
+        self._whole(answer)
+
+    def perform(self, act: Act, now: float) -> bool:
+        """Do something about the exchange; whether it is over thereby."""
+        if not self._out:
+            self._deadline = now + self._limits.write_s
+        if isinstance(act, Answer):
+            self._whole(act)
+        elif isinstance(act, Begin):
+            self._send(h11.Response(status_code=200, headers=_headers(act.headers)))
+        elif isinstance(act, Piece):
+            self._send(h11.Data(data=act.data))
+        elif isinstance(act, End):
+            self._send(h11.EndOfMessage())
+        elif isinstance(act, Cut):
+            self._is_closing = True
+        if len(self._out) > self._limits.waiting_bytes:
+            self.is_gone = True
+        return isinstance(act, (Answer, End, Cut))
+
+    def finish(self, now: float) -> None:
+        """The exchange is over: what comes next is another one."""
+        self.exchange = self._ahead = 0
+        self._deadline = now + (self._limits.write_s if self._out else self._limits.idle_s)
+        self._next_cycle()
+
+    def _next_cycle(self) -> None:
+        if self._http.our_state is h11.MUST_CLOSE or self._http.their_state is h11.MUST_CLOSE:
+            self._is_closing = True
+        elif self._http.our_state is h11.DONE and self._http.their_state is h11.DONE:
+            self._http.start_next_cycle()
+            self._is_bodiless = False
+
+    def _whole(self, answer: Answer) -> None:
+        headers = _headers(answer.headers)
+        if answer.status != 204:
+            headers.append(("Content-Length", str(len(answer.body))))
+        self._send(h11.Response(status_code=answer.status, headers=headers))
+        if answer.body and not self._is_bodiless:
+            self._send(h11.Data(data=answer.body))
+        self._send(h11.EndOfMessage())
+        self._is_closing = self._is_closing or self._http.our_state is h11.MUST_CLOSE
+
+    def _send(self, event: h11.Event) -> None:
+        self._out += self._http.send(event) or b""
+
+    def write(self, now: float) -> None:
+        """Write what there is room for."""
+        try:
+            sent = self.socket.send(self._out)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.is_gone = True
+            return
+        del self._out[:sent]
+        if sent:
+            wait_s = self._limits.write_s if self._out else self._limits.idle_s
+            self._deadline = now + wait_s
+
+    def close_if_done(self, now: float) -> None:
+        """Close a connection on which nothing is left to be said, once the client has heard it."""
+        if not self._is_closing or self._out or self._is_lingering:
+            return
+        # Closing at once while bytes of the client are unread would tear up what it reads.
+        self._is_lingering = True
+        self._deadline = now + self._limits.linger_s
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
+
+
+def _request_of(event: h11.Request) -> WebRequest:
+    return WebRequest(
+        method=event.method.decode("latin-1"),
+        target=event.target.decode("latin-1"),
+        headers=tuple(
+            (bytes(name).decode("latin-1"), bytes(value).decode("latin-1"))
+            for name, value in event.headers
+        ),
+    )
+
+
+def _headers(headers: Mapping[str, str]) -> list[tuple[str, str]]:
+    return list(headers.items())

@@ -1,0 +1,192 @@
+"""A program on our own side, on two pipes: lines go there, lines come back, one at a time.
+
+Plugins and the coprocess of an SDK are such programs. The process, its pipes and its lines are
+those of a server under test (`mcptest.transport.stdio`); nothing is started before it is needed.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from collections import deque
+from contextlib import suppress
+
+from mcptest.core.errors import InterruptedRunError
+from mcptest.core.text import visible
+from mcptest.protocol.framing import LineDecoder
+from mcptest.transport.process.guardian import NoInterrupts, own_guardian
+from mcptest.transport.process.stopping import Grace, describe_exit, stop
+from mcptest.transport.stdio import StdioServer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from mcptest.core.plan import ServerSpec
+    from mcptest.protocol.framing import Frame, Noise, Overlong
+    from mcptest.transport.process.guardian import Guardian, NoGuardian
+    from mcptest.transport.process.signals import Interrupts
+    from mcptest.transport.process.stopping import Stopped
+
+    Item = Frame | Noise | Overlong
+
+__all__ = ["LinePeer", "PeerEndedError", "PeerSilentError"]
+
+# Whoever closes stdout is given this long to end as well, so that its status can be told.
+_LAST_BREATH_S = 0.5
+_STDERR_SHOWN_BYTES = 2000
+
+
+class PeerEndedError(Exception):
+    """It ended, or closed its stdout; `how` says so in words, `stderr` is the last it said."""
+
+    def __init__(self, how: str, stderr: str) -> None:
+        super().__init__(how)
+        self.how = how
+        self.stderr = stderr
+
+
+class PeerSilentError(Exception):
+    """It said nothing by the deadline. It is left running."""
+
+
+class LinePeer:
+    """One such program, from its first line to its end.
+
+    In a run it is started with the guardian and the interrupts of the run; in a program of its
+    own it finds its own way.
+    """
+
+    def __init__(
+        self,
+        spec: ServerSpec,
+        guardian: Guardian | None = None,
+        interrupts: Interrupts | None = None,
+    ) -> None:
+        self.spec = spec
+        self._guardian: Guardian | NoGuardian | None = guardian
+        self._is_alone = guardian is None
+        self._interrupts = interrupts or NoInterrupts()
+        self._process: StdioServer | None = None
+        # Whom it left behind, and what they were.
+        self.left_behind: dict[int, str] = {}
+        # Once it has ended: the last it wrote to stderr, and its exit status.
+        self.last_words = ""
+        self.exit_code: int | None = None
+        self._pending: deque[Item] = deque()
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None
+
+    def start(self) -> None:
+        """Start it, unless it runs; ServerError when that is impossible."""
+        if self._process:
+            return
+        if self._guardian is None:
+            self._guardian = own_guardian()
+        try:
+            # What stands for a guardian and for interrupts outside of a run has their methods.
+            process = StdioServer(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
+        except BaseException:
+            if self._is_alone:
+                self._guardian.dismiss()
+                self._guardian = None
+            raise
+        self._guardian.suspects.add(self.spec.name)
+        process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
+        self._process = process
+        # Whoever forgets to close it, or ends, still leaves nobody behind.
+        self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
+
+    def send(self, line: bytes) -> None:
+        assert self._process is not None, "it is started before anything is sent"
+        self._process.send(line)
+
+    def waiting_items(self) -> list[Item]:
+        """What it has said without being asked, as far as that is here by now."""
+        assert self._process is not None, "it is started before anything is awaited"
+        items = [*self._pending, *self._process.receive(0.0)]
+        self._pending.clear()
+        return items
+
+    def hang_up(self) -> None:
+        """Tell it that nothing more will come; `close` waits for what it makes of that."""
+        if self._process:
+            self._process.close_stdin()
+
+    def next_item(self, deadline: float) -> Item:
+        """The next line; PeerSilentError at the deadline, PeerEndedError at its end."""
+        process = self._process
+        assert process is not None, "it is started before anything is awaited"
+        while not self._pending:
+            self._pending.extend(process.receive(deadline))
+            if self._pending:
+                break
+            if process.is_closed:
+                raise self._ended(process)
+            if time.monotonic() >= deadline:
+                raise PeerSilentError
+        return self._pending.popleft()
+
+    @property
+    def stderr(self) -> str:
+        """The last of what it wrote to stderr; nothing when it does not run."""
+        if self._process is None:
+            return ""
+        self._process.drain_stderr()
+        return _last_lines(self._process)
+
+    def close(self, patience_s: float, *, at_once: bool = False) -> None:
+        """End of input, a wait of up to this long, then its end by force, with its group."""
+        process = self._process
+        if process is None:
+            return
+        try:
+            if not at_once:
+                process.close_stdin()
+                # Whoever is told to stop the run has no time for it.
+                with suppress(InterruptedRunError):
+                    process.wait_for_exit(time.monotonic() + patience_s, heed_interrupts=True)
+        finally:
+            # Also when Ctrl-C cut the goodbye short.
+            self._end(process)
+
+    def _end(self, process: StdioServer) -> int | None:
+        """End what is left of it, by force; its exit status."""
+        self._process = None
+        self._guardian = None if self._is_alone else self._guardian
+        stopped = self._finalizer()
+        if stopped:
+            self.left_behind |= stopped.left_behind
+        self.last_words, self.exit_code = _last_lines(process), process.exit_code()
+        return self.exit_code
+
+    def _ended(self, process: StdioServer) -> PeerEndedError:
+        partial, size = process.decoder.remainder
+        has_ended = process.wait_for_exit(time.monotonic() + _LAST_BREATH_S)
+        status = self._end(process)
+        how = describe_exit(status) if has_ended else "it closed its stdout and stayed"
+        if size:
+            shown = visible(partial.decode("utf-8", "backslashreplace"))
+            how += f", in the middle of a line: {shown}"
+        return PeerEndedError(how, _last_lines(process))
+
+
+def _last_lines(process: StdioServer) -> str:
+    raw = process.cleaned(process.stderr.tail())
+    text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
+    # A cut is marked, so that half a secret beside it is known for what it is.
+    return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
+
+
+def _end(process: StdioServer, owner: int, is_alone: bool) -> Stopped | None:
+    """End it at once, and its guardian if it has one of its own; how it ended.
+
+    Only the process that started it may: a fork of it has it, too.
+    """
+    if os.getpid() != owner:
+        return None
+    stopped = stop(process, Grace(), at_once=True)
+    if is_alone:
+        process.guardian.dismiss()
+    return stopped

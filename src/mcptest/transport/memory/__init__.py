@@ -1,0 +1,1 @@
+"""Servers that are objects in this process: official SDK servers and ASGI apps."""

@@ -1,0 +1,542 @@
+"""A server that is an ASGI app in this process. Implements the interface of the HTTP client.
+
+Sessions, streams and both eras are handled as over HTTP; requests reach the app without a
+connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import select
+import time
+from urllib.parse import unquote
+
+from mcptest.core.record import Record
+from mcptest.core.results import Fault
+from mcptest.core.text import shorten, visible
+from mcptest.protocol.framing import Ring, Trouble
+from mcptest.transport.http.channel import HttpChannel, head_of
+from mcptest.transport.http.client import HttpServer
+from mcptest.transport.http.connection import LinkError, Trust
+from mcptest.transport.memory.thread import (
+    RAISED,
+    InterruptedWork,
+    LoopThread,
+    Mailbox,
+    ending_trouble,
+    named,
+    raised_trouble,
+    trace_of,
+)
+from mcptest.transport.process.guardian import NoGuardian
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine, Iterator, Sequence
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.transport.http.channel import AnyExchange, Head, HttpRequest
+    from mcptest.transport.memory.thread import Ending, Pump
+    from mcptest.transport.process.signals import Interrupts
+    from mcptest.transport.process.stopping import Grace, Stopped
+
+    Message = dict[str, Any]
+    Note = Callable[[BaseException, HttpRequest], None]
+
+__all__ = ["AsgiHost", "AsgiServer"]
+
+
+_TRACES_KEPT_BYTES = 256 * 1024
+
+
+class AsgiServer(HttpServer):
+    """One session with an app; `let_go` ends the app where nobody else needs it."""
+
+    def __init__(
+        self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
+    ) -> None:
+        super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
+        self._host = host
+        self._let_go = let_go
+        self._mail = Mailbox()
+        host.hear(self._mail)
+        # What a process would have written there: the tracebacks of what it raised.
+        self.stderr = Ring(_TRACES_KEPT_BYTES)
+        self._channel = self.talk.channel = AsgiChannel(host, self._note)
+
+    @property
+    def label(self) -> str:
+        return f"memory://{self.spec.name}"
+
+    def progress(self, id: object) -> str:
+        """Why an answer may not come, or how far it has come."""
+        place = self._host.blocked_at()
+        if place:
+            return f"its code does not come back to the event loop: it stands at {place}"
+        return super().progress(id)
+
+    def open(self, deadline: float) -> Fault | None:
+        """Wait until the app has started; what is wrong when it does not."""
+        host = self._host
+        while not host.is_started and not host.refusal and host.is_alive:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return self._not_started()
+            self._look(wait_s, heed_interrupts=True)
+        if host.refusal:
+            self.stderr.add(host.trace)
+            hint = _ONCE if "once" in host.refusal else ""
+            return Fault(
+                kind=RAISED, message=f"the app could not be started: {host.refusal}", hint=hint
+            )
+        return None
+
+    def _not_started(self) -> Fault:
+        place = self._host.blocked_at()
+        return Fault(
+            kind="handshake_timeout",
+            message=f"the app has not started after {self.spec.startup_timeout_s:g} s (lifespan)",
+            hint=f"its code stands at {place}" if place else "",
+        )
+
+    # One turn of the loop
+
+    def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
+        poll = select.poll()
+        for fd, wants in self._channel.handles():
+            poll.register(fd, wants)
+        poll.register(self._mail.fd, select.POLLIN)
+        if heed_interrupts:
+            poll.register(self.interrupts.fd, select.POLLIN)
+        ready = {fd for fd, _ in poll.poll(int(wait_s * 1000) + (wait_s > 0))}
+        self._take_events()
+        return ready
+
+    def _take_events(self) -> None:
+        for event in self._mail.take():
+            if isinstance(event, AppRaised):
+                self.stderr.add(trace_of(event.error))
+                self._take([raised_trouble(event.error, is_end=event.is_end)])
+            if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
+                self.talk.lose()
+
+    def _note(self, error: BaseException, request: HttpRequest) -> None:
+        """Keep what the app raised; whoever sent a message is told, and others are not asked."""
+        self.stderr.add(trace_of(error))
+        if request.method != "POST":
+            message = f"the app raised when it was asked with {request.method}: {named(error)}"
+            self._take([Trouble(kind=RAISED, message=message)])
+
+    # Ending
+
+    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+        """End the session, and the app where it is of nobody else's use."""
+        place = self._host.blocked_at()
+        stopped = super().end(grace, at_once=at_once or bool(place))
+        how = self._let_go(self._host, grace, self._pump)
+        self._take_events()
+        trouble = ending_trouble(how, place)
+        self._take([trouble] if trouble else [])
+        self.last_words += self._items
+        self._items = []
+        self._host.forget(self._mail)
+        self._mail.close()
+        return stopped
+
+    def _pump(self, wait_s: float) -> None:
+        self._look(wait_s, heed_interrupts=False)
+
+
+_ONCE = "some apps can be started once only: give a function that makes one, instead of the app"
+
+
+# An ASGI app in our own process: its lifespan and its requests, in a thread of their own.
+
+
+ASGI = {"version": "3.0", "spec_version": "2.3"}
+
+_MAX_SAID = 300
+
+# How long an exception may come after the app has said that it could not start, or end.
+_CAUSE_PATIENCE_S = 1.0
+
+
+class AppRaised(Record):
+    """Something raised, and no request was the reason; with it all may be over."""
+
+    error: BaseException
+    is_end: bool = False
+    is_over: bool = False
+
+
+class AppEnded(Record):
+    """Nothing runs any more."""
+
+
+class AsgiHost:
+    """Runs one app. `is_started` once requests can be made, `refusal` when they never can."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+        self.is_started = False
+        self.refusal = ""
+        self.trace = b""
+        # What it raised at its start where others wait to be told that it has started: most
+        # apps that do so have no use for that.
+        self.lifespan_flaw = ""
+        self.state: Message = {}
+        # What was raised when nobody listened any more.
+        self.unheard: list[BaseException] = []
+        self._boxes: list[Mailbox] = []
+        self._requests: set[asyncio.Task[None]] = set()
+        self._to_app: asyncio.Queue[Message] = asyncio.Queue()
+        self._from_app: asyncio.Queue[Message] = asyncio.Queue()
+        self._thread = LoopThread(self._live, self)
+        self._thread.start()
+
+    # From outside
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive
+
+    def hear(self, box: Mailbox) -> None:
+        """Leave in this box what happens beside requests, from now on."""
+        self._boxes.append(box)
+
+    def forget(self, box: Mailbox) -> None:
+        self._boxes.remove(box)
+
+    def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Have a request answered; False when nothing runs any more."""
+        return self._thread.call(self._begin, work)
+
+    def call(self, action: Callable[[], object]) -> None:
+        self._thread.call(action)
+
+    def blocked_at(self) -> str:
+        return self._thread.blocked_at()
+
+    def end(self, grace: Grace, pump: Pump | None, *, at_once: bool = False) -> Ending:
+        """Shut the app down, and end its thread."""
+        return self._thread.end(grace, pump, at_once=at_once)
+
+    # Inside the thread
+
+    def _begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        task = asyncio.create_task(work())
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+
+    async def _live(self, stopping: asyncio.Event) -> None:
+        lifespan = asyncio.create_task(self._lifespan())
+        await self._start(lifespan)
+        self._tell(None)
+        if not lifespan.done():
+            lifespan.add_done_callback(self._note_end)
+        await stopping.wait()
+        requests = set(self._requests)
+        for task in requests:
+            task.cancel()
+        if requests:
+            await asyncio.wait(requests)
+        if not lifespan.done():
+            await self._shut_down(lifespan)
+
+    async def _shut_down(self, lifespan: asyncio.Task[None]) -> None:
+        self._to_app.put_nowait({"type": "lifespan.shutdown"})
+        said = await self._said_by(lifespan, "shutdown")
+        await asyncio.wait({lifespan})
+        if said and said["type"] == "lifespan.shutdown.failed" and not lifespan.exception():
+            raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
+
+    def _note_end(self, lifespan: asyncio.Task[None]) -> None:
+        """What an app raises when it ends, or long before, is told."""
+        error = None if lifespan.cancelled() else lifespan.exception()
+        if error:
+            self._raised(error, is_end=True)
+
+    async def _lifespan(self) -> None:
+        scope = {"type": "lifespan", "asgi": ASGI, "state": self.state}
+        await self.app(scope, self._to_app.get, self._from_app.put)
+
+    async def _start(self, lifespan: asyncio.Task[None]) -> None:
+        """Wait until the app has started, or has shown that it knows nothing of lifespans."""
+        self._to_app.put_nowait({"type": "lifespan.startup"})
+        said = await self._said_by(lifespan, "startup")
+        if said is None:
+            error = lifespan.exception()
+            self.lifespan_flaw = named(error) if error else ""
+        elif said["type"] == "lifespan.startup.failed":
+            await asyncio.wait({lifespan}, timeout=_CAUSE_PATIENCE_S)
+            error = lifespan.exception() if lifespan.done() else None
+            self.refusal = named(error) if error else _words_of(said)
+            self.trace = trace_of(error) if error else b""
+            return
+        self.is_started = True
+
+    async def _said_by(self, lifespan: asyncio.Task[None], moment: str) -> Message | None:
+        """What the app says of this moment; None when its lifespan ends before that."""
+        while True:
+            said = asyncio.create_task(self._from_app.get())
+            await asyncio.wait({said, lifespan}, return_when=asyncio.FIRST_COMPLETED)
+            if not said.done():
+                said.cancel()
+                return None
+            message = said.result()
+            if str(message.get("type")).startswith(f"lifespan.{moment}."):
+                return message
+
+    # Told by the thread
+
+    def _tell(self, event: object) -> None:
+        for box in list(self._boxes):
+            box.post(event)
+
+    def work_ended(self, error: BaseException | None) -> None:
+        """The app has ended."""
+        if error:
+            self._raised(error, is_end=True, is_over=True)
+        self._tell(AppEnded())
+
+    def task_raised(self, error: BaseException) -> None:
+        """Something has raised, and nobody has looked at it."""
+        if not isinstance(error, InterruptedWork):
+            self._raised(error, is_end=False)
+
+    def _raised(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
+        if self._boxes:
+            self._tell(AppRaised(error=error, is_end=is_end, is_over=is_over))
+        else:
+            self.unheard.append(error)
+
+    def thread_ended(self) -> None:
+        self._tell(AppEnded())
+
+
+def _words_of(said: Message) -> str:
+    return visible(shorten(str(said.get("message") or "it gave no reason"), _MAX_SAID))
+
+
+# One HTTP request to an ASGI app, and the answer to it, without a connection.
+#
+# What the app sends is left in a box by the thread that it runs in. A request and its answer look
+# to those who read them as they do over a connection.
+
+
+_START, _BODY = "http.response.start", "http.response.body"
+
+# From here on a server that breaks answers for the app, which then goes on raising.
+_BROKEN_STATUS = 500
+
+
+class AsgiChannel(HttpChannel):
+    """All requests to one app. `note` is given what the app raises, and for which request."""
+
+    def __init__(self, host: AsgiHost, note: Note) -> None:
+        super().__init__(Trust(), {})
+        self._host = host
+        self._note = note
+
+    def exchange_for(self, request: HttpRequest) -> AnyExchange:
+        return _Exchange(request, self._host, self._note)
+
+
+class _Exchange:
+    """A request under way. `advance` yields the head, then pieces of the body."""
+
+    progress = ""
+    wants = select.POLLIN
+    reusable_link = None
+    unsent_bytes = 0
+
+    def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
+        self.request = request
+        self.is_over = False
+        self._note = note
+        self.link = _Link(request, host)
+
+    def advance(self) -> Iterator[Head | bytes]:
+        """What the app has sent; LinkError says what broke."""
+        for piece in self.link.take():
+            if isinstance(piece, LinkError):
+                if piece.__cause__:
+                    self._note(piece.__cause__, self.request)
+                raise piece
+            if piece is None:
+                self.is_over = True
+                return
+            yield piece
+
+
+class _Link:
+    """What stands for a connection: a box for the answer, and the word that nobody waits."""
+
+    def __init__(self, request: HttpRequest, host: AsgiHost) -> None:
+        self._mail = Mailbox()
+        self._host = host
+        self._answering = _Answering(request, host, self._mail)
+        self.take = self._mail.take
+        if not host.begin(self._answering.run):
+            self._mail.post(LinkError("connect_failed", "the app has ended"))
+
+    @property
+    def fd(self) -> int:
+        return self._mail.fd
+
+    def has_more(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self._mail.fd < 0:
+            return
+        for piece in self._mail.close():
+            # Nobody waits for the answer any more; what was raised is told all the same.
+            if isinstance(piece, LinkError) and piece.__cause__:
+                self._host.task_raised(piece.__cause__)
+        self._host.call(self._answering.gone.set)
+
+
+class _Answering:
+    """The app's side of a request, inside its thread."""
+
+    def __init__(self, request: HttpRequest, host: AsgiHost, mail: Mailbox) -> None:
+        self._request = request
+        self._host = host
+        self._mail = mail
+        # Set when nobody waits for anything more.
+        self.gone = asyncio.Event()
+        self._has_body = False
+        self._status = 0
+        self._is_complete = False
+        self._is_told = False
+        # What was raised in the app because of what it sent.
+        self._refusal: RuntimeError | None = None
+
+    async def run(self) -> None:
+        """Have the app answer; whatever comes of it is told."""
+        task = asyncio.create_task(self._asked())
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            await asyncio.wait({task})
+            raise
+        error = None if task.cancelled() else task.exception()
+        if error is not None and self._is_told:
+            # Too late for an answer; it is told all the same.
+            if error is not self._refusal:
+                self._host.task_raised(error)
+        elif error is not None:
+            self._fail(RAISED, f"the app raised {named(error)}", self._hint(), error)
+        elif self._is_complete:
+            self._tell_end()
+        else:
+            what = "before its answer was complete" if self._status else "without an answer"
+            self._fail("http_body", f"the app returned {what}")
+
+    async def _asked(self) -> None:
+        await self._host.app(self._scope(), self._receive, self._send)
+
+    def _hint(self) -> str:
+        flaw = self._host.lifespan_flaw
+        return f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
+
+    def _scope(self) -> Message:
+        request, address = self._request, self._request.address
+        path, _, query = address.target.partition("?")
+        headers = [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in request.all_headers
+        ]
+        return {
+            "type": "http",
+            "asgi": ASGI,
+            "http_version": "1.1",
+            "method": request.method,
+            "scheme": address.scheme,
+            "path": unquote(path),
+            "raw_path": path.encode(),
+            "query_string": query.encode(),
+            "root_path": "",
+            "headers": headers,
+            "client": ("127.0.0.1", 1),
+            "server": (address.host, address.port),
+            "state": dict(self._host.state),
+        }
+
+    async def _receive(self) -> Message:
+        if not self._has_body:
+            self._has_body = True
+            return {"type": "http.request", "body": self._request.body, "more_body": False}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def _send(self, message: Message) -> None:
+        flaw = self._flaw_of(message)
+        if flaw:
+            self._fail("http_body", f"the app sent {flaw}")
+            self._refusal = RuntimeError(f"not ASGI: {flaw}")
+            raise self._refusal
+        if message["type"] == _START:
+            self._status = int(message["status"])
+            await self._mail.put(head_of(self._status, message.get("headers", ())), 0)
+            return
+        body = bytes(message.get("body", b""))
+        if body:
+            await self._mail.put(body, len(body))
+        if not message.get("more_body", False):
+            self._is_complete = True
+            self.gone.set()
+            if self._status < _BROKEN_STATUS:
+                self._tell_end()
+
+    def _flaw_of(self, message: Any) -> str:
+        """What is wrong with a message of the app, as ASGI has them."""
+        kind = message.get("type") if isinstance(message, dict) else None
+        if kind not in (_START, _BODY):
+            return f"{_shown(kind)}, where {_BODY if self._status else _START} was due"
+        if (kind == _START) == bool(self._status) or self._is_complete:
+            due = "nothing" if self._is_complete else _BODY if self._status else _START
+            return f"{kind}, where {due} was due"
+        if kind == _BODY:
+            is_bytes = isinstance(message.get("body", b""), (bytes, bytearray, memoryview))
+            return "" if is_bytes else "a body that is no bytes"
+        status = message.get("status")
+        if not isinstance(status, int) or not 200 <= status <= 599:
+            return f"the status {_shown(status)}"
+        return "" if _are_headers(message.get("headers", ())) else "headers that are no bytes"
+
+    def _tell_end(self) -> None:
+        if not self._is_told:
+            self._is_told = True
+            self._mail.post(None)
+
+    def _fail(
+        self, kind: str, message: str, hint: str = "", cause: BaseException | None = None
+    ) -> None:
+        if self._is_told:
+            return
+        self._is_told = True
+        failure = LinkError(kind, message, hint, was_sent=True)
+        failure.__cause__ = cause
+        if not self._mail.post(failure) and cause:
+            self._host.task_raised(cause)
+
+
+def _shown(value: object) -> str:
+    return visible(shorten(repr(value), 80))
+
+
+def _are_headers(headers: object) -> bool:
+    if not isinstance(headers, (list, tuple)):
+        return False
+    return all(isinstance(pair, (list, tuple)) and _are_two(pair) for pair in headers)
+
+
+def _are_two(pair: Sequence[object]) -> bool:
+    return len(pair) == 2 and all(isinstance(word, bytes) for word in pair)
+
+
+if TYPE_CHECKING:
+    LetGo = Callable[[AsgiHost, Grace, Pump], Ending]

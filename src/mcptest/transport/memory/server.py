@@ -1,0 +1,428 @@
+"""A server of the official Python SDK in our own process, on the other side of its own streams.
+
+The object runs in an event loop in a thread of its own; messages go to it and come from it as
+its SDK passes them over any transport. It has the face of a server on the other side of pipes:
+one poll waits for what comes and for a signal to us, and every wait has a deadline.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import select
+import time
+from importlib import import_module
+from itertools import count
+
+from mcptest.core.errors import InterruptedRunError, ServerError, UsageError
+from mcptest.core.record import Record
+from mcptest.core.results import Fault
+from mcptest.core.secrets import redact_bytes, redact_part, redactor
+from mcptest.core.text import shorten, visible
+from mcptest.protocol.framing import LineDecoder, Ring, Trouble
+from mcptest.transport.memory.asgi import AsgiHost, AsgiServer
+from mcptest.transport.memory.thread import (
+    RAISED,
+    LoopThread,
+    Mailbox,
+    ending_trouble,
+    named,
+    raised_trouble,
+    trace_of,
+)
+from mcptest.transport.process.stopping import Grace, Stopped
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.protocol.framing import Frame, Noise, Overlong
+    from mcptest.transport.memory.thread import Ending, Pump
+    from mcptest.transport.process.signals import Interrupts
+
+    Item = Frame | Noise | Overlong | Trouble
+
+__all__ = ["MemoryServer", "MemoryTarget"]
+
+
+_KEPT_BYTES = 4 * 1024
+_TRACES_KEPT_BYTES = 256 * 1024
+
+# How long the next message waits for the last to have been taken.
+_UNREAD_PATIENCE_S = 0.05
+
+# How long the end of a server may come after that of its stream.
+_END_PATIENCE_S = 0.2
+
+_MAX_QUOTED = 200
+
+# How much of what comes while the server is being ended is kept.
+_LAST_WORDS_KEPT = 1000
+
+_numbers = count(1)
+
+
+class _Line(Record):
+    """A message that the server wrote."""
+
+    raw: bytes
+
+
+class _Read(Record):
+    """So many bytes of what was sent have been taken; `flaw` says why they were no message."""
+
+    size: int
+    flaw: str = ""
+
+
+class _Deaf(Record):
+    """The server has closed the stream that messages go to."""
+
+
+class _Raised(Record):
+    """A task of the server ended in an exception; the server itself, when it `is_end`."""
+
+    error: BaseException
+    is_end: bool
+
+
+class _Ended(Record):
+    """The server has ended, or its stream has."""
+
+
+class MemoryServer:
+    """One session with a server object: its `run`, from the first message to the end."""
+
+    # Nothing of it is a pipe, and it has no process that could end.
+    is_pipe = False
+    has_closed_stdin = False
+    is_unheard = False
+    has_exited = False
+    stranger = ""
+    unread_bytes = sent_bytes = begun_line = 0
+    has_read_all = has_news = True
+
+    def __init__(self, spec: ServerSpec, interrupts: Interrupts, server: Any) -> None:
+        self.spec = spec
+        self.interrupts = interrupts
+        self.redact = redactor(spec.secrets) if spec.secrets else None
+        self.decoder = LineDecoder(spec.limits.max_line_bytes)
+        self.stdout_tail = Ring(_KEPT_BYTES)
+        self.stdout_mark = 0
+        # What a process would have written there: the tracebacks of what it raised.
+        self.stderr = Ring(_TRACES_KEPT_BYTES)
+        self.unsent_bytes = 0
+        self.last_words: list[Item] = []
+        self.transport = f"memory:{next(_numbers)}"
+        self._server = server
+        self._items: list[Item] = []
+        self._is_over = False
+        self._flaw = ""
+        self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
+        self._mail = Mailbox()
+        self._thread = LoopThread(self._serve, self)
+        self._thread.start()
+
+    # The face
+
+    @property
+    def label(self) -> str:
+        return f"memory://{self.spec.name}"
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing can come any more."""
+        return self._is_over and not self._items
+
+    def open(self, deadline: float) -> None:
+        """A server in memory can be spoken to at once."""
+
+    def mark_stdout(self) -> int:
+        """Remember how much has come; evidence begins here."""
+        self.stdout_mark = self.stdout_tail.total
+        return self.stdout_mark
+
+    def cleaned(self, raw: bytes) -> bytes:
+        """A part of what the server wrote, without the secrets it was given."""
+        redact = self.redact
+        return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
+
+    def progress(self, id: object) -> str:
+        """Why an answer may not come."""
+        place = self._thread.blocked_at()
+        if place:
+            return f"its code does not come back to the event loop: it stands at {place}"
+        return self._flaw
+
+    def give_up(self, id: object) -> bool:
+        """There is nothing to close: all answers come on one stream."""
+        return False
+
+    # Sending and receiving
+
+    def send(self, line: bytes) -> None:
+        """Send a message without ever waiting for the server to take it."""
+        if self._thread.call(self._incoming.put_nowait, line):
+            self.unsent_bytes += len(line)
+
+    def wait_until_read(self) -> None:
+        """Wait a moment until the server has taken what was sent."""
+        deadline = time.monotonic() + _UNREAD_PATIENCE_S
+        while self.unsent_bytes and not self._is_over:
+            wait_s = deadline - time.monotonic()
+            if wait_s <= 0:
+                return
+            self._look(wait_s, heed_interrupts=True)
+
+    def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
+        """What has come by the deadline; empty when nothing has, or can."""
+        while not self._items and not self._is_over:
+            wait_s = deadline - time.monotonic()
+            # At least one look, so that what has already arrived is never missed.
+            self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
+            if wait_s <= 0:
+                break
+        items, self._items = self._items, []
+        return items
+
+    def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
+        poll = select.poll()
+        poll.register(self._mail.fd, select.POLLIN)
+        if heed_interrupts:
+            poll.register(self.interrupts.fd, select.POLLIN)
+        # Rounded up, or the last millisecond would be spent asking.
+        poll.poll(int(wait_s * 1000) + (wait_s > 0))
+        for heard in self._mail.take():
+            self._take(heard)
+        if heed_interrupts and self.interrupts.count:
+            raise InterruptedRunError
+
+    def _take(self, heard: object) -> None:
+        if isinstance(heard, _Line):
+            self.stdout_tail.add(heard.raw)
+            self._items += self.decoder.feed(heard.raw)
+        elif isinstance(heard, _Read):
+            self.unsent_bytes -= heard.size
+            self._flaw = heard.flaw or self._flaw
+        elif isinstance(heard, _Deaf):
+            self._flaw = "it has closed the stream that messages go to"
+        elif isinstance(heard, _Raised):
+            self.stderr.add(trace_of(heard.error))
+            self._items.append(self._told(raised_trouble(heard.error, is_end=heard.is_end)))
+            self._is_over = self._is_over or heard.is_end
+        elif isinstance(heard, _Ended):
+            self._is_over = True
+
+    def _told(self, trouble: Trouble) -> Trouble:
+        if self.redact is None:
+            return trouble
+        return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
+
+    # There is no process
+
+    def drain_stderr(self) -> None:
+        """What was raised is taken with everything else."""
+
+    def wait_for_stderr(self, deadline: float) -> bool:
+        """Nothing is written there while somebody waits for it."""
+        return False
+
+    def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
+        """There is no process that could end."""
+        return False
+
+    # Ending
+
+    def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+        """Close the stream, wait for the server, and end its thread."""
+        began = time.monotonic()
+        place = self._thread.blocked_at()
+        how = self._thread.end(grace, self._pump, at_once=at_once)
+        self._pump(0.0)
+        self.last_words, self._items = self._items, []
+        trouble = ending_trouble(how, place or self._thread.blocked_at())
+        self.last_words += [self._told(trouble)] if trouble else []
+        self._is_over = True
+        self._mail.close()
+        took_s = time.monotonic() - began
+        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+
+    def _pump(self, wait_s: float) -> None:
+        self._look(wait_s, heed_interrupts=False)
+        del self._items[_LAST_WORDS_KEPT:]
+
+    # Inside the thread
+
+    async def _serve(self, stopping: asyncio.Event) -> None:
+        make_streams = import_module("mcp.shared.memory").create_client_server_memory_streams
+        async with make_streams() as ((heard, said), theirs):
+            options = self._server.create_initialization_options()
+            running = asyncio.ensure_future(self._server.run(*theirs, options))
+            hearing = asyncio.create_task(self._hear(heard, running))
+            feeding = asyncio.create_task(self._feed(said))
+            feeding.add_done_callback(self._note_deafness)
+            asked = asyncio.create_task(stopping.wait())
+            await asyncio.wait({running, asked}, return_when=asyncio.FIRST_COMPLETED)
+            feeding.cancel()
+            await said.aclose()
+            await asyncio.wait({running})
+            # What it wrote last is heard, also when it has left its stream open.
+            await theirs[1].aclose()
+            await asyncio.wait({hearing})
+            running.result()
+
+    async def _hear(self, heard: Any, running: asyncio.Future[None]) -> None:
+        async for item in heard:
+            raw = _written(item)
+            await self._mail.put(_Line(raw=raw), len(raw))
+        # How it ends is told with its end; one that goes on has closed its stream, and that is all.
+        await asyncio.wait({running}, timeout=_END_PATIENCE_S)
+        if not running.done():
+            self._mail.post(_Ended())
+
+    async def _feed(self, said: Any) -> None:
+        shapes = import_module("mcp_types").jsonrpc_message_adapter
+        wrapped = import_module("mcp.shared.message").SessionMessage
+        while True:
+            line, flaw = await self._incoming.get(), ""
+            try:
+                message = wrapped(shapes.validate_json(line, by_name=False))
+            except ValueError as error:
+                # As its SDK does it over pipes: the server hears that there was something.
+                message, flaw = error, f"its SDK could not read the message: {named(error)}"
+            await said.send(message)
+            self._mail.post(_Read(size=len(line), flaw=flaw))
+
+    def _note_deafness(self, feeding: asyncio.Task[None]) -> None:
+        if not feeding.cancelled() and feeding.exception():
+            self._mail.post(_Deaf())
+
+    # Told by the thread
+
+    def work_ended(self, error: BaseException | None) -> None:
+        """The server has ended."""
+        if error:
+            self._mail.post(_Raised(error=error, is_end=True))
+        self._mail.post(_Ended())
+
+    def task_raised(self, error: BaseException) -> None:
+        """Something beside the server has raised, and nobody has looked at it."""
+        self._mail.post(_Raised(error=error, is_end=False))
+
+    def thread_ended(self) -> None:
+        self._mail.post(_Ended())
+
+
+def _written(item: Any) -> bytes:
+    """What the server put into its stream, as the line that its SDK makes of it."""
+    dump = getattr(getattr(item, "message", None), "model_dump_json", None)
+    if dump is None:
+        return f"{visible(shorten(repr(item), _MAX_QUOTED))}\n".encode()
+    try:
+        text: str = dump(by_alias=True, exclude_unset=True)
+    except ValueError as error:
+        return f"a message that cannot be written as JSON: {named(error)}\n".encode()
+    return text.encode("utf-8", "backslashreplace") + b"\n"
+
+
+# What is tested in memory: a server object, an ASGI app, or a function that makes either.
+
+
+_WANTED = (
+    "give a server of the official SDK (MCPServer or the low-level Server), an ASGI app, or a "
+    "function without parameters that makes one"
+)
+
+
+class MemoryTarget:
+    """Makes the way to what is tested, as often as a run starts its server.
+
+    An object is the same one each time; what a function makes is made afresh. An app is started
+    once, however many sessions it gets, and ended by `close`.
+    """
+
+    def __init__(self, target: Any) -> None:
+        self._make: Callable[[], Any] | None = target if _is_maker(target) else None
+        # The first one tells what is to be spoken; it is used up by the first session.
+        self._next: Any = _made(self._make) if self._make else target
+        self.is_app = lowlevel_server(self._next) is None
+        if self.is_app and not _takes(self._next, 3):
+            shown = visible(shorten(repr(self._next), 80))
+            raise UsageError(f"{shown} cannot be tested in memory", _WANTED)
+        self.name = _name_of(self._next)
+        self._host: AsgiHost | None = None
+
+    def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryServer | AsgiServer:
+        """A session with what is tested, begun now."""
+        target = self._taken()
+        if not self.is_app:
+            return MemoryServer(spec, interrupts, lowlevel_server(target))
+        if self._make:
+            return AsgiServer(spec, interrupts, AsgiHost(target), _end)
+        if self._host is None or not self._host.is_alive:
+            self._host = AsgiHost(target)
+        return AsgiServer(spec, interrupts, self._host, self._end_if_stuck)
+
+    def _taken(self) -> Any:
+        if self._make is None:
+            return self._next
+        target, self._next = self._next, None
+        return _made(self._make) if target is None else target
+
+    def _end_if_stuck(self, host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
+        if not host.blocked_at():
+            return ""
+        self._host = None
+        return host.end(grace, pump, at_once=True)
+
+    def close(self) -> list[Trouble]:
+        """End the app that sessions shared, if there is one; what nobody has been told."""
+        host, self._host = self._host, None
+        if host is None:
+            return []
+        ending = ending_trouble(host.end(Grace(), None), host.blocked_at())
+        raised = [raised_trouble(error, is_end=True) for error in host.unheard]
+        return raised + ([ending] if ending else [])
+
+
+def lowlevel_server(target: Any) -> Any:
+    """The part of a server object that speaks the protocol; None when it is no such object."""
+    # The SDK has no public name for it yet; its own memory transport takes the same way.
+    for each in (target, getattr(target, "_lowlevel_server", None)):
+        options = getattr(each, "create_initialization_options", None)
+        is_object = not isinstance(each, type)
+        if is_object and callable(options) and callable(getattr(each, "run", None)):
+            return each
+    return None
+
+
+def _end(host: AsgiHost, grace: Grace, pump: Pump) -> Ending:
+    return host.end(grace, pump, at_once=bool(host.blocked_at()))
+
+
+def _made(make: Callable[[], Any]) -> Any:
+    try:
+        return make()
+    except Exception as error:  # whatever the user's function raises
+        message = f"the function that makes the server raised {named(error)}"
+        raise ServerError(Fault(kind=RAISED, message=message)) from error
+
+
+def _is_maker(target: Any) -> bool:
+    return lowlevel_server(target) is None and _takes(target, 0)
+
+
+def _takes(target: Any, count: int) -> bool:
+    """Whether it can be called with so many arguments."""
+    try:
+        inspect.signature(target).bind(*range(count))
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _name_of(target: Any) -> str:
+    name = getattr(target, "name", None) or getattr(target, "__name__", None)
+    return name if isinstance(name, str) else type(target).__name__

@@ -1,0 +1,360 @@
+"""An event loop in a thread of its own, in which code of the user's runs, and which ends.
+
+A thread cannot be killed. What waits is cancelled; what computes has an exception raised in
+it, where it stands; what is stuck in a call of the system is left behind, and that is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import sys
+import sysconfig
+import threading
+import time
+import traceback
+
+from mcptest.core.text import shorten, visible
+from mcptest.protocol.framing import Trouble
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+    from types import FrameType
+    from typing import Any, Literal, Protocol
+
+    from mcptest.transport.process.stopping import Grace
+
+    Ending = Literal["", "cancelled", "interrupted", "left"]
+    Pump = Callable[[float], None]
+
+    class Hearer(Protocol):
+        """Told, inside the thread, of what nobody else would hear of."""
+
+        def work_ended(self, error: BaseException | None) -> None: ...
+        def task_raised(self, error: BaseException) -> None: ...
+        def thread_ended(self) -> None: ...
+
+
+__all__ = [
+    "RAISED",
+    "InterruptedWork",
+    "LoopThread",
+    "Mailbox",
+    "ending_trouble",
+    "named",
+    "raised_trouble",
+    "trace_of",
+]
+
+
+# A loop that does not turn for so long is blocked, and not just busy.
+_PULSE_S = 0.1
+_LOOK_S = 0.05
+
+# How long what is cancelled at the very end may take to tidy up.
+_CLEARING_S = 1.0
+
+
+class InterruptedWork(BaseException):
+    """Raised in code that does not come back to its event loop."""
+
+
+class LoopThread:
+    """Runs `work` in an event loop; `work` is given the event that asks it to stop."""
+
+    def __init__(
+        self, work: Callable[[asyncio.Event], Coroutine[Any, Any, None]], hearer: Hearer
+    ) -> None:
+        self._work = work
+        self._hearer = hearer
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._hear_of)
+        self._stopping = asyncio.Event()
+        self._ending = asyncio.Event()
+        self._is_over = False
+        # Not waited for when Python ends, should it be the one that cannot be ended.
+        self._thread = threading.Thread(target=self._run, name="mcptest-memory", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_alive(self) -> bool:
+        return self._thread.is_alive()
+
+    def call(self, action: Callable[..., object], *words: object) -> bool:
+        """Have this done inside the loop; False when there is none any more."""
+        try:
+            self._loop.call_soon_threadsafe(action, *words)
+        except RuntimeError:
+            return False
+        return True
+
+    # Inside
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._main())
+        except (SystemExit, KeyboardInterrupt, InterruptedWork) as error:
+            # These leave a loop at once, whichever task they are raised in.
+            self._hearer.work_ended(_told(error))
+            self._loop.run_until_complete(self._clear())
+        finally:
+            self._loop.close()
+            self._is_over = True
+            self._hearer.thread_ended()
+
+    async def _main(self) -> None:
+        work = asyncio.create_task(self._work(self._stopping))
+        ending = asyncio.create_task(self._ending.wait())
+        await asyncio.wait({work, ending}, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            self._hearer.work_ended(None if work.cancelled() else _told(work.exception()))
+        await self._clear()
+
+    async def _clear(self) -> None:
+        """Cancel whatever is left, and wait a moment for it."""
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        if not others:
+            return
+        done, pending = await asyncio.wait(others, timeout=_CLEARING_S)
+        for task in done:
+            error = None if task.cancelled() else _told(task.exception())
+            if error:
+                self._hearer.task_raised(error)
+        for task in pending:
+            # What will not end is told by whoever ends us; Python need not say it as well.
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio alone
+
+    def _hear_of(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if isinstance(error, InterruptedWork):
+            return
+        if isinstance(error, BaseException):
+            self._hearer.task_raised(error)
+        else:
+            loop.default_exception_handler(context)
+
+    # From outside
+
+    def blocked_at(self, patience_s: float = _PULSE_S) -> str:
+        """Where code stands that keeps the loop from turning; "" when it turns."""
+        turned = threading.Event()
+        if not self.is_alive or not self.call(turned.set) or turned.wait(patience_s):
+            return ""
+        frames = sys._current_frames()
+        return standing_in(frames.get(self._thread.ident or 0)) or "a place that is not known"
+
+    def end(self, grace: Grace, pump: Pump | None, *, at_once: bool) -> Ending:
+        """End the thread: ask, cancel, interrupt; "" when asking was enough.
+
+        `pump` waits for so many seconds and fetches meanwhile what comes.
+        """
+        if not self.is_alive:
+            return ""
+        pump = pump or self._thread.join
+        if not at_once:
+            self.call(self._stopping.set)
+            if self._ends_within(grace.stdin_s, pump):
+                return ""
+        self.call(self._ending.set)
+        if not self.blocked_at() and self._ends_within(grace.term_s + _CLEARING_S, pump):
+            return "" if at_once else "cancelled"
+        deadline = time.monotonic() + grace.kill_s
+        while time.monotonic() < deadline:
+            if self.blocked_at(_LOOK_S):
+                self._interrupt()
+            if self._ends_within(_LOOK_S, pump):
+                return "interrupted"
+        return "left"
+
+    def _ends_within(self, seconds: float, pump: Pump) -> bool:
+        deadline = time.monotonic() + seconds
+        while self.is_alive and (left_s := deadline - time.monotonic()) > 0:
+            pump(min(left_s, _LOOK_S))
+            if self._is_over:
+                self._thread.join(left_s)
+        return not self.is_alive
+
+    def _interrupt(self) -> None:
+        """Raise in the thread, at the next step of Python that it takes."""
+        raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
+        raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(InterruptedWork))
+
+
+def _told(error: BaseException | None) -> BaseException | None:
+    """What is told of: what we raised ourselves is not."""
+    return None if isinstance(error, InterruptedWork) else error
+
+
+# What one thread leaves for another, which waits for it with a poll.
+#
+# A pipe wakes the poll. Whoever brings more than is fetched is made to wait, so that a flood
+# stays where it comes from.
+
+
+# How much may lie here before whoever brings more has to wait.
+_ROOM_BYTES = 4 * 1024 * 1024
+
+
+class Mailbox:
+    """Items from an event loop in another thread, for the thread that made this."""
+
+    def __init__(self) -> None:
+        self.fd, self._writer = os.pipe()
+        os.set_blocking(self.fd, False)
+        self._lock = threading.Lock()
+        self._items: list[Any] = []
+        self._size = 0
+        self._is_open = True
+        self._room = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    # The side that brings
+
+    def post(self, item: object, size: int = 0) -> bool:
+        """Leave an item, whatever lies here; False when the box is closed: nobody fetches it."""
+        with self._lock:
+            if not self._is_open:
+                return False
+            self._items.append(item)
+            self._size += size
+            if len(self._items) == 1:
+                os.write(self._writer, b"!")
+        return True
+
+    async def put(self, item: object, size: int) -> None:
+        """Leave an item as soon as there is room for it."""
+        self._loop = asyncio.get_running_loop()
+        while self._is_open and self._size > _ROOM_BYTES:
+            self._room.clear()
+            await self._room.wait()
+        self.post(item, size)
+
+    # The side that fetches
+
+    def take(self) -> list[Any]:
+        """Everything that lies here."""
+        with self._lock:
+            if not self._items:
+                return []
+            os.read(self.fd, 1)
+            items, self._items, self._size = self._items, [], 0
+        self._make_room()
+        return items
+
+    def close(self) -> list[Any]:
+        """Let go of the pipe, and of whoever waits to bring something; what was not fetched."""
+        with self._lock:
+            if not self._is_open:
+                return []
+            self._is_open = False
+            left, self._items = self._items, []
+            os.close(self.fd)
+            os.close(self._writer)
+            self.fd = -1
+        self._make_room()
+        return left
+
+    def _make_room(self) -> None:
+        if self._loop:
+            # A loop that is closed has nobody who waits.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._room.set)
+
+
+# What code of the user's raised, or where it stands still, in words.
+
+
+_MAX_WORDS = 300
+
+# What is installed is hardly ever the place that somebody looks for.
+_INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
+
+_OURS = os.path.abspath(__file__).rsplit(os.sep, 2)[0] + os.sep
+_FOREIGN = (*_INSTALLED, _OURS)
+
+
+def only_cause(error: BaseException) -> BaseException:
+    """The one exception in a group that has no other: groups are how task groups pass them on."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
+    return error
+
+
+def named(error: BaseException) -> str:
+    """An exception as one line: what it is, what it says, and where it was raised."""
+    error = only_cause(error)
+    words = visible(shorten(str(error), _MAX_WORDS))
+    told = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    places = [(each.filename, each.lineno, each.name) for each in _frames(error)]
+    own = [place for place in places if not place[0].startswith(_INSTALLED)]
+    return f"{told} ({_place(*(own or places)[-1])})" if places else told
+
+
+def trace_of(error: BaseException) -> bytes:
+    """The traceback, as Python would have written it to stderr."""
+    error = only_cause(error)
+    trace = error.__traceback__
+    # It begins where the user's own code does.
+    while trace and trace.tb_next and trace.tb_frame.f_code.co_filename.startswith(_FOREIGN):
+        trace = trace.tb_next
+    lines = traceback.format_exception(type(error), error, trace)
+    return "".join(lines).encode("utf-8", "replace")
+
+
+def standing_in(frame: FrameType | None) -> str:
+    """The innermost place of the user's own code on a stack, or the innermost of all."""
+    places = []
+    while frame is not None:
+        places.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    own = [place for place in places if not place[0].startswith(_FOREIGN)]
+    return _place(*(own or places)[0]) if places else ""
+
+
+def _frames(error: BaseException) -> list[traceback.FrameSummary]:
+    return [
+        each
+        for each in traceback.extract_tb(error.__traceback__)
+        if not each.filename.startswith(_OURS)
+    ]
+
+
+def _place(file: str, line: int | None, name: str) -> str:
+    return f"{visible(os.path.basename(file))}:{line}, in {visible(name)}"
+
+
+# What is said of a server in our own process that raised, or that did not end. Pure.
+
+
+RAISED = "server_raised"
+
+
+def raised_trouble(error: BaseException, *, is_end: bool) -> Trouble:
+    """That an exception came out of the server; of a task beside it, unless it is the end."""
+    if is_end:
+        # Whoever waits is told, whichever answer it is.
+        return Trouble(kind=RAISED, message=f"the server raised {named(error)}", is_refusal=True)
+    message = f"a task of the server raised, and nobody looked at it: {named(error)}"
+    return Trouble(kind=RAISED, message=message)
+
+
+def ending_trouble(how: Ending, place: str) -> Trouble | None:
+    """What it took to end a server, unless asking was enough."""
+    if how == "cancelled":
+        message = "the server did not end when it was asked to; its tasks were cancelled"
+        return Trouble(kind="needed_term", message=message)
+    at = f", at {place}" if place else ""
+    if how == "interrupted":
+        message = f"the server did not come back to the event loop{at}; it was interrupted there"
+        return Trouble(kind="needed_kill", message=message)
+    if how == "left":
+        message = f"a thread of the server could not be ended{at}; it is left running"
+        return Trouble(kind="left_behind", message=message)
+    return None

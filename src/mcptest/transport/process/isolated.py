@@ -1,0 +1,137 @@
+"""Judge a large answer in a process of its own, which can be ended at any moment.
+
+On a large text the engine of `re` looks for signals so seldom that no timer of ours can
+stop it in time. A forked child has the answer already, costs a few milliseconds, and can
+be killed when its time is up or when somebody presses Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import time
+
+from mcptest.core.errors import CheckError, EndedError, InterruptedRunError, PatternTimeoutError
+from mcptest.core.results import Fault
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn, TypeVar
+
+    from mcptest.engine.server import Launcher
+
+    T = TypeVar("T")
+
+__all__ = ["judge_apart"]
+
+_GRACE_S = 1.0
+_LAST_BREATH_S = 0.5
+
+# No program of others ends with this by accident.
+_OUR_FAULT = 93
+
+
+def judge_apart(
+    judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
+) -> tuple[T, ...]:
+    """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
+    # Answers of this size are rare; nobody else pays for the import.
+    import pickle  # noqa: PLC0415
+
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _work(judge, limit_s, writer)
+    os.close(writer)
+    # A group of its own, so that the guardian can end it should we be killed. Both sides
+    # ask for it: whoever comes first, it is one before it is needed.
+    with contextlib.suppress(OSError):
+        os.setpgid(child, child)
+    launcher.guardian.watch(child)
+    try:
+        raw = _read_all(reader, limit_s, launcher.interrupts.fd)
+        if not raw:
+            _let_end(child)
+    finally:
+        os.close(reader)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+        launcher.guardian.release(child)
+    if not raw:
+        raise _ended(status)
+    found: tuple[T, ...] | Fault = pickle.loads(raw)
+    if isinstance(found, Fault):
+        raise CheckError(found)
+    return found
+
+
+def _let_end(child: int) -> None:
+    """One that said nothing has a moment to be over, so that its own status can be told."""
+    deadline = time.monotonic() + _LAST_BREATH_S
+    while hasattr(os, "waitid") and time.monotonic() < deadline:
+        if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
+            return
+        time.sleep(0.001)
+
+
+def _ended(status: int) -> Exception:
+    """What to raise when a child says nothing: its fault is ours, or that of the code it ran."""
+    code = os.waitstatus_to_exitcode(status)
+    if code == _OUR_FAULT:
+        return RuntimeError("judging an answer failed; its own words are above")
+    return EndedError(f"exit status {code}" if code >= 0 else f"killed by signal {-code}")
+
+
+def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
+    """The child's whole life. It shares our memory image, so it never returns into it."""
+    import pickle  # noqa: PLC0415  # as above
+    import traceback  # noqa: PLC0415  # as above
+
+    try:
+        os.setpgid(0, 0)
+        # The last resort, should nobody be left to end it: the kernel does, without Python.
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, limit_s + _GRACE_S)
+        # It must not hold the guardian's pipe, or our end would go unnoticed.
+        os.dup2(writer, 3)
+        os.closerange(4, 65536)
+        result = memoryview(pickle.dumps(_judged(judge)))
+        while result:
+            result = result[os.write(3, result) :]
+    except BaseException:  # noqa: BLE001  # the end of a process, where nothing may be lost
+        # A fault of ours: it is shown here, and the empty answer makes the parent stumble.
+        traceback.print_exc()
+        os._exit(_OUR_FAULT)
+    os._exit(0)
+
+
+def _judged(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
+    try:
+        return judge()
+    except CheckError as error:
+        return error.fault
+
+
+def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
+    deadline = time.monotonic() + limit_s
+    waiter = select.poll()
+    waiter.register(reader, select.POLLIN)
+    # Where nothing is run, nobody watches for signals.
+    if interrupt_fd >= 0:
+        waiter.register(interrupt_fd, select.POLLIN)
+    parts: list[bytes] = []
+    while True:
+        left_s = deadline - time.monotonic()
+        ready = dict(waiter.poll(left_s * 1000)) if left_s > 0 else {}
+        if interrupt_fd in ready:
+            raise InterruptedRunError
+        if not ready:
+            raise PatternTimeoutError(limit_s)
+        chunk = os.read(reader, 1 << 20)
+        if not chunk:
+            return b"".join(parts)
+        parts.append(chunk)

@@ -1,0 +1,175 @@
+"""Be a server on two pipes: lines come in, lines go out, some of them later.
+
+This module copies bytes between the pipes and whoever reacts. It knows nothing of what is
+said. One poll waits for everything at once: input, room to write, the next line that is due,
+a signal. So a client that does not read stops nothing but its own answers, and no wait holds
+up another.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import heapq
+import os
+import select
+import time
+
+from mcptest.core.errors import UsageError
+from mcptest.protocol.framing import LineDecoder
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from mcptest.protocol.framing import Frame, Noise, Overlong
+    from mcptest.transport.process.signals import Interrupts
+
+    # How long to wait, and the line; None ends the connection.
+    Delivery = tuple[float, bytes | None]
+    Reaction = Callable[[Frame | Noise | Overlong], Iterable[Delivery]]
+
+__all__ = ["serve_lines"]
+
+_READ_BYTES = 1 << 16
+
+# A pipe that has room at all has room for this much, so that such a write never blocks. The
+# pipes are left blocking: they may be shared with whoever started us.
+_WRITE_BYTES = select.PIPE_BUF
+_WRITES_AT_ONCE = 64
+
+# A client that sends on and never reads is not listened to when this much waits for it.
+_MAX_WAITING_BYTES = 128 * 1024 * 1024
+
+# How long the last lines wait for a client that does not read.
+_LAST_PATIENCE_S = 2.0
+
+
+def serve_lines(source: int, sink: int, interrupts: Interrupts, react: Reaction) -> None:
+    """React to every line until the input ends, a reaction or a signal ends it, or nobody reads."""
+    with contextlib.suppress(_LeftError):
+        _Loop(source, sink, interrupts, react).run()
+
+
+class _LeftError(Exception):
+    """Nobody reads what we write any more."""
+
+
+class _Loop:
+    def __init__(self, source: int, sink: int, interrupts: Interrupts, react: Reaction) -> None:
+        self._source = source
+        self._sink = sink
+        self._interrupts = interrupts
+        self._react = react
+        self._decoder = LineDecoder()
+        self._backlog = bytearray()
+        self._later: list[tuple[float, int, bytes | None]] = []
+        self._later_bytes = 0
+        self._count = 0
+        self._has_ended = False
+
+    def run(self) -> None:
+        while not self._has_ended:
+            if not self._wait_and_move():
+                return
+        self._finish()
+
+    def _wait_and_move(self) -> bool:
+        """One turn of the loop; False when a signal asks us to stop."""
+        ready = self._ready(self._wait_s(), listening=self._has_room())
+        if self._interrupts.count:
+            return False
+        if self._sink in ready:
+            self._write()
+        if self._source in ready:
+            self._read()
+        self._release(time.monotonic())
+        return True
+
+    def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
+        poll = select.poll()
+        poll.register(self._interrupts.fd, select.POLLIN)
+        if listening:
+            poll.register(self._source, select.POLLIN)
+        if self._backlog:
+            poll.register(self._sink, select.POLLOUT)
+        # Rounded up, or the last millisecond would be spent asking.
+        found = poll.poll(None if wait_s is None else int(wait_s * 1000) + 1)
+        return {fd for fd, _ in found}
+
+    def _wait_s(self) -> float | None:
+        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
+
+    def _has_room(self) -> bool:
+        return len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
+
+    def _read(self) -> None:
+        chunk = _read(self._source)
+        if chunk is None:
+            return
+        if not chunk:
+            self._has_ended = True
+            # A last line without an end is a line all the same.
+            chunk = b"\n" if self._decoder.remainder[1] else b""
+        for item in self._decoder.feed(chunk):
+            for delivery in self._react(item):
+                self._take(*delivery)
+
+    def _take(self, delay_s: float, line: bytes | None) -> None:
+        self._count += 1
+        self._later_bytes += len(line or b"")
+        heapq.heappush(self._later, (time.monotonic() + delay_s, self._count, line))
+
+    def _release(self, now: float) -> None:
+        """Put what is due in the backlog."""
+        while self._later and self._later[0][0] <= now:
+            _, _, line = heapq.heappop(self._later)
+            if line is None:
+                self._later.clear()
+                self._has_ended = True
+                return
+            self._later_bytes -= len(line)
+            self._backlog += line
+
+    def _write(self) -> None:
+        for _ in range(_WRITES_AT_ONCE):
+            del self._backlog[: _written(self._sink, self._backlog[:_WRITE_BYTES])]
+            if not self._backlog or not _has_room(self._sink):
+                return
+
+    def _finish(self) -> None:
+        """Say what is left, without further delay, as long as somebody reads it."""
+        self._release(float("inf"))
+        while self._backlog:
+            ready = self._ready(_LAST_PATIENCE_S, listening=False)
+            if self._sink not in ready or self._interrupts.count:
+                return
+            self._write()
+
+
+def _read(fd: int) -> bytes | None:
+    """The next bytes, b"" at the end, None when there is nothing after all."""
+    try:
+        return os.read(fd, _READ_BYTES)
+    except BlockingIOError:
+        return None
+    except OSError:
+        # A terminal that is gone, a connection that broke: nothing comes from there any more.
+        return b""
+
+
+def _written(fd: int, data: bytes | bytearray) -> int:
+    try:
+        return os.write(fd, data)
+    except BlockingIOError:
+        return 0
+    except OSError as error:
+        if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
+            raise _LeftError from None
+        raise UsageError(f"cannot write to standard output: {error.strerror}") from None
+
+
+def _has_room(fd: int) -> bool:
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return bool(poll.poll(0))

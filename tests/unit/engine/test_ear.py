@@ -1,0 +1,111 @@
+"""What an ear makes of what a server says."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.engine.dialogue import Ear
+from mcptest.matching.tags import read_tag
+from mcptest.protocol.dialogue import Turn
+from mcptest.protocol.session import Answered, Asked, Notified, Strayed, Violated
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/a"}
+OTHER = {"jsonrpc": "2.0", "method": "notifications/b"}
+QUESTION = {"jsonrpc": "2.0", "id": 7, "method": "roots/list"}
+REPLY = {"jsonrpc": "2.0", "id": 7, "result": {}}
+ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
+
+
+def test_answers_are_kept_by_id_and_its_type() -> None:
+    ear = Ear(frozenset())
+    assert ear.listen(Answered(message=ANSWER, id=1))
+    assert ear.answers == {("int", 1): ANSWER}
+
+
+def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
+    ear = Ear(frozenset())
+    for message in (NOTE, OTHER, NOTE):
+        assert ear.listen(Notified(message=message))
+    first = ear.claim("notifications/b")
+    assert first is not None
+    assert first.message == OTHER
+    second = ear.claim("notifications/a")
+    assert second is not None
+    assert ear.claim("notifications/a") is None
+    assert [each.message for each in ear.unclaimed] == [NOTE]
+    assert ear.left_over == []
+
+
+def test_any_message_can_be_claimed_by_no_method() -> None:
+    ear = Ear(frozenset())
+    ear.listen(Notified(message=NOTE))
+    claimed = ear.claim("")
+    assert claimed is not None
+    assert claimed.message == NOTE
+
+
+def asking(method: object, is_ours: bool = False) -> Turn:
+    value = {"id": 1, "method": method}
+    return Turn(key="out", is_ours=is_ours, value=value, line=1)
+
+
+def test_a_question_is_held_as_often_as_it_is_awaited() -> None:
+    ear = Ear(frozenset(["roots/list"]))
+    assert not ear.listen(Asked(message=QUESTION, reply=REPLY))
+    ear.await_asks([asking("roots/list"), asking("ping", is_ours=True)])
+    assert ear.listen(Asked(message=QUESTION, reply=REPLY))
+    assert not ear.listen(Asked(message=QUESTION, reply=REPLY))
+    assert [each.reply for each in ear.heard] == [None, REPLY, None]
+
+
+def test_a_question_whose_method_is_only_described_is_held() -> None:
+    ear = Ear(frozenset([""]))
+    ear.await_asks([asking(read_tag("re", "^roots"))])
+    assert ear.listen(Asked(message=QUESTION, reply=REPLY))
+
+
+def test_a_question_that_was_carried_over_counts_as_held() -> None:
+    before = Ear(frozenset(["roots/list"]))
+    before.await_asks([asking("roots/list")])
+    before.listen(Asked(message=QUESTION, reply=REPLY))
+    after = Ear(frozenset(["roots/list"]), before.left_over)
+    after.await_asks([asking("roots/list")])
+    assert not after.listen(Asked(message=QUESTION, reply=REPLY))
+
+
+def test_what_is_passed_over_is_not_claimed_any_more() -> None:
+    ear = Ear(frozenset())
+    ear.listen(Notified(message=NOTE))
+    ear.pass_over()
+    assert ear.claim("notifications/a") is None
+    assert [each.message for each in ear.unclaimed] == [NOTE]
+
+
+def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mcptest.engine.dialogue._MAX_HEARD", 2)
+    ear = Ear(frozenset(["notifications/b"]))
+    for _ in range(5):
+        ear.listen(Notified(message=NOTE))
+    ear.listen(Notified(message=OTHER))
+    claimed = ear.claim("notifications/b")
+    assert claimed is not None
+    assert ear.arrivals() == "what did arrive: notifications/a (2) and 3 more"
+
+
+def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
+    ear = Ear(frozenset())
+    assert not ear.listen(Strayed(message=ANSWER, kind="unknown_id"))
+    assert not ear.listen(Strayed(message=OTHER, kind="late_response"))
+    assert not ear.listen(Violated(message=3, path="", reason="odd"))
+    assert ear.strays == [ANSWER]
+
+
+def test_what_arrived_is_put_in_words() -> None:
+    ear = Ear(frozenset())
+    assert ear.arrivals() == "nothing else arrived"
+    ear.listen(Answered(message=ANSWER, id=1))
+    for message in (NOTE, NOTE, OTHER):
+        ear.listen(Notified(message=message))
+    assert ear.arrivals() == (
+        "what did arrive: answers to id 1 and notifications/a (2), notifications/b"
+    )

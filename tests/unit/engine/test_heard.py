@@ -1,0 +1,50 @@
+"""Notifications: in order, others in between, and why one is missing."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.engine.judge import judge_notifications
+from mcptest.matching.expectation import Compiler
+from mcptest.matching.registry import builtin_registry
+
+A, B, C = ({"method": method, "params": {"n": 1}} for method in "abc")
+
+
+def judged(wanted: list[object], got: list[object]) -> list[tuple[str, str]]:
+    compiled = [Compiler(builtin_registry()).compile(each, None) for each in wanted]
+    found = list(judge_notifications(compiled, got))
+    assert all(mismatch.message.startswith("no such notification came") for mismatch in found)
+    return [(mismatch.path, mismatch.hint) for mismatch in found]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got"),
+    [([A], [A]), ([A, C], [A, B, C]), ([A, A], [A, B, A]), ([{"match:partial": A}], [B, A])],
+)
+def test_what_came_in_order_is_heard(wanted: list[object], got: list[object]) -> None:
+    assert judged(wanted, got) == []
+
+
+@pytest.mark.parametrize(
+    ("wanted", "got", "missing"),
+    [
+        ([A], [], [("notifications[0]", "")]),
+        (
+            [A, B],
+            [B, A],
+            [("notifications[1]", "one came sooner; the order counts")],
+        ),
+        ([A, A], [A], [("notifications[1]", "one came sooner; the order counts")]),
+        (
+            [A],
+            [A | {"params": {"n": 2}}],
+            [("notifications[0]", "one with this method came, but params.n: differs")],
+        ),
+        ([A, B, C], [C], [("notifications[0]", ""), ("notifications[1]", "")]),
+    ],
+)
+def test_what_did_not_come_is_told_with_its_place(
+    wanted: list[object], got: list[object], missing: list[tuple[str, str]]
+) -> None:
+    assert judged(wanted, got) == missing

@@ -1,0 +1,194 @@
+"""What a step brought, judged against what it was expected to bring."""
+
+from __future__ import annotations
+
+import pytest
+
+from mcptest.core.plan import Expectation, Performance
+from mcptest.core.record import ABSENT
+from mcptest.core.results import Mismatch
+from mcptest.engine.judge import is_plainly_met, judge, server_words, stderr_may_still_come
+from mcptest.engine.server import Reply
+from mcptest.matching.patterns import parse_pattern
+from mcptest.matching.registry import builtin_registry
+
+REGISTRY = builtin_registry()
+
+
+def wanted(stderr: str) -> Expectation:
+    is_pattern = stderr.startswith("match:")
+    return Expectation(stderr=parse_pattern(stderr, REGISTRY) if is_pattern else stderr)
+
+
+def reply(
+    message: object = ABSENT, stderr: str = "", elapsed_s: float = 0.1, exit_code: int | None = None
+) -> Reply:
+    return Reply(message=message, stderr=stderr, elapsed_s=elapsed_s, exit_code=exit_code)
+
+
+def judged(expectation: Expectation, came: Reply) -> list[Mismatch]:
+    return list(judge(expectation, came))
+
+
+def test_nothing_is_wrong_when_nothing_was_asked_for() -> None:
+    came = reply({"id": 1}, stderr="noise", elapsed_s=99.0, exit_code=1)
+    assert judged(Expectation(), came) == []
+
+
+def test_every_expectation_is_looked_at_even_when_the_first_failed() -> None:
+    expectation = Expectation(
+        response={"id": 1},
+        stderr="",
+        exit_code=0,
+        performance=Performance(max_response_s=0.05, min_response_s=0.2),
+    )
+    came = reply({"id": 2}, stderr=" oops\n", elapsed_s=0.1, exit_code=3)
+    assert judged(expectation, came) == [
+        Mismatch(path="id", expected=1, actual=2, message="differs"),
+        Mismatch(path="stderr", expected="", actual="oops", message="expected nothing on stderr"),
+        Mismatch(path="exitCode", expected=0, actual=3, message="differs"),
+        Mismatch(
+            path="performance.maxResponseTime",
+            expected=50.0,
+            actual=100.0,
+            message="the answer took 100 ms; at most 50 ms are allowed",
+        ),
+        Mismatch(
+            path="performance.minResponseTime",
+            expected=200.0,
+            actual=100.0,
+            message="the answer took 100 ms; at least 200 ms are wanted",
+        ),
+    ]
+
+
+def test_what_is_met_is_silent() -> None:
+    expectation = Expectation(
+        response={"id": 1},
+        stderr="ready",
+        exit_code=3,
+        performance=Performance(max_response_s=0.1, min_response_s=0.1),
+    )
+    assert judged(expectation, reply({"id": 1}, "\nready \n", 0.1, 3)) == []
+
+
+def test_a_server_that_did_not_exit_has_no_exit_code() -> None:
+    assert judged(Expectation(exit_code=0), reply()) == [
+        Mismatch(
+            path="exitCode",
+            expected=0,
+            actual=ABSENT,
+            message="the server was still running when the time was up",
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("stderr", "came", "passes"),
+    [
+        ("", "", True),
+        ("", " \n", True),
+        ("", "x", False),
+        ("two\nlines", "two\nlines\n", True),
+        ("two lines", "two\nlines\n", False),
+        ("match:contains:b", "abc\n", True),
+        ("match:contains:x", "abc\n", False),
+        ("match:endsWith:done", "all done\n", True),
+        ("match:not:endsWith:done", "all done\n", False),
+        ("match:length:4", "\ndone\n", True),
+        ("match:not:contains:error", "", True),
+    ],
+)
+def test_stderr_is_compared_without_the_space_around_it(
+    stderr: str, came: str, passes: bool
+) -> None:
+    assert (judged(wanted(stderr), reply(stderr=came)) == []) is passes
+
+
+@pytest.mark.parametrize(
+    ("stderr", "came", "may"),
+    [
+        ("", "", False),
+        ("", "oops", False),
+        ("ready", "", True),
+        ("ready", "rea", True),
+        ("ready", "\n rea", True),
+        ("ready", "ready\n", False),
+        ("ready", "steady", False),
+        ("match:contains:b", "a", True),
+        ("match:contains:b", "ab", False),
+        ("match:not:contains:b", "b", False),
+        ("match:not:contains:b", "", False),
+    ],
+)
+def test_waiting_helps_only_where_it_could_turn_a_failure_into_a_pass(
+    stderr: str, came: str, may: bool
+) -> None:
+    assert stderr_may_still_come(wanted(stderr), came) is may
+
+
+def test_nothing_is_waited_for_when_stderr_does_not_matter() -> None:
+    assert not stderr_may_still_come(Expectation(response={}), "")
+
+
+DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missing"),)
+
+
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        (
+            {"error": {"code": -32601, "message": "no such method"}},
+            ['the server answered with an error: code -32601, "no such method"'],
+        ),
+        (
+            {"result": {"isError": True, "content": [{"type": "text", "text": "broken"}, 1]}},
+            ['the tool reported an error: "broken"'],
+        ),
+        ({"result": {"isError": False, "content": [{"text": "fine"}]}}, []),
+        ({"result": {}}, []),
+        ([], []),
+    ],
+)
+def test_what_the_server_says_about_a_failure_is_passed_on(
+    message: object, words: list[str]
+) -> None:
+    assert list(server_words(message, DIFFERS)) == words
+    assert list(server_words(message, ())) == []
+
+
+def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
+    shown = Mismatch(path="error.code", expected=1, actual=2, message="differs")
+    assert list(server_words({"error": {"code": 2, "message": "m"}}, (shown,))) == []
+    text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
+    answer = {"result": {"isError": True, "content": [{"text": "b"}]}}
+    assert list(server_words(answer, (text,))) == []
+
+
+PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")
+
+
+@pytest.mark.parametrize(
+    ("expectation", "came", "is_plain"),
+    [
+        (PLAIN, reply({"id": 1, "ok": True}), True),
+        (PLAIN.but(stderr=ABSENT), reply({"id": 1, "ok": True}, stderr="noise"), True),
+        (PLAIN, reply({"id": 1, "ok": 1}), False),
+        (PLAIN, reply({"id": 1, "ok": True}, stderr="noise"), False),
+        (PLAIN, reply({"id": 1, "ok": True}, stderr="\n"), False),
+        (PLAIN.but(stderr="log"), reply({"id": 1, "ok": True}, stderr="log"), False),
+        (PLAIN.but(exit_code=0), reply({"id": 1, "ok": True}, exit_code=1), False),
+        (PLAIN.but(notifications=("x",)), reply({"id": 1, "ok": True}), False),
+        (
+            PLAIN.but(performance=Performance(max_response_s=0.01)),
+            reply({"id": 1, "ok": True}),
+            False,
+        ),
+        (Expectation(stderr=""), reply({"id": 1}), False),
+    ],
+)
+def test_what_is_plainly_met_needs_no_closer_look(
+    expectation: Expectation, came: Reply, is_plain: bool
+) -> None:
+    assert is_plainly_met(expectation, came) is is_plain
+    assert not (is_plain and judged(expectation, came))

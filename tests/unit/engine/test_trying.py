@@ -1,0 +1,58 @@
+"""Schemas that are tried in a process of their own before they are read."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, NoReturn
+
+import pytest
+
+from mcptest.engine import bounded
+from mcptest.engine.bounded import tried_alone
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def crash() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def leave() -> NoReturn:
+    os._exit(3)
+
+
+def wrong() -> NoReturn:
+    raise ValueError("no schema")
+
+
+def panic() -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def hang() -> None:
+    time.sleep(60)
+
+
+@pytest.mark.parametrize("work", [lambda: "a validator", wrong])
+def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
+    assert tried_alone(work) == ""
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (crash, "ends the program that reads it: killed by signal 9"),
+        (leave, "ends the program that reads it: exit status 3"),
+        (panic, "ends the program that reads it: KeyboardInterrupt"),
+    ],
+)
+def test_what_would_end_us_is_told(work: Callable[[], object], why: str) -> None:
+    assert tried_alone(work) == why
+
+
+def test_what_would_take_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "_OWN_LIMIT_S", 0.2)
+    assert tried_alone(hang) == "takes over 0.2 s to read"

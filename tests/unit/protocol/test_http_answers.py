@@ -1,0 +1,356 @@
+"""What the answer to a POST, or a stream, brings: messages, or a trouble with a name."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcptest.core.record import ABSENT
+from mcptest.protocol.framing import Frame, Trouble
+from mcptest.protocol.http_messages import AnswerReader
+
+JSON = "application/json"
+EVENTS = "text/event-stream"
+ANSWER = {"jsonrpc": "2.0", "id": 7, "result": {}}
+REFUSED = {"jsonrpc": "2.0", "id": 7, "error": {"code": -32601, "message": "no"}}
+NAMELESS = REFUSED | {"id": None}
+
+
+def reader(id: object = 7, said: str = "tools/call", **more: Any) -> AnswerReader:
+    options: dict[str, Any] = {"stream": "post", "limit": 1000}
+    return AnswerReader(said, id, **(options | more))
+
+
+def read(
+    found: AnswerReader, body: object = b"", status: int = 200, kind: str = JSON, **headers: str
+) -> list[Frame | Trouble]:
+    """All that comes of an answer with this body; in names of headers `_` stands for `-`."""
+    raw = body if isinstance(body, bytes) else json.dumps(body).encode()
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    items = found.began(status, {"content-type": kind, **named})
+    return [*items, *found.brought(raw), *found.ended()]
+
+
+def the_trouble(items: list[Frame | Trouble]) -> Trouble:
+    (found,) = [item for item in items if isinstance(item, Trouble)]
+    return found
+
+
+def values(items: list[Frame | Trouble]) -> list[object]:
+    return [item.value for item in items if isinstance(item, Frame)]
+
+
+# Bodies
+
+
+@pytest.mark.parametrize("kind", [JSON, "application/json; charset=utf-8", "APPLICATION/JSON"])
+def test_a_body_of_json_is_a_message(kind: str) -> None:
+    found = reader()
+    assert values(read(found, ANSWER, kind=kind)) == [ANSWER]
+    assert found.is_answered
+    assert not found.is_stream
+
+
+@pytest.mark.parametrize("status", [400, 403, 404, 500])
+def test_a_refusal_in_a_message_is_an_answer_like_any_other(status: int) -> None:
+    found = reader()
+    assert read(found, REFUSED, status) == [
+        Frame(
+            value=REFUSED,
+            line=0,
+            http={
+                "stream": "post",
+                "request_id": 7,
+                "status": status,
+                "content_type": JSON,
+                "headers": {"content-type": JSON},
+            },
+            answers=frozenset([("int", 7)]),
+        )
+    ]
+
+
+@pytest.mark.parametrize("message", [REFUSED | {"id": "server-error"}, NAMELESS])
+def test_a_refusal_under_another_id_is_told_and_the_status_counts(message: dict[str, Any]) -> None:
+    items = read(reader(), message, 400)
+    assert values(items) == [message]
+    trouble = the_trouble(items)
+    assert (trouble.kind, trouble.id) == ("http_status", 7)
+    assert "refused tools/call with status 400" in trouble.message
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        ANSWER | {"id": "7"},
+        ANSWER | {"id": 8},
+        ANSWER | {"id": None},
+        {"jsonrpc": "2.0", "method": "notifications/message"},
+        {},
+        "text",
+    ],
+)
+def test_a_body_that_answers_something_else_is_not_waited_on(message: object) -> None:
+    items = read(reader(), message)
+    assert values(items) == [message]
+    trouble = the_trouble(items)
+    assert (trouble.kind, trouble.id) == ("http_body", 7)
+    assert "a message that is no response to it" in trouble.message
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "kind", "wanted", "words"),
+    [
+        (b"", 200, JSON, "http_body", "with status 200 and no body"),
+        (b" \n", 200, JSON, "http_body", "with status 200 and no body"),
+        (b"", 202, "", "http_body", "with status 202 and no body"),
+        (b"{oops", 200, JSON, "malformed_json", "is not JSON at column 2"),
+        (b"\xff", 200, JSON, "malformed_json", "is not valid UTF-8"),
+        (b"{}", 200, "text/plain", "content_type", "with text/plain, neither"),
+        (b"{}", 200, "", "content_type", "with no type at all, neither"),
+        (b"{}", 500, JSON, "http_status", "with status 500"),
+        (b"[1]", 400, JSON, "http_status", "with status 400"),
+        (b"{oops", 502, JSON, "http_status", "with status 502"),
+        (b"<html>", 404, "text/html", "http_status", 'with status 404: "<html>"'),
+        (b"", 503, "", "http_status", "with status 503, without a word"),
+        (b"x" * 1001, 200, JSON, "line_too_long", "more than 1,000 bytes"),
+    ],
+)
+def test_each_way_to_bring_no_message_has_a_name(
+    body: bytes, status: int, kind: str, wanted: str, words: str
+) -> None:
+    found = reader()
+    trouble = the_trouble(read(found, body, status, kind))
+    assert (trouble.kind, trouble.id) == (wanted, 7)
+    assert words in trouble.message
+    assert not found.is_answered
+
+
+def test_a_page_for_people_is_told_from_other_types() -> None:
+    assert "page for people" in the_trouble(read(reader(), b"<html>", kind="text/html")).hint
+    assert the_trouble(read(reader(), b"hello", kind="text/plain")).hint == ""
+
+
+@pytest.mark.parametrize("coding", ["gzip", "br", "x\x1b[0m"])
+def test_a_packed_body_is_refused_unread(coding: str) -> None:
+    items = read(reader(), b"\x1f\x8b", content_encoding=coding)
+    trouble = the_trouble(items)
+    assert trouble.kind == "http_body"
+    assert "packed as" in trouble.message
+    assert "\x1b" not in trouble.message
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"), [(401, "auth_failed"), (404, "http_status"), (500, "http_status")]
+)
+def test_a_refusal_with_a_packed_body_is_a_refusal(status: int, kind: str) -> None:
+    trouble = the_trouble(read(reader(), b"\x1f\x8b", status=status, content_encoding="gzip"))
+    assert trouble.kind == kind
+    assert trouble.message.endswith(f"with status {status} and a body packed as 'gzip'")
+
+
+@pytest.mark.parametrize("coding", ["identity", " Identity ", ""])
+def test_a_body_that_is_not_packed_is_read(coding: str) -> None:
+    assert values(read(reader(), ANSWER, content_encoding=coding)) == [ANSWER]
+
+
+def test_a_batch_is_an_answer() -> None:
+    found = reader()
+    assert values(read(found, [ANSWER])) == [[ANSWER]]
+    assert found.is_answered
+
+
+# What needs no answer
+
+
+@pytest.mark.parametrize("status", [202])
+def test_a_notification_that_is_accepted_brings_nothing(status: int) -> None:
+    assert read(reader(ABSENT), b"", status, "") == []
+
+
+@pytest.mark.parametrize(("status", "body"), [(200, b"{}"), (204, b""), (202, b"ok")])
+def test_one_that_is_accepted_in_another_way_is_no_refusal(status: int, body: bytes) -> None:
+    trouble = the_trouble(read(reader(ABSENT, "notifications/x"), body, status))
+    assert not trouble.is_refusal
+    assert "it is to be 202 and no body" in trouble.message
+
+
+@pytest.mark.parametrize("status", [400, 404, 500])
+def test_one_that_is_refused_is_a_refusal(status: int) -> None:
+    trouble = the_trouble(read(reader(ABSENT, "notifications/x"), b"", status))
+    assert trouble.is_refusal
+    assert trouble.id is ABSENT
+
+
+def test_nobody_minds_the_refusal_of_a_cancellation() -> None:
+    trouble = the_trouble(read(reader(ABSENT, "notifications/cancelled"), b"", 400))
+    assert not trouble.is_refusal
+
+
+def test_over_the_older_transport_a_post_is_only_accepted() -> None:
+    assert read(reader(is_old=True), b"Accepted", 202, "text/plain") == []
+    assert the_trouble(read(reader(is_old=True), b"", 500)).id == 7
+
+
+# Streams
+
+
+def event(message: object, *fields: str) -> bytes:
+    return "\n".join((*fields, f"data: {json.dumps(message)}", "", "")).encode()
+
+
+def test_a_stream_brings_messages_with_the_ids_of_their_events() -> None:
+    found = reader()
+    note = {"jsonrpc": "2.0", "method": "notifications/message"}
+    body = event(note, "id: e1") + b": ping\n\n" + event(ANSWER, "event: message")
+    items = read(found, body, kind=EVENTS)
+    assert values(items) == [note, ANSWER]
+    assert [item.http and item.http.get("event_id") for item in items if type(item) is Frame] == [
+        "e1",
+        None,
+    ]
+    assert (found.is_stream, found.is_answered, found.events) == (True, True, 2)
+    assert found.last_id == "e1"
+
+
+def test_a_stream_may_end_without_an_answer_and_whoever_reads_it_asks() -> None:
+    found = reader()
+    assert read(found, b"id: 1\ndata:\n\n", kind=EVENTS) == []
+    assert (found.is_answered, found.last_id, found.events) == (False, "1", 1)
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "flaw"),
+    [
+        (b"data: {oops\n\n", "malformed_json", "an event that is not JSON"),
+        (b"event: x\x1b[0m\ndata: {}\n\n", "event_stream", "an event named 'x"),
+    ],
+)
+def test_an_event_that_is_no_message_breaks_nothing_by_itself(
+    body: bytes, kind: str, flaw: str
+) -> None:
+    found = reader()
+    items = read(found, body + event(ANSWER), kind=EVENTS)
+    trouble = the_trouble(items)
+    assert (trouble.kind, trouble.id) == (kind, ABSENT)
+    assert "\x1b" not in trouble.message
+    assert found.is_answered
+    assert flaw in found.flaw
+
+
+def test_an_event_without_its_end_is_the_flaw_of_a_stream() -> None:
+    found = reader()
+    assert read(found, event(ANSWER)[:-1], kind=EVENTS) == []
+    assert "without the empty line that ends it" in found.flaw
+
+
+def test_a_stream_without_a_flaw_has_none() -> None:
+    found = reader()
+    read(found, event(ANSWER), kind=EVENTS)
+    assert found.flaw == ""
+
+
+def test_a_giant_event_ends_the_reading() -> None:
+    found = reader()
+    items = read(found, b"data: " + b"x" * 2000, kind=EVENTS)
+    trouble = the_trouble(items)
+    assert (trouble.kind, trouble.id) == ("line_too_long", 7)
+    assert found.brought(event(ANSWER)) == []
+
+
+def test_a_refusal_is_never_read_as_a_stream() -> None:
+    found = reader()
+    assert the_trouble(read(found, event(ANSWER), 400, EVENTS)).kind == "http_status"
+
+
+def test_the_older_transport_names_its_endpoint_first() -> None:
+    found = reader(ABSENT, stream="get", is_old=True)
+    body = b"event: endpoint\ndata: /messages?s=1\n\n" + event(ANSWER)
+    assert values(read(found, body, kind=EVENTS)) == [ANSWER]
+    assert found.endpoint == "/messages?s=1"
+
+
+def test_elsewhere_an_endpoint_is_an_event_like_any_other() -> None:
+    found = reader(ABSENT, stream="get")
+    items = read(found, b"event: endpoint\ndata: /x\n\n", kind=EVENTS)
+    assert (the_trouble(items).kind, found.endpoint) == ("event_stream", "")
+
+
+def test_a_resumed_stream_goes_on_where_the_other_broke_off() -> None:
+    broken, rest = reader(), reader(stream="get")
+    read(broken, b"retry: 900\nid: e5\ndata:\n\n", kind=EVENTS)
+    rest.resume(broken)
+    assert (rest.last_id, rest.retry_s) == ("e5", 0.9)
+    (frame,) = read(rest, event(ANSWER, "id: e6"), kind=EVENTS)
+    assert isinstance(frame, Frame)
+    assert frame.http
+    assert (frame.http["resumed"], frame.http["event_id"]) == (True, "e6")
+
+
+# What captures keep
+
+
+def test_of_the_headers_only_what_rules_ask_for_is_kept() -> None:
+    (frame,) = read(
+        reader(), ANSWER, set_cookie="secret=1", x_accel_buffering="no", mcp_session_id="s1"
+    )
+    assert isinstance(frame, Frame)
+    assert frame.http
+    assert frame.http["headers"] == {"content-type": JSON, "x-accel-buffering": "no"}
+    assert frame.http["session_id"] == "s1"
+
+
+# How far it has come
+
+
+def test_progress_says_how_far_an_answer_has_come() -> None:
+    found = reader()
+    told = [found.progress]
+    found.began(200, {"content-type": JSON})
+    told.append(found.progress)
+    found.brought(b"{" * 40)
+    told.append(found.progress)
+    assert told == [
+        "",
+        "status 200 came, no body",
+        "status 200 came and 40 bytes of a message that is not complete",
+    ]
+
+
+def test_progress_of_a_stream_tells_events_from_their_parts() -> None:
+    found = reader()
+    found.began(200, {"content-type": EVENTS})
+    assert found.progress == "status 200 came and no message that answers it"
+    found.brought(b"data: {")
+    assert found.progress == "status 200 came and 7 bytes of a message that is not complete"
+
+
+# Batches
+
+
+NOTE = {"jsonrpc": "2.0", "method": "notifications/message", "params": {}}
+
+
+def test_a_batch_of_notifications_answers_nothing() -> None:
+    found = reader()
+    items = read(found, event([NOTE, NOTE]) + event(ANSWER), kind=EVENTS)
+    assert values(items) == [[NOTE, NOTE], ANSWER]
+    assert found.is_answered
+
+
+def test_a_batch_is_answered_when_all_of_it_is() -> None:
+    other = ANSWER | {"id": 8}
+    found = reader(ids=frozenset([("int", 7), ("int", 8)]))
+    items = read(found, event(ANSWER), kind=EVENTS)
+    assert (values(items), found.is_answered) == ([ANSWER], False)
+    assert values(found.brought(event(other))) == [other]
+    assert found.is_answered
+
+
+def test_an_error_without_an_id_answers_only_what_is_not_legal() -> None:
+    legal, illegal = reader(), reader(is_illegal=True)
+    read(legal, NAMELESS, 400)
+    read(illegal, NAMELESS, 400)
+    assert (legal.is_answered, illegal.is_answered) == (False, True)

@@ -1,0 +1,169 @@
+"""The client's side in the era without a handshake."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from mcptest.core.plan import ClientSpec
+from mcptest.protocol.framing import encode_line
+from mcptest.protocol.revisions import STATELESS, VERSION_KEY
+from mcptest.protocol.session import (
+    DISCOVER_ID,
+    Answered,
+    ClientSession,
+    Continued,
+    InputRounds,
+    SessionEvent,
+    Strayed,
+    Violated,
+)
+
+Message = dict[str, Any]
+
+CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
+CLIENT = ClientSpec(
+    capabilities={"elicitation": {}},
+    answers={"elicitation/create": {"result": {"action": "accept"}}},
+)
+ASK = {"resultType": "input_required", "inputRequests": {"k": {"method": "elicitation/create"}}}
+
+
+def stateless(client: ClientSpec = CLIENT) -> ClientSession:
+    session = ClientSession(STATELESS, "1.2.3", client)
+    session.rounds = InputRounds(session.script)
+    return session
+
+
+def call(id: object = 1, **params: object) -> Message:
+    return {"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}
+
+
+def dressed(session: ClientSession, message: object) -> Message:
+    return dict(json.loads(session.dressed(encode_line(message))))
+
+
+def sent(session: ClientSession, message: Message) -> Message:
+    session.opened(message["id"])
+    return dressed(session, message)
+
+
+def received(session: ClientSession, id: object, result: object) -> SessionEvent:
+    (event,) = session.receive({"jsonrpc": "2.0", "id": id, "result": result})
+    return event
+
+
+def test_only_the_revision_without_a_handshake_is_stateless() -> None:
+    assert stateless().is_stateless
+    assert not ClientSession("2025-11-25").is_stateless
+
+
+def test_a_session_opens_with_discovery() -> None:
+    session = stateless()
+    request = session.discover()
+    assert request == {
+        "jsonrpc": "2.0",
+        "id": DISCOVER_ID,
+        "method": "server/discover",
+        "params": {},
+    }
+    assert session.state == "initializing"
+    session.accept_discovery({"capabilities": {"tools": {}}})
+    assert (session.state, session.capabilities) == ("operational", {"tools": {}})
+
+
+def test_every_request_says_who_we_are_and_what_we_can_do() -> None:
+    meta = dressed(stateless(), call())["params"]["_meta"]
+    assert meta == {
+        VERSION_KEY: STATELESS,
+        CAPABILITIES_KEY: {"elicitation": {}},
+        CLIENT_KEY: {"name": "mcptest", "version": "1.2.3"},
+    }
+
+
+def test_params_that_are_missing_are_made() -> None:
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    assert dressed(stateless(), message)["params"]["_meta"][VERSION_KEY] == STATELESS
+
+
+def test_what_a_request_says_itself_stands() -> None:
+    own = {VERSION_KEY: "1999-01-01", "progressToken": 5}
+    meta = dressed(stateless(), call(_meta=own))["params"]["_meta"]
+    assert (meta[VERSION_KEY], meta["progressToken"]) == ("1999-01-01", 5)
+    assert CAPABILITIES_KEY in meta
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "result": {}},
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {}},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": []},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"_meta": "text"}},
+        [call()],
+        7,
+    ],
+)
+def test_nothing_else_is_dressed(message: object) -> None:
+    line = encode_line(message)
+    assert stateless().dressed(line) == line
+
+
+def test_a_server_may_ask_nothing() -> None:
+    asked = {"jsonrpc": "2.0", "id": 5, "method": "roots/list"}
+    (event,) = stateless().receive(asked)
+    assert isinstance(event, Violated)
+    assert "no server requests" in event.reason
+
+
+# Rounds
+
+
+def test_a_result_that_wants_input_is_answered_and_the_last_one_counts() -> None:
+    session = stateless()
+    sent(session, call())
+    more = received(session, 1, ASK | {"requestState": "s"})
+    assert isinstance(more, Continued)
+    again = dressed(session, more.request)
+    assert again["id"] == "mcptest-round-1"
+    assert again["params"]["requestState"] == "s"
+    assert again["params"]["_meta"][VERSION_KEY] == STATELESS
+    done = received(session, "mcptest-round-1", {"resultType": "complete", "content": []})
+    assert isinstance(done, Answered)
+    assert (done.id, done.message["id"]) == (1, 1)
+
+
+def test_without_a_stub_the_result_is_the_answer() -> None:
+    session = stateless(ClientSpec())
+    sent(session, call())
+    event = received(session, 1, ASK)
+    assert isinstance(event, Answered)
+    assert event.message["result"] == ASK
+
+
+def test_whoever_speaks_all_parts_himself_gets_every_result() -> None:
+    session = stateless()
+    session.rounds = None
+    sent(session, call())
+    assert isinstance(received(session, 1, ASK), Answered)
+
+
+def test_in_the_other_era_no_result_is_answered() -> None:
+    session = ClientSession("2025-11-25", client=CLIENT)
+    session.opened(1)
+    assert isinstance(received(session, 1, ASK), Answered)
+
+
+def test_a_request_that_is_given_up_in_a_later_round_has_a_late_answer() -> None:
+    session = stateless()
+    sent(session, call())
+    received(session, 1, ASK)
+    assert (session.wire_id(1), session.awaited_id("mcptest-round-1")) == ("mcptest-round-1", 1)
+    session.abandon(1)
+    late = received(session, "mcptest-round-1", {})
+    assert isinstance(late, Strayed)
+    assert late.kind == "late_response"

@@ -1,0 +1,120 @@
+"""A channel drives whatever carries its requests, and follows redirects by the same way."""
+
+from __future__ import annotations
+
+import os
+import select
+from typing import TYPE_CHECKING
+
+from mcptest.protocol.http_address import parse_url
+from mcptest.transport.http.channel import HttpChannel, HttpRequest, head_of
+from mcptest.transport.http.connection import Trust
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from mcptest.transport.http.channel import Head
+    from mcptest.transport.http.connection import LinkError
+
+REQUEST = HttpRequest(method="POST", address=parse_url("http://shop.example/mcp"), body=b"{}")
+GOOD: list[Head | bytes] = [head_of(200, [(b"A", b"1"), (b"a", b"2")]), b"yes"]
+REDIRECT: list[Head | bytes] = [head_of(307, [(b"Location", b"/other")])]
+
+
+class Link:
+    """Carries nothing, and knows whether it was let go."""
+
+    fd = -1
+    is_closed = False
+
+    def has_more(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+class Told:
+    """An exchange without a connection: all of its answer is there at once."""
+
+    wants = select.POLLIN
+    unsent_bytes = 0
+    progress = ""
+    is_over = False
+    reusable_link = None
+
+    def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:
+        self.request = request
+        self.link = Link()
+        self._pieces = pieces
+
+    def advance(self) -> Iterator[Head | bytes]:
+        yield from self._pieces
+        self.is_over = True
+
+
+class Tape(HttpChannel):
+    """Plays these answers, one for each request."""
+
+    def __init__(self, *answers: list[Head | bytes]) -> None:
+        super().__init__(Trust(), {})
+        self._answers = list(answers)
+        self.made: list[Told] = []
+
+    def exchange_for(self, request: HttpRequest) -> Told:
+        if not self._answers:
+            raise OSError(24, os.strerror(24))
+        self.made.append(Told(request, self._answers.pop(0)))
+        return self.made[-1]
+
+
+class Ear:
+    """Keeps what it hears."""
+
+    def __init__(self) -> None:
+        self.heard: list[object] = []
+
+    def began(self, head: Head) -> None:
+        self.heard += [head.status, head.headers]
+
+    def brought(self, chunk: bytes) -> None:
+        self.heard.append(chunk)
+
+    def ended(self) -> None:
+        self.heard.append("end")
+
+    def failed(self, error: LinkError) -> None:
+        self.heard.append(error.message)
+
+
+def heard_from(channel: HttpChannel) -> list[object]:
+    ear = Ear()
+    channel.start(REQUEST, ear)
+    return ear.heard
+
+
+def test_an_answer_is_heard_whole_whatever_carries_it() -> None:
+    channel = Tape(GOOD)
+    assert heard_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
+    assert [each.link.is_closed for each in channel.made] == [True]
+
+
+def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
+    channel = Tape(REDIRECT, GOOD)
+    assert heard_from(channel)[-1] == "end"
+    assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
+    assert [each.link.is_closed for each in channel.made] == [True, True]
+
+
+def test_what_cannot_be_carried_fails_and_raises_nothing() -> None:
+    assert heard_from(Tape()) == ["no connection can be made: Too many open files"]
+
+
+def test_every_request_says_to_whom_it_goes_and_how_long_it_is() -> None:
+    asked = REQUEST.but(headers=(("Accept", "a/b"),))
+    assert asked.all_headers == [
+        ("Host", "shop.example"),
+        ("Accept", "a/b"),
+        ("Content-Length", "2"),
+    ]
+    assert asked.but(body=b"").all_headers == asked.all_headers[:-1]

@@ -1,0 +1,152 @@
+"""What every request says of us: fixed headers, or a token that is fetched."""
+
+from __future__ import annotations
+
+import json
+from urllib.parse import parse_qs
+
+import pytest
+
+from mcptest.core.plan import HttpSpec, OAuthSpec
+from mcptest.core.secrets import LEARNED, redactor
+from mcptest.transport.http.auth import Credentials
+
+OAUTH = OAuthSpec(
+    token_url="https://auth.example/token",
+    client_id="us:er",
+    client_secret="s3 cret",
+    scope="tools",
+)
+
+
+@pytest.fixture(autouse=True)
+def _nothing_learned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is learned here is no secret of other tests."""
+    monkeypatch.setattr(LEARNED, "secrets", ())
+
+
+def fixed(**headers: str) -> Credentials:
+    return Credentials(HttpSpec(url="http://a/", headers=headers))
+
+
+def fetching(oauth: OAuthSpec = OAUTH) -> Credentials:
+    return Credentials(HttpSpec(url="http://a/", oauth=oauth, headers={"X-Key": "k"}))
+
+
+def body(**members: object) -> bytes:
+    return json.dumps({"access_token": "t1", "token_type": "Bearer"} | members).encode()
+
+
+def test_headers_alone_are_ready_at_once() -> None:
+    credentials = fixed(Authorization="Bearer x")
+    assert credentials.is_ready
+    assert not credentials.may_fetch_again
+    assert credentials.headers() == {"Authorization": "Bearer x"}
+
+
+def test_a_token_is_asked_for_with_our_own_credentials() -> None:
+    request = fetching().token_request()
+    assert (request.method, request.address.url) == ("POST", OAUTH.token_url)
+    headers = dict(request.headers)
+    assert headers["Authorization"] == "Basic dXMlM0FlcjpzMytjcmV0"
+    assert parse_qs(request.body.decode()) == {
+        "grant_type": ["client_credentials"],
+        "scope": ["tools"],
+    }
+    assert (
+        b"resource=https%3A%2F%2Fa%2F"
+        in fetching(OAUTH.but(resource="https://a/")).token_request().body
+    )
+
+
+def test_a_token_that_came_goes_with_every_request() -> None:
+    credentials = fetching()
+    was_ready = credentials.is_ready
+    assert credentials.take(200, body()) == ""
+    assert (was_ready, credentials.is_ready) == (False, True)
+    assert credentials.headers() == {"X-Key": "k", "Authorization": "Bearer t1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "raw", "words"),
+    [
+        (401, b'{"error": "invalid_client"}', "status 401"),
+        (400, b'{"error": "x", "error_description": "who\\u001b are you"}', "who"),
+        (200, b"{}", "status 200"),
+        (200, b"<html>t1", "the body is not a JSON object"),
+        (200, b'{"access_token": "t1", "expires_in": 1e999}', "the body is not a JSON object"),
+        (201, body(), "which is to be 200"),
+        (400, body(error={"access_token": "t1"}), "which is to be 200"),
+        (200, b"", "no token could be fetched"),
+        (200, body(access_token="a b"), "no token could be fetched"),
+        (200, body(access_token="a\r\nX: y"), "no token could be fetched"),
+        (200, body(access_token=""), "no token could be fetched"),
+        (200, body(access_token=7), "no token could be fetched"),
+        (200, b"\xff", "no token could be fetched"),
+    ],
+)
+def test_an_answer_without_a_token_that_can_be_sent_says_why(
+    status: int, raw: bytes, words: str
+) -> None:
+    credentials = fetching()
+    problem = credentials.take(status, raw)
+    assert words in problem
+    assert "\x1b" not in problem
+    assert "t1" not in problem
+    assert not credentials.is_ready
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_every_token_that_came_is_blanked_from_then_on(status: int) -> None:
+    redact = redactor([])
+    before = redact("fetched-1 refreshing-1")
+    fetching().take(status, body(access_token="fetched-1", refresh_token="refreshing-1"))
+    fetching().take(status, body(access_token="fetched-2"))
+    assert before == "fetched-1 refreshing-1"
+    assert redact("fetched-1 refreshing-1 fetched-2") == "[secret] [secret] [secret]"
+
+
+def test_what_is_sent_for_a_token_is_blanked() -> None:
+    basic = dict(fetching().token_request().headers)["Authorization"]
+    assert redactor([])(basic) == "Basic [secret]"
+
+
+def test_an_error_that_is_cut_shows_no_half_of_a_secret() -> None:
+    said = "x" * 185 + "canary-0123456789-abcdef"
+    problem = fetching().take(400, json.dumps({"error": said}).encode())
+    assert "canary" not in redactor(["canary-0123456789-abcdef"])(problem)
+
+
+def test_a_time_that_is_endless_is_no_error() -> None:
+    credentials = fetching()
+    raw = b'{"access_token": "t1", "expires_in": 1' + b"0" * 400 + b"}"
+    assert credentials.take(200, raw) == ""
+    assert credentials.is_ready
+
+
+def test_a_token_that_is_refused_is_fetched_anew_once() -> None:
+    credentials = fetching()
+    credentials.take(200, body())
+    may_again = [credentials.may_fetch_again]
+    credentials.forget()
+    assert not credentials.is_ready
+    credentials.take(200, body())
+    may_again.append(credentials.may_fetch_again)
+    credentials.accepted()
+    may_again.append(credentials.may_fetch_again)
+    assert may_again == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("lasts", "now", "is_ready"),
+    [(60, 49.0, True), (60, 51.0, False), (1, 0.5, True), (None, 1e9, True), ("soon", 1e9, True)],
+)
+def test_a_token_is_fetched_anew_before_it_ends(
+    lasts: object, now: float, is_ready: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    credentials = fetching()
+    credentials.take(200, body(expires_in=lasts))
+    clock[0] = now
+    assert credentials.is_ready is is_ready
