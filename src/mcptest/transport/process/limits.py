@@ -1,16 +1,15 @@
-"""Bound the processor time of our own work on what a server sent.
+"""Bound the time of work in this process: processor time (`CpuLimit`) or elapsed time (`WallLimit`).
 
-A regular expression can take longer than the universe lasts on a line of text, and
-Python's engine cannot be told to stop, except by a signal: it looks for one now and
-then while it searches. The timer counts the time this process computes, so a slow
-machine or a sleeping server does not use it up. Signals reach the main thread only: in any
-other thread nothing is bounded.
+A regular expression can take practically forever on one line of text, and Python's engine can be
+stopped only by a signal, which it checks for while it searches. Processor time is not used up by a
+slow machine or a sleeping server. Elapsed time also bounds third-party code that sleeps, unless it
+swallows every exception. Signals reach the main thread only: in any other thread nothing is
+bounded.
 """
 
 from __future__ import annotations
 
 import signal
-import threading
 import time
 
 from mcptest.core.errors import PatternTimeoutError
@@ -51,14 +50,8 @@ class CpuLimit:
         raise PatternTimeoutError(self.seconds)
 
 
-# Bound the time that somebody else's code in this process takes, asleep or awake.
-#
-# `mcptest.transport.process.limits` counts what is computed; here the clock on the wall counts. The
-# signal comes again and again, so that code which swallows it once is ended all the same. Code that
-# swallows everything, or sleeps where no signal is heard, is not. Signals are heard by the main
-# thread: in another one nothing is bounded.
-
-
+# The signal of `WallLimit` is repeated this often, so that code which swallows it once is stopped by
+# the next one.
 _AGAIN_S = 0.2
 
 
@@ -69,17 +62,20 @@ class OverdueError(BaseException):
 class WallLimit:
     """While entered, more than `seconds` raise `OverdueError`.
 
-    Whoever else waits for the same signal keeps their time, and comes first when it is up first.
+    An outer timer on the same signal keeps its deadline and fires first if it expires first.
     """
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
 
     def __enter__(self) -> None:
-        self._is_on = threading.current_thread() is threading.main_thread()
-        if not self._is_on:
+        self._is_on = False
+        try:
+            self._previous = signal.signal(signal.SIGALRM, self._expire)
+        except ValueError:
+            # Not the main thread.
             return
-        self._previous = signal.signal(signal.SIGALRM, self._expire)
+        self._is_on = True
         left_s = signal.getitimer(signal.ITIMER_REAL)[0]
         self._others_at = time.monotonic() + left_s if left_s else None
         first_s = min(self.seconds, left_s) if left_s else self.seconds
