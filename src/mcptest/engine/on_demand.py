@@ -31,8 +31,8 @@ from mcptest.engine.run import (
     told_findings,
 )
 from mcptest.engine.server import Launcher
-from mcptest.transport.process.child import quiet_forks
 from mcptest.transport.process.guardian import Guardian
+from mcptest.transport.process.isolated import quiet_forks
 from mcptest.transport.process.signals import GuestInterrupts
 
 TYPE_CHECKING = False

@@ -16,9 +16,8 @@ from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.reporters.text import render_result
 from mcptest.sdk.errors import blanked
 from mcptest.sdk.verdict import Verdict
-from mcptest.transport.process.child import quiet_forks
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
-from mcptest.transport.process.isolated import judge_apart
+from mcptest.transport.process.isolated import judge_apart, quiet_forks
 from mcptest.transport.process.limits import CpuLimit
 
 TYPE_CHECKING = False

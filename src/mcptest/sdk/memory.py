@@ -33,8 +33,8 @@ from mcptest.sdk.coprocess import pass_on
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
-from mcptest.transport.process.child import quiet_forks
 from mcptest.transport.process.guardian import NoGuardian, own_guardian
+from mcptest.transport.process.isolated import quiet_forks
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

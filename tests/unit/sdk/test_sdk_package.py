@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import mcptest
-from mcptest.transport.process.child import quiet_forks
+from mcptest.transport.process.isolated import quiet_forks
 
 
 def test_the_package_has_every_name_it_promises_and_no_other() -> None:

@@ -11,15 +11,12 @@ import contextlib
 import errno
 import os
 import signal
-import threading
-import warnings
-from contextlib import contextmanager
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["Child", "candidates", "open_null", "quiet_forks", "spawn", "start"]
+__all__ = ["Child", "candidates", "open_null", "spawn", "start"]
 
 
 # Ignored in every Python process, and expected to be as usual in every other.
@@ -243,24 +240,3 @@ def open_null() -> int:
             raise
         # An empty file in memory. Very little is ever written to it.
         return os.memfd_create("mcptest-null")
-
-
-# Forks in a program that may have threads: they end in time, and touch nothing of ours.
-
-
-_FORK_WARNING = r"This process .* is multi-threaded"
-
-
-@contextmanager
-def quiet_forks() -> Iterator[None]:
-    """What takes long is judged in a fork, and nobody is warned of it.
-
-    Newer Pythons warn of forks beside threads, and whoever runs tests may turn warnings into
-    errors; a worker of pytest-xdist always has threads.
-    """
-    if threading.active_count() == 1:
-        yield
-        return
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
-        yield

@@ -11,21 +11,23 @@ import contextlib
 import os
 import select
 import signal
+import threading
 import time
+import warnings
 
 from mcptest.core.errors import CheckError, EndedError, InterruptedRunError, PatternTimeoutError
 from mcptest.core.results import Fault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import NoReturn, TypeVar
 
     from mcptest.engine.server import Launcher
 
     T = TypeVar("T")
 
-__all__ = ["judge_apart"]
+__all__ = ["judge_apart", "quiet_forks"]
 
 _GRACE_S = 1.0
 _LAST_BREATH_S = 0.5
@@ -135,3 +137,21 @@ def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
         if not chunk:
             return b"".join(parts)
         parts.append(chunk)
+
+
+_FORK_WARNING = r"This process .* is multi-threaded"
+
+
+@contextlib.contextmanager
+def quiet_forks() -> Iterator[None]:
+    """Silence Python's warning about forks beside threads.
+
+    Tests may turn warnings into errors, and a worker of pytest-xdist always has threads. Our
+    forks end in time and touch no state of other threads.
+    """
+    if threading.active_count() == 1:
+        yield
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", _FORK_WARNING, DeprecationWarning)
+        yield

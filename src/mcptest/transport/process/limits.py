@@ -1,4 +1,4 @@
-"""Bound the time of work in this process: processor time (`CpuLimit`) or elapsed time (`WallLimit`).
+"""Bound the time of work in this process: processor time (`CpuLimit`) or elapsed (`WallLimit`).
 
 A regular expression can take practically forever on one line of text, and Python's engine can be
 stopped only by a signal, which it checks for while it searches. Processor time is not used up by a
@@ -50,7 +50,7 @@ class CpuLimit:
         raise PatternTimeoutError(self.seconds)
 
 
-# The signal of `WallLimit` is repeated this often, so that code which swallows it once is stopped by
+# The signal of `WallLimit` is repeated this often: code that swallows it once is stopped by
 # the next one.
 _AGAIN_S = 0.2
 
