@@ -126,7 +126,7 @@ def test_every_tag_can_be_given_to_m_in_letters_that_it_knows(tmp_path: Path) ->
 
 
 def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
-    broken = "import mcptest.engine.case\nmcptest.runner.performing.weighed = None\n"
+    broken = "import mcptest.engine.case\nmcptest.engine.case.weighed = None\n"
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
     ended = pytest_in(tmp_path)
