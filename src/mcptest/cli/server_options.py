@@ -54,8 +54,8 @@ HTTP_OPTIONS = (
     Option(
         names=("--url",),
         value="URL",
-        help="URL of a server on HTTP, such as http://127.0.0.1:3001/mcp; if a command is given, it "
-        "starts that server",
+        help="URL of a server on HTTP, such as http://127.0.0.1:3001/mcp; if a command is given, "
+        "it starts that server",
     ),
     Option(
         names=("--bearer-env",),
