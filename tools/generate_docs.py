@@ -22,24 +22,24 @@ NOTE = "<!-- Made from the code by `python -m tools.generate_docs`; do not edit.
 
 def command_page() -> str:
     """Every command with its help."""
-    parts = [NOTE, "# Commands\n", "`mcptest --help` and `mcptest COMMAND --help` say the same.\n"]
+    parts = [NOTE, "# Commands\n", "This is the output of `mcptest COMMAND --help`.\n"]
     for command in (*map(load_command, COMMANDS), CONDUCTOR):
         parts.append(f"## {command.name}\n\n```text\n{render_help(command)}```\n")
     return "\n".join(parts)
 
 
 FAMILIES = {
-    "Values": "What kind of value it is, and what it equals.",
-    "Text": "Numbers and booleans count as they are written in JSON, where nothing else is said.",
-    "Sizes": "How much there is, whatever it is.",
+    "Values": "Types and equality.",
+    "Text": "Numbers and booleans are compared as written in JSON, unless stated otherwise.",
+    "Sizes": "Lengths and counts of any value.",
     "Arrays": "",
-    "Numbers": "Text that is a number counts as one. Calculation is decimal: 0.3 is a multiple of "
+    "Numbers": "Numeric strings count as numbers. Calculation is decimal: 0.3 is a multiple of "
     "0.1.",
-    "Dates": "A time without a zone is taken as UTC. Four digits in a text are a year; a number "
+    "Dates": "A time without a zone is UTC. Four digits in a string are a year; a number "
     "above 10,000,000,000 counts milliseconds, any other seconds.",
-    "Formats": "Texts that are made in a certain way. Nothing is looked up and nothing is fetched.",
+    "Formats": "Strings of a certain format. Nothing is looked up and nothing is fetched.",
     "Objects": "",
-    "Plugins": "Whatever no pattern here can say, a program of your own can, in any language.",
+    "Plugins": "For other checks, write a program in any language.",
 }
 
 
@@ -79,15 +79,15 @@ def matcher_page() -> str:
     parts = [
         NOTE,
         "# Matchers\n",
-        "A text that begins with `match:` is a pattern. `match:not:…` negates any of them;\n"
-        "it fails where there is nothing to negate: at an absent key or a path to nowhere.\n"
-        "`match:TEXT` with no known name searches the text for a regular expression.\n"
-        "A misspelt name is an error when the file is loaded, never a pattern by accident; so is\n"
-        "a pattern without `match:` and one that no value can meet.\n"
-        "Values may hold colons: only as many are split as there are parameters.\n",
-        "Regular expressions are read as JavaScript reads them: `(?<name>…)` and `\\k<name>`,\n"
+        "A string that begins with `match:` is a pattern. `match:not:…` negates any of them;\n"
+        "it fails if there is no value, at an absent key or a path that does not exist.\n"
+        "`match:TEXT` without a known name searches for a regular expression.\n"
+        "A misspelt name is an error when the file is loaded; so is a pattern without `match:`\n"
+        "and one that no value can match.\n"
+        "Values may contain colons: parameters are split only at the first ones.\n",
+        "Regular expressions have the syntax of JavaScript: `(?<name>…)` and `\\k<name>`,\n"
         "`\\u{1F600}`, `\\d`, `\\w` and `\\b` for ASCII only, `$` at the very end. Slashes around\n"
-        "one are part of it. Matching is bounded in time.\n",
+        "one are part of it. Matching has a time limit.\n",
     ]
     for family, words in FAMILIES.items():
         parts += [f"## {family}\n", *([f"{words}\n"] if words else [])]
@@ -100,8 +100,7 @@ def matcher_page() -> str:
         "## Directives, as keys\n",
         "| key | meaning | for example | passes | fails |\n|---|---|---|---|---|",
         *map(_row, registry.directives.values()),
-        "\nKeys beside a directive are checked too: what is written must hold, and more may be\n"
-        "there.",
+        "\nKeys beside a directive are checked too; the value may have other keys.",
     ]
     return "\n".join(parts) + "\n"
 

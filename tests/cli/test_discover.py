@@ -156,7 +156,7 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
     path.write_text("mine", encoding="utf-8")
     ended = discover(tmp_path, sys.executable, str(HERE / "tiny_server.py"))
     assert ended.code == 2
-    assert ended.err.startswith("error: a.test.mcp.yml is there already, and is left as it is\n")
+    assert ended.err.startswith("error: a.test.mcp.yml exists already and was not changed\n")
     assert path.read_text(encoding="utf-8") == "mine"
     words = ("-o", path.name, "--force", "--", sys.executable, str(HERE / "tiny_server.py"))
     assert mcptest(tmp_path, "discover", *words).code == 0
@@ -169,7 +169,7 @@ def test_a_file_that_is_there_is_left_alone_unless_it_is_forced(tmp_path: Path) 
         (["-o", "a.yml"], "error: a.yml would not be found as a test file"),
         (["-o", "no/a.test.mcp.yml"], "error: cannot write no/a.test.mcp.yml: there is no folder"),
         (["server.py"], "error: mcptest discover takes no 'server.py'"),
-        (["--url", "ftp://x"], "error: --url is no URL of a server"),
+        (["--url", "ftp://x"], "error: --url is not the URL of a server"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_starts(

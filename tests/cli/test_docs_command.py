@@ -252,7 +252,7 @@ def test_a_server_that_does_not_start_is_told_and_nothing_is_written(tmp_path: P
         (
             ["--url", "ftp://localhost"],
             2,
-            "error: --url is no URL of a server",
+            "error: --url is not the URL of a server",
         ),
         (
             ["--server-command", "a", "--config", "b"],

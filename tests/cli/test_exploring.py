@@ -241,7 +241,7 @@ def test_a_config_and_a_command_line_name_the_server_as_well(tmp_path: Path) -> 
     ("words", "error"),
     [
         ([], "error: no server to talk to"),
-        (["--url", "ftp://localhost"], "error: --url is no URL of a server"),
+        (["--url", "ftp://localhost"], "error: --url is not the URL of a server"),
         (["--bearer-env", "PATH", "--", "b"], "error: --bearer-env is for servers on HTTP; give"),
         (["--config", "no.json"], "error: there is no config file 'no.json'"),
         (["--server-command", ""], "error: --server-command is empty"),

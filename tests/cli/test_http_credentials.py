@@ -146,7 +146,7 @@ def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, 
         ),
         (
             ["--url", "http://127.0.0.1:1/mcp", "--header-env", "X Key=PATH"],
-            "'X Key' is no name of a header",
+            "'X Key' is not a valid header name",
         ),
         *(
             (
@@ -155,7 +155,7 @@ def test_a_token_that_cannot_be_fetched_is_told_with_the_reason(tmp_path: Path, 
             )
             for name in ("Host", "content-length", "Mcp-Session-Id", "MCP-Protocol-Version")
         ),
-        (["--url", "ftp://x"], "--url is no URL of a server"),
+        (["--url", "ftp://x"], "--url is not the URL of a server"),
         (["--url", "http://me:pass@x/"], "credentials belong in headers"),
         (["--spec-version", "2025-01-01"], "--spec-version takes auto or one of 2024-11-05"),
     ],

@@ -34,7 +34,7 @@ def with_config(folder: Path, config: dict[str, Any], *words: str) -> Ended:
 
 SENT = [
     (("--bearer-env", "KEY"), f"Bearer {TOKEN}"),
-    (("--header-env", "X-Key=KEY"), TOKEN),
+    (("--header-env", "X-Other=KEY", "--header-env", "X-Key=KEY"), TOKEN),
 ]
 
 

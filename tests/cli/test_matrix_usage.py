@@ -24,10 +24,10 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--spec-version", "2025-11-25"), "--spec-version picks one revision"),
-        (("--watch",), "--watch runs what a change touches"),
-        (("--update-snapshots",), "compares every way with the same snapshots"),
-        (("--force-update-snapshots",), "compares every way with the same snapshots"),
+        (("--spec-version", "2025-11-25"), "--spec-version selects one revision"),
+        (("--watch",), "--watch runs the tests affected by a change"),
+        (("--update-snapshots",), "compares all runs with the same snapshots"),
+        (("--force-update-snapshots",), "compares all runs with the same snapshots"),
     ],
 )
 def test_options_that_make_no_sense_with_it_are_refused(
@@ -51,7 +51,7 @@ def test_options_that_make_no_sense_with_it_are_refused(
         (("--transport-matrix", *HTTP[:2], "--http-command", "'"), "cannot be split"),
         (("--transport-matrix", "--ca-file", "x"), "there is no file 'x'"),
         (("--transport-matrix", "--bearer-env", "PATH"), "give --url as well"),
-        (("--transport-matrix", "--url", "here"), "is no URL of a server"),
+        (("--transport-matrix", "--url", "here"), "is not the URL of a server"),
     ],
 )
 def test_half_of_an_http_side_is_refused(

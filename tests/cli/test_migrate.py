@@ -302,7 +302,7 @@ def test_a_file_that_exists_is_replaced_only_by_force(tmp_path: Path) -> None:
     write(tmp_path, "mcptest.yaml", "mine")
     ended = mcptest(tmp_path, "migrate", "a.test.mcp.yml", "-o", "mcptest.yaml")
     assert ended.code == 2
-    assert "mcptest.yaml already exists and is left as it is" in ended.err
+    assert "mcptest.yaml exists already and was not changed" in ended.err
     assert text_of(tmp_path, "mcptest.yaml") == "mine"
     assert migrated(tmp_path, "a.test.mcp.yml", "-o", "mcptest.yaml", "--force").code == 1
     assert text_of(tmp_path, "mcptest.yaml").startswith("name: Greetings")

@@ -194,9 +194,9 @@ def test_a_signal_ends_the_plugin_and_is_exit_130(
 @pytest.mark.parametrize(
     ("words", "error", "help"),
     [
-        ([], "mcptest plugin needs a word that says what to do: call or list", "for example"),
-        (["cal"], "mcptest plugin cannot do 'cal'; did you mean 'call'?", "--help"),
-        (["fly"], "mcptest plugin cannot do 'fly'", "--help"),
+        ([], "mcptest plugin needs a subcommand: call or list", "for example"),
+        (["cal"], "mcptest plugin has no subcommand 'cal'; did you mean 'call'?", "--help"),
+        (["fly"], "mcptest plugin has no subcommand 'fly'", "--help"),
         (["call"], "which plugin?", "write mcptest plugin call NAME METHOD"),
         (["call", "it"], "which method?", "write mcptest plugin call it METHOD"),
         (["call", "it.near"], "which method?", "write mcptest plugin call it near"),
@@ -206,10 +206,10 @@ def test_a_signal_ends_the_plugin_and_is_exit_130(
         (["call", "it", "m", "NaN"], "the params are not JSON: NaN is not JSON", "single quotes"),
         (["call", "it", "m", "1", "2"], "the params are one word of JSON; '2' is", "single quotes"),
         (["call", "it", "m", "--timeout", "soon"], "--timeout must be", ""),
-        (["call", "it", "m", "--no-color"], "mcptest plugin call has no use for --no-color", ""),
+        (["call", "it", "m", "--no-color"], "mcptest plugin call does not take --no-color", ""),
         (["call", "it", "m", "--config", "no"], "there is no config file 'no'", ""),
         (["call", "it", "m", "--plugin", "it=x"], "the plugin 'it' has two owners: ", "another"),
-        (["list", "--timeout", "1s"], "mcptest plugin list has no use for --timeout", ""),
+        (["list", "--timeout", "1s"], "mcptest plugin list does not take --timeout", ""),
         (["list", "x"], "mcptest plugin list takes no 'x'", ""),
         (["list", "--plugin", "x"], "--plugin takes NAME=COMMAND, not 'x'", "for example"),
     ],
@@ -326,11 +326,11 @@ plugins (2)
 
 matchers of installed packages (1)
   even
-    brought by the package evens 1.0 (evens:add)
+    provided by the package evens 1.0 (evens:add)
 
 reporters of installed packages (1)
   shine
-    brought by the package shiny 1.0 (shiny:Shine)
+    provided by the package shiny 1.0 (shiny:Shine)
 """
 
 

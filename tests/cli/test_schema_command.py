@@ -26,7 +26,7 @@ def test_a_file_that_is_no_schema_of_ours_is_left_as_it_is(tmp_path: Path, text:
     ended = mcptest(tmp_path, "schema", "-o", "a.json")
     assert ended.code == 2
     assert ended.err == (
-        "error: a.json is there already and is no schema of mcptest\n"
+        "error: a.json exists already and is not a schema of mcptest\n"
         "  help: --force replaces it; another name with -o keeps both\n"
     )
     assert [file.read_text(encoding="utf-8"), os.listdir(tmp_path)] == [text, ["a.json"]]

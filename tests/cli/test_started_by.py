@@ -171,18 +171,18 @@ def test_in_a_folder_that_goes_while_servers_are_started_elsewhere(place: Path) 
 
 DROPS = """
 import os, signal
-from mcptest.cli.signals import heed, listen
-listen()
+from mcptest.cli.signals import interrupt_on_signals, without_gc
+interrupt_on_signals()
 class Drops:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGINT)
-Drops()
-print("went on", flush=True)
-heed()
+with without_gc():
+    Drops()
+    print("went on", flush=True)
 """
 
 
-def test_an_interruption_that_python_drops_is_heeded_all_the_same(place: Path) -> None:
+def test_an_interrupt_that_python_drops_is_raised_again(place: Path) -> None:
     done = ended((sys.executable, "-c", DROPS), place)
     assert done.out == "went on\n"
     assert "Exception ignored" in done.err
@@ -236,9 +236,9 @@ def test_python_m_starts_as_the_script_does(place: Path) -> None:
 
 
 def test_nothing_that_is_not_the_systems_is_called_exhaustion() -> None:
-    from mcptest.cli.output import exhaustion  # noqa: PLC0415  # beside what it is about
+    from mcptest.cli.output import describe_exhaustion  # noqa: PLC0415  # beside what it is about
 
-    assert exhaustion(OSError(28, os.strerror(28))) is None
-    assert exhaustion(ValueError("24")) is None
-    assert exhaustion(OSError(24, os.strerror(24))) is not None
-    assert exhaustion(MemoryError()) is not None
+    assert describe_exhaustion(OSError(28, os.strerror(28))) is None
+    assert describe_exhaustion(ValueError("24")) is None
+    assert describe_exhaustion(OSError(24, os.strerror(24))) is not None
+    assert describe_exhaustion(MemoryError()) is not None

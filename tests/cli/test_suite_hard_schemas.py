@@ -94,7 +94,7 @@ def test_no_part_of_a_secret_is_in_a_mistake(
 
 def test_a_url_of_the_command_line_is_not_quoted(tmp_path: Path) -> None:
     ended = mcptest(tmp_path, "list", "--url", f"http://user:{SECRET}@a:port/")
-    assert ended.err.startswith("error: --url is no URL of a server: ")
+    assert ended.err.startswith("error: --url is not the URL of a server: ")
     assert SECRET not in ended.err
 
 

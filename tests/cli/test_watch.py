@@ -16,7 +16,7 @@ from console import ENVIRONMENT, PATIENCE_S, write_suite
 from test_features import echo, features, said
 from test_parallel import servers_in, wait_for
 
-from mcptest.cli.watch import touched
+from mcptest.cli.watch import find_affected
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -114,9 +114,9 @@ def test_what_is_no_test_file_touches_all(tmp_path: Path) -> None:
         write_suite(tmp_path / f"{name}.test.mcp.yml", echo("x"), server=features())
     paths = (str(tmp_path),)
     a = str(tmp_path / "a.test.mcp.yml")
-    assert touched([a], paths) == (a,)
-    assert touched([a, str(tmp_path / "server.py")], paths) == paths
-    assert touched([str(tmp_path / "gone.test.mcp.yml")], paths) == paths
+    assert find_affected([a], paths) == (a,)
+    assert find_affected([a, str(tmp_path / "server.py")], paths) == paths
+    assert find_affected([str(tmp_path / "gone.test.mcp.yml")], paths) == paths
 
 
 def test_what_a_server_writes_is_no_reason_to_run_again(watching: Watching, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def test_a_program_of_the_guide_does_what_it_says(tmp_path: Path, number: int) -
 
 
 def test_every_call_in_the_guide_is_there_twice() -> None:
-    cells = re.findall(r"^\| (`.*?) \|", GUIDE.split("What can be asked then:")[1], re.MULTILINE)
+    cells = re.findall(r"^\| (`.*?) \|", GUIDE.split("Methods of a connection:")[1], re.MULTILINE)
     named = {name for cell in cells[:6] for name in re.findall(r"`(\w+)\(", cell)}
     real = {name for name in vars(Client) if not name.startswith("_")}
     assert named == real
@@ -87,7 +87,7 @@ def test_the_guide_names_every_field_of_a_verdict() -> None:
 
 
 def test_the_guide_names_every_error() -> None:
-    named = {cell.strip("`") for cell in rows(GUIDE, "When it goes wrong")}
+    named = {cell.strip("`") for cell in rows(GUIDE, "Errors")}
     errors = {name for name in mcptest.__all__ if name.endswith("Error")}
     assert named == errors - {"CoprocessError", "BadExpectationError"}
     for name in named:

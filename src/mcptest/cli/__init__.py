@@ -1,1 +1,1 @@
-"""Parse arguments, call one function, choose the exit code."""
+"""The command line: parse arguments, call one command, return its exit code."""

@@ -1,9 +1,9 @@
-"""Report a command that could not do its work: in words, or as the JSON report."""
+"""Report the error that ended a command: in words on standard error, or as a JSON report."""
 
 from __future__ import annotations
 
 from mcptest import __version__
-from mcptest.cli.output import StandardOutput, complain, explain
+from mcptest.cli.output import StandardOutput, write_stderr, write_stderr_wrapped
 from mcptest.core.errors import (
     FormatError,
     InterruptedRunError,
@@ -23,7 +23,13 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.events import ReportedShard
 
-__all__ = ["failure_kind", "in_words", "report_failure", "report_our_fault", "status_of_kind"]
+__all__ = [
+    "failure_kind",
+    "render_error",
+    "report_failure",
+    "report_internal_error",
+    "status_of_kind",
+]
 
 _KINDS = (
     (FormatError, "bad_file", ExitCode.BAD_INPUT),
@@ -36,34 +42,33 @@ _KINDS = (
 
 
 def report_failure(error: McptestError, as_json: bool, started_at: str) -> int:
-    """Say what is wrong; the exit status that means it."""
+    """Print an error; return the exit code for it."""
     kind, status = failure_kind(error)
     diagnostics = error.diagnostics if isinstance(error, FormatError) else ()
-    explain("".join(map(in_words, (error, *error.unwritten))))
+    write_stderr_wrapped("".join(map(render_error, (error, *error.unwritten))))
     if as_json:
         _write_json(kind, str(error), diagnostics, started_at, error.shard)
     return ExitCode.BAD_INPUT if error.unwritten else status
 
 
 def failure_kind(error: McptestError) -> tuple[str, ExitCode]:
-    """The stable word and the exit status for what a command could not do."""
+    """Return the kind of an error, as the JSON report names it, and its exit code."""
     return next((kind, status) for family, kind, status in _KINDS if isinstance(error, family))
 
 
 def status_of_kind(kind: str) -> ExitCode | None:
-    """The exit status that goes with such a word in a saved report; None for kinds of servers."""
-    statuses = {known: status for _, known, status in _KINDS}
-    return statuses.get(kind)
+    """Return the exit code for a kind in a saved report, or None for faults of servers."""
+    return {known: status for _, known, status in _KINDS}.get(kind)
 
 
-def report_our_fault(as_json: bool, started_at: str) -> int:
-    """Show the exception at hand, which is nobody's fault but ours."""
-    import traceback  # noqa: PLC0415  # only ever needed here
+def report_internal_error(as_json: bool, started_at: str) -> int:
+    """Print the current exception, an internal error; return the exit code for it."""
+    import traceback  # noqa: PLC0415  # rare
 
-    # An exception may quote what a server sent, or what is in a file.
-    complain(visible(traceback.format_exc(), keep_newlines=True))
+    # An exception may quote data of a server or a file.
+    write_stderr(visible(traceback.format_exc(), keep_newlines=True))
     whose = f"a fault of mcptest {__version__}, not of your server or your tests"
-    complain(
+    write_stderr(
         f"\nThis is {whose}.\nPlease report it, with the lines above and the command you ran.\n"
     )
     if as_json:
@@ -78,16 +83,15 @@ def _write_json(
     started_at: str,
     shard: ReportedShard | None = None,
 ) -> None:
-    # Loaded only for a report that is going to be written.
-    from mcptest.reporters.json import render_failure  # noqa: PLC0415
+    from mcptest.reporters.json import render_failure  # noqa: PLC0415  # only with --json
 
     report = render_failure(kind, message, diagnostics, __version__, started_at, shard)
     StandardOutput().write_utf8(report)
 
 
-def in_words(error: McptestError) -> str:
-    """The error as lines for standard error."""
-    from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
+def render_error(error: McptestError) -> str:
+    """Render an error as lines for standard error."""
+    from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # rare
 
     if isinstance(error, FormatError):
         blocks = [render_diagnostic(diagnostic) for diagnostic in error.diagnostics]

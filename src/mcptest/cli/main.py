@@ -1,4 +1,4 @@
-"""Pick the command, and turn whatever it raises into words and an exit status."""
+"""Find the command, run it, and turn every exception into a message and an exit code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from itertools import pairwise
 
 from mcptest import __version__
 from mcptest.cli.options import parse_arguments, render_help
-from mcptest.cli.output import StandardOutput, complain, exhaustion, prepare_streams, silence_stdout
-from mcptest.cli.signals import ignore, listen, uncollected
+from mcptest.cli.output import (
+    StandardOutput,
+    describe_exhaustion,
+    prepare_streams,
+    silence_stdout,
+    write_stderr,
+)
+from mcptest.cli.signals import ignore_signals, interrupt_on_signals, without_gc
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import InterruptedRunError, McptestError, UsageError
 from mcptest.core.results import ExitCode
@@ -28,175 +34,165 @@ __all__ = ["COMMANDS", "command", "conductor", "conductor_command", "load_comman
 # Name and summary of each command; `cli.commands.<name>` is imported only when it is used.
 COMMANDS = {
     "run": "run test files against a server",
-    "validate": "load test files and report every mistake, without a server",
-    "init": "write a config, a first test and a CI workflow into this folder",
-    "discover": "write a test file for everything that a server offers",
-    "list": "show what a server offers",
+    "validate": "check test files for mistakes, without a server",
+    "init": "create a config, a first test and a CI workflow",
+    "discover": "write a test file for everything a server offers",
+    "list": "list the tools, resources and prompts of a server",
     "call": "call a tool and show its result",
-    "read": "read a resource and show what it holds",
+    "read": "read a resource and show its contents",
     "prompt": "get a prompt and show its messages",
     "docs": "write documentation of a server",
-    "mock": "be the server that a contract describes, for testing clients",
-    "record": "stand between a client and its server, and write a capture",
-    "cases": "make a contract of recorded traffic",
-    "migrate": "turn Conductor files and contracts into a suite",
-    "compliance": "judge a capture by the rules about whole sessions",
+    "mock": "serve a contract, a capture or a manifest, to test clients",
+    "record": "relay between a client and its server, and write a capture",
+    "cases": "create a contract from recorded traffic",
+    "migrate": "convert Conductor files and contracts to a suite",
+    "compliance": "check a capture against the rules about sessions",
     "exec": "serve an SDK over standard input and output",
-    "report": "render a saved run again, or merge several into one",
+    "report": "render a saved run, or merge several",
     "plugin": "call a plugin and show its answer, or list plugins",
     "schema": "print the JSON Schema of a file format, for editors",
 }
 
+_VERSION_OPTIONS = ("-V", "--version")
+
 
 def command() -> NoReturn:
-    """`mcptest` as the shell starts it."""
-    _leave(main())
+    """Run `mcptest` and exit."""
+    _exit(main())
 
 
 def conductor_command() -> NoReturn:
-    """`conductor` as the shell starts it."""
-    _leave(conductor())
+    """Run `conductor` and exit."""
+    _exit(conductor())
 
 
-def _leave(status: int) -> NoReturn:
-    """After a run that came to its end, end at once: `main` has flushed what was said.
+def _exit(status: int) -> NoReturn:
+    """Exit; after a completed run without taking all its objects apart, which takes time.
 
-    Taking a large plan apart piece by piece is time for nothing. Any other end takes the long
-    way, on which litter is removed, and so does whoever is being traced or measured.
+    Other exits run the `atexit` functions that remove temporary files, and so do exits under a
+    tracer, a profiler or coverage.
     """
-    ignore()
-    is_watched = sys.gettrace() or sys.getprofile() or "coverage" in sys.modules
-    if is_watched or status not in (ExitCode.PASSED, ExitCode.FAILED):
+    ignore_signals()
+    is_traced = sys.gettrace() or sys.getprofile() or "coverage" in sys.modules
+    if is_traced or status not in (ExitCode.PASSED, ExitCode.FAILED):
         sys.exit(status)
     os._exit(status)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The `mcptest` command."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    return _guarded(words, _run_mcptest)
+    """Run the `mcptest` command; return its exit code."""
+    return _run_guarded(sys.argv[1:] if argv is None else list(argv), _run_mcptest)
 
 
 def conductor(argv: Sequence[str] | None = None) -> int:
-    """The `conductor` command: `mcptest run` under the name its format was born with."""
-    words = sys.argv[1:] if argv is None else list(argv)
-    return _guarded(words, _run_conductor)
+    """Run the `conductor` command, which is `mcptest run`; return its exit code."""
+    return _run_guarded(sys.argv[1:] if argv is None else list(argv), _run_conductor)
+
+
+def load_command(name: str) -> Command:
+    """Import a command. Modules that only other commands need are not loaded."""
+    with without_gc():
+        module = __import__(f"mcptest.cli.commands.{name}", fromlist=["COMMAND"])
+    command: Command = module.COMMAND
+    return command
 
 
 def _run_mcptest(words: list[str]) -> int:
     if words[:1] == ["help"] and words[1:2] and words[1] in COMMANDS:
         words = [words[1], "--help"]
     if not words or words[0] in ("-h", "--help", "help"):
-        StandardOutput().write(_overview())
+        StandardOutput().write(_render_overview())
         return ExitCode.PASSED if words else ExitCode.BAD_INPUT
-    if words[0] in _VERSION:
-        return _tell_version()
+    if words[0] in _VERSION_OPTIONS:
+        return _print_version()
     name, *rest = words
     if name not in COMMANDS:
         meant = closest(name, COMMANDS)
         question = f"; did you mean {meant!r}?" if meant else ""
         raise UsageError(f"there is no command {visible(name)!r}{question}", "try mcptest --help")
-    return _dispatch(load_command(name), rest)
+    return _run_command(load_command(name), rest)
 
 
 def _run_conductor(words: list[str]) -> int:
-    # Imported here like every command: see `_command`.
-    from mcptest.cli.commands.run import CONDUCTOR_COMMAND  # noqa: PLC0415
+    from mcptest.cli.commands.run import CONDUCTOR_COMMAND  # noqa: PLC0415  # see load_command
 
-    if words[:1] and words[0] in _VERSION:
-        return _tell_version()
+    if words[:1] and words[0] in _VERSION_OPTIONS:
+        return _print_version()
     if words[:1] == ["discover"]:
-        return _dispatch(load_command("discover"), words[1:])
-    return _dispatch(CONDUCTOR_COMMAND, words)
+        return _run_command(load_command("discover"), words[1:])
+    return _run_command(CONDUCTOR_COMMAND, words)
 
 
-_VERSION = ("-V", "--version")
-
-
-def _tell_version() -> int:
-    StandardOutput().write(f"mcptest {__version__}\n")
-    return ExitCode.PASSED
-
-
-def load_command(name: str) -> Command:
-    """The command of this name. Each pays only for what it imports itself."""
-    with uncollected():
-        module = __import__(f"mcptest.cli.commands.{name}", fromlist=["COMMAND"])
-    command: Command = module.COMMAND
-    return command
-
-
-def _dispatch(command: Command, words: list[str]) -> int:
+def _run_command(command: Command, words: list[str]) -> int:
     arguments = parse_arguments(command, words)
     if arguments.has("--help"):
         StandardOutput().write(render_help(command))
         return ExitCode.PASSED
-    _check_folder()
-    return command.run(arguments)
-
-
-def _check_folder() -> None:
     try:
         os.getcwd()
     except OSError:
-        raise UsageError("the folder this was started in does not exist any more") from None
+        raise UsageError("the current folder does not exist any more") from None
+    return command.run(arguments)
 
 
-def _guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
-    """Every way a command can end, in one place."""
+def _print_version() -> int:
+    StandardOutput().write(f"mcptest {__version__}\n")
+    return ExitCode.PASSED
+
+
+def _run_guarded(words: list[str], run: Callable[[list[str]], int]) -> int:
+    """Run a command; handle everything that it, or standard output, can raise."""
     prepare_streams()
     try:
-        listen()
-        status = _reported(words, run)
+        interrupt_on_signals()
+        status = _run_reported(words, run)
         StandardOutput().flush()
     except UsageError as error:
-        # Only standard output itself is left to complain about here.
-        complain(f"error: {error}\n")
+        # Only errors of standard output itself get here.
+        write_stderr(f"error: {error}\n")
         return ExitCode.BAD_INPUT
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # Whoever read our output has left; nobody is there to be told.
         silence_stdout()
         return ExitCode.INTERRUPTED
     return status
 
 
-def _reported(words: list[str], run: Callable[[list[str]], int]) -> int:
+def _run_reported(words: list[str], run: Callable[[list[str]], int]) -> int:
+    """Run a command; report errors in words and, where JSON is expected, as JSON."""
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    error: McptestError | None
     try:
         return int(run(words))
-    except McptestError as error:
-        return _told(error, words, started_at)
+    except McptestError as raised:
+        error = raised
     except KeyboardInterrupt:
-        return _told(InterruptedRunError("interrupted before any test ran"), words, started_at)
+        error = InterruptedRunError("interrupted before any test ran")
     except BrokenPipeError:
         raise
-    except Exception as error:  # noqa: BLE001  # the one place where a fault of ours may surface
-        if trouble := exhaustion(error):
-            return _told(trouble, words, started_at)
-        from mcptest.cli.failure import report_our_fault  # noqa: PLC0415  # as below
+    except Exception as raised:  # noqa: BLE001  # the only handler of internal errors
+        error = describe_exhaustion(raised)
+        if error is None:
+            from mcptest.cli.failure import report_internal_error  # noqa: PLC0415  # as below
 
-        return report_our_fault(_wants_json(words), started_at)
-
-
-def _told(error: McptestError, words: list[str], started_at: str) -> int:
-    # Most commands do their work.
+            return report_internal_error(_wants_json(words), started_at)
+    # Most commands succeed.
     from mcptest.cli.failure import report_failure  # noqa: PLC0415
 
     return report_failure(error, _wants_json(words), started_at)
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Whether standard output is promised to be JSON, also on a line we do not understand."""
+    """True if standard output must be JSON; works for command lines that cannot be parsed, too."""
     if "--" in words:
-        # What follows is a server's command, and its own business.
+        # The rest is the command that starts a server.
         words = words[: words.index("--")]
     is_asked = "--json" in words or "--reporter=json" in words
     return is_asked or ("--reporter", "json") in pairwise(words)
 
 
-def _overview() -> str:
+def _render_overview() -> str:
     width = max(map(len, COMMANDS))
     lines = [
         "mcptest tests Model Context Protocol servers.",
@@ -207,7 +203,7 @@ def _overview() -> str:
         *(f"  {name.ljust(width)}  {summary}" for name, summary in COMMANDS.items()),
         "",
         "options:",
-        "  -h, --help     show this; mcptest COMMAND --help shows more",
+        "  -h, --help     show this help; mcptest COMMAND --help shows that of a command",
         "  -V, --version  show the version",
         "",
         "example:",

@@ -1,13 +1,12 @@
-"""`mcptest run --transport-matrix`: what the command line says of the ways to the server."""
+"""`mcptest run --transport-matrix`: how the server is reached over stdio and over HTTP."""
 
 from __future__ import annotations
 
 import os
-import shlex
 
-from mcptest.cli.output import complain, is_terminal
-from mcptest.cli.run_options import wanted
-from mcptest.cli.server_options import over_http
+from mcptest.cli.output import is_terminal, write_stderr
+from mcptest.cli.run_options import parse_request
+from mcptest.cli.server_options import parse_command, parse_http_server
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
@@ -36,31 +35,31 @@ __all__ = ["TransportMatrix"]
 
 _NO_PAINT = Paint(on=False)
 
-# What says where the server on HTTP is; the rest of the command line is about the other one.
+# Options about the server on HTTP; the other options are about the server on stdio.
 _OVER_HTTP = ("--url", "--bearer-env", "--header-env", "--ca-file")
 
 _REFUSED = {
-    "--spec-version": "tries both eras of the protocol, and --spec-version picks one revision",
-    "--watch": "runs everything several times, and --watch runs what a change touches",
-    "--update-snapshots": "compares every way with the same snapshots; update them without it",
-    "--force-update-snapshots": "compares every way with the same snapshots; update them "
-    "without it",
+    "--spec-version": "tries both eras of the protocol, and --spec-version selects one revision",
+    "--watch": "runs all tests several times, and --watch runs the tests affected by a change",
+    "--update-snapshots": "compares all runs with the same snapshots; update them without it",
+    "--force-update-snapshots": "compares all runs with the same snapshots; update them without it",
 }
 
 
 class TransportMatrix(Record):
-    """The ways that a command line asks for: over stdio as ever, over HTTP as `http` says.
+    """The transports of a command line: stdio as in other runs, HTTP as in `http`.
 
-    With `is_of_file` that is the server of a file, of which the command line names another way.
+    With `is_of_file`, `http` comes from a test file or config, and the command line names the
+    command for stdio.
     """
 
-    wanted: Wanted
+    request: Wanted
     http: ServerSpec | None = None
     is_of_file: bool = False
 
     @classmethod
     def of(cls, arguments: Arguments) -> Self:
-        """A `UsageError` where the command line does not go together."""
+        """Parse a command line; raise a `UsageError` for options that contradict each other."""
         if not arguments.has("--transport-matrix"):
             message = "--http-command starts the HTTP side of --transport-matrix; give both"
             raise UsageError(message, "without it, --server-command starts the server at --url")
@@ -70,14 +69,14 @@ class TransportMatrix(Record):
         http = _http_side(arguments)
         if http:
             given = {name: each for name, each in arguments.given.items() if name not in _OVER_HTTP}
-            return cls(wanted=wanted(arguments.but(given=given)), http=http)
-        asked = wanted(arguments)
+            return cls(request=parse_request(arguments.but(given=given)), http=http)
+        asked = parse_request(arguments)
         beside = _http_of_file(asked) if asked.server_command else None
         asked = asked.but(sent_along=None) if beside else asked
-        return cls(wanted=asked, http=beside, is_of_file=beside is not None)
+        return cls(request=asked, http=beside, is_of_file=beside is not None)
 
     def load(self, environment: Mapping[str, str]) -> Plan:
-        """The plan as it is for the first transport; it may have one server."""
+        """Load the plan for the first transport; raise a `UsageError` if it has several servers."""
         plan = self._load(environment)
         servers = {_identity(spec): spec for _, spec in plan.suites}
         if len(servers) > 1:
@@ -91,30 +90,30 @@ class TransportMatrix(Record):
         return plan
 
     def _load(self, environment: Mapping[str, str]) -> Plan:
-        asked = self.wanted
+        asked = self.request
         try:
             return load_plan(asked, environment)
         except UsageError:
             if self.http is None or asked.server_command or asked.config:
                 raise
-        # Nobody names a server for stdio; whatever else is wrong is still wrong.
+        # Maybe only because there is no server for stdio; other errors are raised again.
         at_url = asked.but(server=self.http, server_command=self.http.command)
         return load_plan(at_url, environment)
 
     def transports(self, plan: Plan) -> tuple[Transport, ...]:
-        """The transports over which the server of the plan can be had."""
+        """Return the transports over which the server of the plan can be reached."""
         found = []
         is_on_http = plan.suites[0][1].http is not None
         if not is_on_http:
             found.append(Transport(name="stdio", change=lambda spec: spec))
         if self.http:
-            found.append(Transport(name="http", change=self._moved))
+            found.append(Transport(name="http", change=self._to_http))
         elif is_on_http:
             found.append(Transport(name="http", change=lambda spec: spec))
         return tuple(found)
 
     def options(self, plan: Plan, started_at: str, *, bail: bool, is_strict: bool) -> MatrixOptions:
-        """How the plan is run in all ways."""
+        """Return the options of the whole matrix."""
         return MatrixOptions(
             started_at=started_at,
             transports=self.transports(plan),
@@ -130,24 +129,24 @@ class TransportMatrix(Record):
         tell: Listener,
         run_way: RunWay,
     ) -> tuple[RunFinished, list[SessionCapture]]:
-        """Run the plan in all ways, each as `run_way` runs one."""
+        """Run the plan in every combination, each with `run_way`."""
 
         def run_once(plan: Plan, tell: Listener) -> tuple[RunFinished, list[SessionCapture]]:
             if plan.plugins:
-                # What they did in the way before has been told.
+                # Those of the previous combination have been reported.
                 plan.plugins.findings.clear()
             finished, captures = run_way(plan, launcher, tell)
             if not is_terminal():
-                # Whoever reads a log of hours wants to know how far it is.
+                # Progress for the log of a long run.
                 name = visible(plan.suites[0][1].name)
-                told = totals(finished.summary, finished.duration_s, _NO_PAINT)
-                complain(f"{name}: {told}\n")
+                summary = totals(finished.summary, finished.duration_s, _NO_PAINT)
+                write_stderr(f"{name}: {summary}\n")
             return finished, captures
 
         return run_matrix(plan, options, launcher, tell, run_once)
 
-    def _moved(self, spec: ServerSpec) -> ServerSpec:
-        """A server of the plan, reached as the command line says of HTTP."""
+    def _to_http(self, spec: ServerSpec) -> ServerSpec:
+        """Return a server of the plan, reached over HTTP."""
         assert self.http
         if self.is_of_file:
             named = {"name": spec.name, "secrets": spec.secrets, "isolation": spec.isolation}
@@ -158,21 +157,21 @@ class TransportMatrix(Record):
             http=self.http.http,
             command=command,
             cwd=os.getcwd(),
-            # It is of the other one, and may never come from this one.
+            # It belongs to the server on stdio; this one may never print it.
             ready_pattern="",
             startup_timeout_s=max(spec.startup_timeout_s, startup_s),
         )
 
 
 def _identity(spec: ServerSpec) -> tuple[object, ...]:
-    """What makes a server another one; how long it is waited for does not."""
+    """Return what distinguishes servers; time limits do not."""
     env = tuple(sorted((spec.env or {}).items()))
     return spec.command, spec.http and spec.http.url, spec.cwd, env, spec.inherit_env
 
 
 def _http_side(arguments: Arguments) -> ServerSpec | None:
-    """The server at `--url`, with the command that starts it; None without that option."""
-    command = _http_command(arguments)
+    """Return the server at `--url`, with the command that starts it, or None."""
+    command = parse_command(arguments, "--http-command")
     if not arguments.has("--url"):
         if command:
             raise UsageError("--http-command starts the server at --url; give --url as well")
@@ -180,29 +179,17 @@ def _http_side(arguments: Arguments) -> ServerSpec | None:
     if "{port}" in arguments.last("--url") and not command:
         message = "{port} in --url is a port that is chosen for the server, and nothing starts it"
         raise UsageError(message, 'give --http-command "ARGV" with {port} in it as well')
-    return over_http(arguments, command).but(command=command)
+    return parse_http_server(arguments, command).but(command=command)
 
 
 def _http_of_file(asked: Wanted) -> ServerSpec | None:
-    """The server on HTTP that the files describe, where the command line says how on stdio."""
+    """Return the server on HTTP that the files describe, or None; the command line has stdio."""
     asked = asked.but(server_command=())
     try:
         plan = load_plan(asked, Unneeded(os.environ))
     except McptestError:
-        # They need not describe any; what is wrong with the tests is told when they are loaded.
+        # The files need not describe a server; other mistakes are reported when they are loaded.
         return None
     if not any(spec.http for _, spec in plan.suites):
         return None
     return load_plan(asked, os.environ).suites[0][1]
-
-
-def _http_command(arguments: Arguments) -> tuple[str, ...]:
-    if not arguments.has("--http-command"):
-        return ()
-    try:
-        words = tuple(shlex.split(arguments.last("--http-command")))
-    except ValueError as error:
-        raise UsageError(f"--http-command cannot be split: {error}") from None
-    if not words:
-        raise UsageError("--http-command is empty")
-    return words

@@ -1,4 +1,7 @@
-"""What the commands that talk to one server share: how it is opened, and what is said."""
+"""Shared by the commands that talk to one server: use the server, and show its answers.
+
+All text from a server is escaped before it is printed, and binary content is only described.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import time
 
 from mcptest import __version__
 from mcptest.cli.options import Option
-from mcptest.cli.output import StandardOutput, complain, hide_secrets, is_terminal, wants_colour
+from mcptest.cli.output import StandardOutput, hide_secrets, is_terminal, wants_colour, write_stderr
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.results import ExitCode
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
@@ -40,30 +43,30 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OUTPUT_OPTIONS",
-    "Manner",
-    "note",
+    "OutputStyle",
+    "extract_result",
+    "print_fault",
+    "print_note",
     "render_listings",
     "render_messages",
     "render_resource",
     "render_tool_result",
-    "result_of",
-    "tell_fault",
-    "tell_unfinished",
-    "visiting",
+    "report_unfinished",
+    "use_server",
     "write_json",
     "write_lines",
 ]
 
 
 OUTPUT_OPTIONS = (
-    Option(names=("--json",), help="print JSON on a terminal as well; elsewhere it always is"),
-    Option(names=("--raw",), help="print the server's whole answers, one per line"),
-    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+    Option(names=("--json",), help="print JSON on a terminal, too (elsewhere it is the default)"),
+    Option(names=("--raw",), help="print the complete answers of the server, one per line"),
+    Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
 )
 
 
-class Manner:
-    """How what was learned is shown: for a person, or as JSON for a program."""
+class OutputStyle:
+    """How results are shown: formatted for people, or as JSON for programs."""
 
     def __init__(self, arguments: Arguments) -> None:
         self.is_raw = arguments.has("--raw")
@@ -80,15 +83,14 @@ def _columns() -> int:
             columns = os.get_terminal_size(sys.stdout.fileno()).columns
         except (OSError, ValueError):
             columns = 0
-    # Some terminals say 0 and mean that they do not know.
+    # Some terminals report 0 if they do not know.
     return max(40, columns) if columns else 80
 
 
-# The visit
-
-
-def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]) -> int:
-    """Open the server, do the work, and stop it whatever happens; the exit status."""
+def use_server(
+    arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]
+) -> int:
+    """Start or connect to the server, do the work, and stop it; return the exit code."""
     hide_secrets(spec.secrets)
     progress = _Progress(spec.name)
     with Interrupts() as interrupts:
@@ -120,7 +122,7 @@ def _visit(
     try:
         visit.open()
         if visit.spec.http and visit.spec.http.insecure_tls:
-            note("the certificate of the server was not checked, as its settings ask")
+            print_note("the certificate of the server was not checked, as its settings ask")
         status = int(ExitCode.FAILED)
         status = work(visit, launcher)
     except ServerError as error:
@@ -128,48 +130,45 @@ def _visit(
     finally:
         visit.close()
     if fault:
-        tell_fault(fault, arguments)
+        print_fault(fault, arguments)
     elif status == ExitCode.FAILED or arguments.has("--verbose"):
-        tell_stderr(visit.stderr)
+        print_stderr(visit.stderr)
     return status
 
 
 class _Progress:
-    """One line on a terminal for whoever waits; gone when there is something to read."""
+    """A progress line on a terminal, cleared before other output."""
 
     def __init__(self, name: str) -> None:
         self.is_wanted = sys.stderr.isatty()
         self._name = visible(name)
         self._began = time.monotonic()
-        self._told = 0
+        self._shown_s = 0
 
     def tick(self) -> None:
         waited = int(time.monotonic() - self._began)
-        # Nothing in the first second: most servers need less.
-        if waited > self._told:
-            self._told = waited
-            complain(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
+        # Not in the first second: most servers need less.
+        if waited > self._shown_s:
+            self._shown_s = waited
+            write_stderr(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
 
     def clear(self) -> None:
         self._began = time.monotonic()
-        if self._told:
-            self._told = 0
-            complain("\r\x1b[K")
+        if self._shown_s:
+            self._shown_s = 0
+            write_stderr("\r\x1b[K")
 
 
-# What is said
+def print_note(text: str) -> None:
+    """Print a note to standard error."""
+    write_stderr(f"note: {text}\n")
 
 
-def note(text: str) -> None:
-    """Something for the person at the terminal, beside the output."""
-    complain(f"note: {text}\n")
-
-
-def tell_fault(fault: Fault, arguments: Arguments) -> None:
-    """How the server failed, in words; and as JSON where standard output is promised to be it."""
+def print_fault(fault: Fault, arguments: Arguments) -> None:
+    """Print how the server failed; with --json also as a JSON report."""
     lines = [f"error: {fault_headline(fault)}"]
     lines += [line.text for line in fault_details(fault, verbose=arguments.has("--verbose"))]
-    complain("\n".join(lines) + "\n")
+    write_stderr("\n".join(lines) + "\n")
     if arguments.has("--json"):
         _write_failure(fault.kind, fault.message)
 
@@ -179,15 +178,15 @@ def _write_failure(kind: str, message: str) -> None:
     StandardOutput().write_utf8(render_failure(kind, message, (), __version__, started_at))
 
 
-def tell_stderr(stderr: str) -> None:
-    """What the server wrote to stderr, made safe, each line behind a bar."""
+def print_stderr(stderr: str) -> None:
+    """Print what the server wrote to stderr, escaped, each line behind a bar."""
     lines = [line.text for line in stderr_lines(stderr)]
     if lines:
-        complain("\n".join(lines) + "\n")
+        write_stderr("\n".join(lines) + "\n")
 
 
-def result_of(answer: Message, method: str, arguments: Arguments) -> Message | None:
-    """The result in an answer; None, once it has been told, when it is an error."""
+def extract_result(answer: Message, method: str, arguments: Arguments) -> Message | None:
+    """Return the result of an answer; if it is an error, report it and return None."""
     if arguments.has("--raw"):
         write_json(answer)
     result = answer.get("result")
@@ -195,22 +194,22 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
         return result
     said = describe_error(answer["error"]) if "error" in answer else "its result is not an object"
     message = f"the server refused {method}: {said}"
-    complain(f"error: {message}\n")
+    write_stderr(f"error: {message}\n")
     if arguments.has("--json") and not arguments.has("--raw"):
         _write_failure("refused", message)
     return None
 
 
-def tell_unfinished(visit: Visit) -> bool:
-    """Whether the last answer was not the end of what was asked; it is told why."""
+def report_unfinished(visit: Visit) -> bool:
+    """Report that the last answer does not complete the call; return True if so."""
     why = visit.unfinished
     if why:
-        complain(f"error: the call did not come to its end: {why}\n")
+        write_stderr(f"error: the call did not come to its end: {why}\n")
     return bool(why)
 
 
 def write_json(value: object) -> None:
-    """A value as one line of JSON in which nothing can act on a terminal or a CI system."""
+    """Print a value as one line of JSON that is safe for terminals and CI systems."""
     StandardOutput().write_utf8(defuse_markers(printable_json(dump_json(value))) + "\n")
 
 
@@ -218,14 +217,12 @@ def write_lines(lines: list[str]) -> None:
     StandardOutput().write("".join(f"{line}\n" for line in lines))
 
 
-# What a server offers, for a person: names, parameters, descriptions cut to the width.
-
-
+# Widest column of names and types of parameters.
 _MAX_COLUMN = 28
 
 
 def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> list[str]:
-    """All kinds, each under its heading."""
+    """Render what a server offers: names, parameters, and descriptions cut to the width."""
     lines: list[str] = []
     has_required = False
     for listing in listings:
@@ -241,7 +238,7 @@ def render_listings(listings: Iterable[Listing], paint: Paint, width: int) -> li
 
 
 def _feature_lines(name: str, feature: Message, paint: Paint, width: int) -> Iterator[str]:
-    # Whole, however long: it is there to be copied.
+    # Never cut: names are copied.
     yield f"  {paint.green(visible(name))}"
     about = feature.get("description") or feature.get("title") or feature.get("name")
     if isinstance(about, str) and about != name:
@@ -264,7 +261,7 @@ def _parameters(kind: str, feature: Message) -> Iterator[Parameter]:
 
 
 def _parameter_lines(parameters: list[Parameter], paint: Paint, width: int) -> Iterator[str]:
-    """One line each, in columns; the last takes what is left of the width."""
+    """Render one line for each parameter, in columns; the last gets the remaining width."""
     names = [
         _cut(name, _MAX_COLUMN) + ("*" if required else "") for name, *_, required in parameters
     ]
@@ -283,22 +280,16 @@ def _text(value: object) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Text of a server on one line of at most this many characters."""
+    """Render text of a server on one line of at most `width` characters."""
     line = visible(" ".join(text[: 4 * width + 40].split()))
     return line if len(line) <= width else f"{line[: max(1, width - 1)]}…"
-
-
-# What a tool, a resource or a prompt brought, for a person: text as text, the rest in a line.
-#
-# Everything comes from a server, so every character that could act on a terminal is shown as an
-# escape, and no bytes of an image or a sound are printed.
 
 
 _MAX_JSON_CHARS = 20_000
 
 
 def render_tool_result(result: Message, paint: Paint) -> list[str]:
-    """The content of a tool's result, and its structured content below."""
+    """Render the content of a tool's result, and its structured content below."""
     lines = [line for item in _listed(result, "content") for line in _content(item, paint)]
     if "structuredContent" in result:
         lines.append(paint.dim("structuredContent:"))
@@ -309,7 +300,7 @@ def render_tool_result(result: Message, paint: Paint) -> list[str]:
 
 
 def render_resource(result: Message, paint: Paint) -> list[str]:
-    """What a resource holds."""
+    """Render the contents of a resource."""
     contents = _listed(result, "contents")
     lines: list[str] = []
     for each in contents:
@@ -320,7 +311,7 @@ def render_resource(result: Message, paint: Paint) -> list[str]:
 
 
 def render_messages(result: Message, paint: Paint) -> list[str]:
-    """The messages of a prompt, each under the role that says it."""
+    """Render the messages of a prompt, each below its role."""
     lines: list[str] = []
     for message in _listed(result, "messages"):
         if not isinstance(message, dict):
@@ -377,7 +368,7 @@ def _media(item: Message) -> str:
 
 
 def _size(data: object) -> str:
-    """How many bytes a base64 text stands for."""
+    """Return the size of base64-encoded data."""
     if not isinstance(data, str):
         return "without data"
     count = len(data.rstrip("=")) * 3 // 4

@@ -1,7 +1,7 @@
-"""Read a command line against a table of options, and write the help from the same table.
+"""Parse a command line with a table of options, and render the help from the same table.
 
-Hand-made because it is on the way to every run and `argparse` costs as much as half
-the interpreter's own start (docs/decisions/0001-start-up.md).
+`argparse` is not used: importing it takes half as long as the interpreter needs to start
+(docs/decisions/0001-start-up.md).
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Option(Record):
 
 
 class Command(Record):
-    """One command: what a user types to call it, what it takes and does, and how it is used.
+    """One command: its name, help, options and function.
 
-    One that takes a command of its own finds it in `Arguments.command`: the words after `--`.
+    With `takes_command`, the words after `--` are the command of a server: `Arguments.command`.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Command(Record):
 
 
 class Arguments(Record):
-    """A command line that has been understood."""
+    """A parsed command line."""
 
     paths: tuple[str, ...]
     given: dict[str, list[str]]
@@ -65,11 +65,11 @@ class Arguments(Record):
         return self.given.get(key, [])
 
 
-HELP = Option(names=("-h", "--help"), help="show this and leave")
+HELP = Option(names=("-h", "--help"), help="show this help and exit")
 
 
 def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
-    """Understand a command line, or say in a `UsageError` what is wrong with it."""
+    """Parse a command line; raise a `UsageError` that says what is wrong with it."""
     by_name = {name: option for option in (*command.options, HELP) for name in option.names}
     given: dict[str, list[str]] = {}
     paths: list[str] = []
@@ -78,7 +78,7 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
     while rest:
         word = rest.pop(0)
         if word == "--":
-            inner = _after_dashes(command, rest, paths)
+            inner = _parse_inner_command(command, rest, paths)
             break
         if not word.startswith("-") or word == "-":
             paths.append(word)
@@ -86,15 +86,15 @@ def parse_arguments(command: Command, argv: Sequence[str]) -> Arguments:
         name, value = _split(word, by_name)
         option = by_name.get(name)
         if option is None:
-            raise _unknown(name, command, by_name)
-        _take(option, name, value, rest, given)
+            raise _unknown_option(name, command, by_name)
+        _add_value(option, name, value, rest, given)
     if paths and not command.takes_paths:
         raise UsageError(f"{command.name} takes no {visible(paths[0])!r}")
     return Arguments(paths=tuple(paths), given=given, command=inner)
 
 
-def _after_dashes(command: Command, rest: list[str], paths: list[str]) -> tuple[str, ...]:
-    """The command in the words after `--`; where none is wanted, they are paths."""
+def _parse_inner_command(command: Command, rest: list[str], paths: list[str]) -> tuple[str, ...]:
+    """Return the command after `--`; add the words to the paths if none is expected."""
     if not command.takes_command:
         paths += rest
         return ()
@@ -104,7 +104,7 @@ def _after_dashes(command: Command, rest: list[str], paths: list[str]) -> tuple[
 
 
 def _split(word: str, by_name: dict[str, Option]) -> tuple[str, str | None]:
-    """`--name=value` and `-kvalue` in two; the value is None when none is attached."""
+    """Split `--name=value` and `-kvalue`; the value is None if there is none."""
     if word.startswith("--"):
         name, equals, value = word.partition("=")
         return name, value if equals else None
@@ -114,7 +114,7 @@ def _split(word: str, by_name: dict[str, Option]) -> tuple[str, str | None]:
     return word, None
 
 
-def _take(
+def _add_value(
     option: Option, name: str, value: str | None, rest: list[str], given: dict[str, list[str]]
 ) -> None:
     if not option.value:
@@ -131,8 +131,8 @@ def _take(
     given.setdefault(option.key, []).append(value)
 
 
-def _unknown(name: str, command: Command, by_name: dict[str, Option]) -> UsageError:
-    # Any letter is near any other: only long names can be misspelt.
+def _unknown_option(name: str, command: Command, by_name: dict[str, Option]) -> UsageError:
+    # Any two letters are similar, so only long names are suggested.
     meant = closest(name, (known for known in by_name if known.startswith("--")))
     question = f"; did you mean {meant}?" if meant else ""
     message = f"{command.name} has no option {visible(name)}{question}"
@@ -140,10 +140,10 @@ def _unknown(name: str, command: Command, by_name: dict[str, Option]) -> UsageEr
 
 
 def render_help(command: Command) -> str:
-    """The help page of a command: usage, options, examples."""
+    """Render the help of a command: usage, options, examples."""
     lines = [command.summary, "", f"usage: {command.usage}"]
     if command.details:
-        lines += ["", *_wrapped(command.details, 80)]
+        lines += ["", *_wrap(command.details, 80)]
     lines += ["", "options:"]
     for option in (*command.options, HELP):
         lines += _option_lines(option)
@@ -157,7 +157,7 @@ _HELP_COLUMN = 30
 
 def _option_lines(option: Option) -> list[str]:
     head = "  " + ", ".join(option.names) + (f" {option.value}" if option.value else "")
-    lines = _wrapped(option.help, 80 - _HELP_COLUMN)
+    lines = _wrap(option.help, 80 - _HELP_COLUMN)
     indent = " " * _HELP_COLUMN
     body = [indent + line for line in lines]
     if len(head) < _HELP_COLUMN - 1:
@@ -165,8 +165,8 @@ def _option_lines(option: Option) -> list[str]:
     return [head, *body]
 
 
-def _wrapped(text: str, width: int) -> list[str]:
-    """The words of a text in lines that are shorter than this."""
+def _wrap(text: str, width: int) -> list[str]:
+    """Wrap a text into lines shorter than `width`."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) >= width:

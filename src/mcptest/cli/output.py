@@ -1,4 +1,4 @@
-"""Where reports go: standard output, or files that are replaced whole or not at all."""
+"""Standard output, standard error, and report files, which are replaced atomically."""
 
 from __future__ import annotations
 
@@ -22,9 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "StandardOutput",
     "check_writable",
-    "complain",
-    "exhaustion",
-    "explain",
+    "describe_exhaustion",
     "hide_secrets",
     "is_special",
     "is_terminal",
@@ -34,36 +32,38 @@ __all__ = [
     "wants_colour",
     "write_file",
     "write_special",
+    "write_stderr",
+    "write_stderr_wrapped",
 ]
 
 
-# How long a report waits for somebody to open the pipe it goes to, and then to read on.
+# Limit for a reader to open the pipe that a report is written to, and then to read on.
 _READER_PATIENCE_S = 10.0
 
 
 class StandardOutput:
-    """Standard output, where a full disk is the user's trouble and not a fault of ours."""
+    """Standard output; errors such as a full disk are raised as `UsageError`."""
 
     def __init__(self) -> None:
         self.encoding = sys.stdout.encoding
 
     def write(self, text: str) -> int:
-        """Write text for people, in which no line is a command to a CI system."""
-        # Said for every test, so without a context manager.
+        """Write text for people; no line of it acts as a command to a CI system."""
+        # Called for every test, so without a context manager.
         try:
             return sys.stdout.write(defuse(text))
         except OSError as error:
-            raise _usage_of(error) from None
+            raise _to_usage_error(error) from None
 
     def write_utf8(self, text: str) -> None:
-        """Write what must be UTF-8 whatever the locale says: JSON, XML, YAML, Markdown.
+        """Write formats that must be UTF-8 in any locale: JSON, XML, YAML, Markdown.
 
-        The caller has made it safe for CI logs in the way that its format allows.
+        The caller makes the text safe for CI logs, as its format allows.
         """
         raw = text.encode("utf-8", "backslashreplace")
-        with _told_as_usage():
+        with _raise_usage_error():
             sys.stdout.flush()
-            # Tests and embedders may have put something simpler in its place.
+            # Tests and embedders may have replaced it by a simpler stream.
             binary = getattr(sys.stdout, "buffer", None)
             if binary:
                 binary.write(raw)
@@ -71,29 +71,29 @@ class StandardOutput:
                 sys.stdout.write(raw.decode("utf-8"))
 
     def flush(self) -> None:
-        with _told_as_usage():
+        with _raise_usage_error():
             sys.stdout.flush()
 
 
 @contextlib.contextmanager
-def _told_as_usage() -> Iterator[None]:
+def _raise_usage_error() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise _usage_of(error) from None
+        raise _to_usage_error(error) from None
 
 
-def exhaustion(error: Exception) -> UsageError | None:
-    """The user's trouble in words, when the system has nothing more to give; else None."""
+def describe_exhaustion(error: Exception) -> UsageError | None:
+    """Return a `UsageError` if the system is out of files, processes or memory, else None."""
     hint = hint_at_limit(error)
     if not hint:
         return None
     why = (error.strerror if isinstance(error, OSError) else "") or "Cannot allocate memory"
-    return UsageError(f"the system gives no more to this command: {why}", hint)
+    return UsageError(f"this command reached a limit of the system: {why}", hint)
 
 
-def _usage_of(error: OSError) -> OSError | UsageError:
-    """The user's trouble in words; a reader that has left is nobody's."""
+def _to_usage_error(error: OSError) -> OSError | UsageError:
+    """Convert an error of standard output, except a closed pipe."""
     if isinstance(error, BrokenPipeError):
         return error
     silence_stdout()
@@ -101,43 +101,39 @@ def _usage_of(error: OSError) -> OSError | UsageError:
 
 
 def silence_stdout() -> None:
-    """Nobody can be told any more: what is still buffered must not end in a traceback."""
-    nowhere = open_null()
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Discard further output: a broken standard output must not cause a traceback at exit."""
+    null = open_null()
+    os.dup2(null, sys.stdout.fileno())
+    os.close(null)
 
 
-def complain(text: str) -> None:
-    """Say something on standard error, if anybody can hear it.
-
-    No line of it is a command to a CI system, whatever is quoted in it.
-    """
+def write_stderr(text: str) -> None:
+    """Write to standard error, ignoring errors; no line acts as a command to a CI system."""
     with contextlib.suppress(OSError):
-        # Secrets are looked for first: they must be found as they are.
-        sys.stderr.write(text if isinstance(sys.stderr, _Blanked) else defuse(text))
+        # Secrets are replaced first, while they are unchanged.
+        sys.stderr.write(text if isinstance(sys.stderr, _SafeStderr) else defuse(text))
         sys.stderr.flush()
 
 
-def explain(text: str) -> None:
-    """Say sentences on standard error; those that a terminal is too narrow for are wrapped."""
+def write_stderr_wrapped(text: str) -> None:
+    """Write sentences to standard error, wrapped to the width of the terminal."""
     columns = _error_columns()
     if columns and any(len(line) > columns for line in text.split("\n")):
-        # Only those who look at a terminal pay for it.
-        from mcptest.reporters.style import wrap_text  # noqa: PLC0415
+        from mcptest.reporters.style import wrap_text  # noqa: PLC0415  # rare
 
         text = wrap_text(text, columns)
-    complain(text)
+    write_stderr(text)
 
 
 def _error_columns() -> int:
-    """How wide the terminal is that standard error goes to; 0 when it goes elsewhere."""
+    """Return the width of the terminal of standard error, 0 if it is not a terminal."""
     try:
         return os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else 0
     except (OSError, ValueError):
         return 0
 
 
-class _Blanked:
+class _SafeStderr:
     """Standard error without secrets and without commands to a CI system.
 
     This covers tracebacks, plugins and workers too.
@@ -155,15 +151,15 @@ class _Blanked:
 
 
 def hide_secrets(secrets: Sequence[str]) -> None:
-    """From here on nothing that is said on standard error holds any of these, or learned ones."""
-    if secrets or not isinstance(sys.stderr, _Blanked):
-        sys.stderr = _Blanked(sys.stderr, secrets)
+    """Blank these secrets, and those learned later, in everything written to standard error."""
+    if secrets or not isinstance(sys.stderr, _SafeStderr):
+        sys.stderr = _SafeStderr(sys.stderr, secrets)
 
 
 def _open_closed_streams() -> None:
-    """A stream that was closed when we were started becomes one to nowhere.
+    """Open standard streams that the parent closed on the null device.
 
-    Otherwise its number would be given to the next file we open, a pipe to a server say.
+    Otherwise their numbers would be reused for the next file, such as a pipe to a server.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         try:
@@ -172,15 +168,15 @@ def _open_closed_streams() -> None:
             open_null()
         if getattr(sys, name) is None:
             mode = "w" if number else "r"
-            # It stays open for as long as we live.
+            # Stays open until the process ends.
             setattr(sys, name, os.fdopen(number, mode, encoding="utf-8", closefd=False))
 
 
 def prepare_streams() -> None:
-    """No character that a server sends may end in an encoding error of ours."""
+    """Open closed streams, and escape characters that the encoding of a stream lacks."""
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
-        # Tests and embedders may have put something simpler in their place.
+        # Tests and embedders may have replaced them by simpler streams.
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure:
             reconfigure(errors="backslashreplace")
@@ -191,7 +187,7 @@ def is_terminal() -> bool:
 
 
 def wants_colour(refused: bool) -> bool:
-    """Colour on a terminal, unless the user or their environment said no."""
+    """True on a terminal, unless the user or the environment disables colour."""
     if refused or os.environ.get("NO_COLOR"):
         return False
     return is_terminal() and os.environ.get("TERM") != "dumb"
@@ -208,9 +204,8 @@ def write_file(path: str, text: str) -> None:
             finally:
                 os.close(fd)
         else:
-            # Only for those who write files.
-            from mcptest.engine.files import resolve_target  # noqa: PLC0415
-            from mcptest.transport.files import replace_file  # noqa: PLC0415
+            from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
+            from mcptest.transport.files import replace_file  # noqa: PLC0415  # only for files
 
             replace_file(resolve_target(path), raw)
     except OSError as error:
@@ -218,7 +213,7 @@ def write_file(path: str, text: str) -> None:
 
 
 def open_special(path: str) -> int:
-    """Open a pipe or device for `write_special`; a reader is waited for, but not for ever."""
+    """Open a pipe or device for `write_special`; wait for a reader, up to a limit."""
     deadline = time.monotonic() + _READER_PATIENCE_S
     while True:
         try:
@@ -232,9 +227,8 @@ def open_special(path: str) -> int:
 
 
 def write_special(fd: int, raw: bytes) -> None:
-    """Write all of it; a `TimeoutError` when a reader takes nothing for too long."""
-    # Only those who write to a pipe pay for it.
-    import select  # noqa: PLC0415
+    """Write all bytes; raise a `TimeoutError` if the reader does not read for too long."""
+    import select  # noqa: PLC0415  # only for pipes
 
     rest = memoryview(raw)
     while rest:
@@ -249,7 +243,7 @@ def write_special(fd: int, raw: bytes) -> None:
 
 
 def check_writable(path: str) -> None:
-    """Refuse a report that could not be written, before anything runs."""
+    """Raise a `UsageError` if a report could not be written there; called before the run."""
     if not path:
         raise UsageError("the name of a report file is empty")
     try:
@@ -261,7 +255,7 @@ def check_writable(path: str) -> None:
 
 
 def _why_unwritable(path: str) -> str:
-    from mcptest.engine.files import resolve_target  # noqa: PLC0415  # as above
+    from mcptest.engine.files import resolve_target  # noqa: PLC0415  # only for files
 
     if os.path.isdir(path):
         return "it is a folder"
@@ -275,7 +269,7 @@ def _why_unwritable(path: str) -> str:
 
 
 def is_special(path: str) -> bool:
-    """Whether something other than a regular file is there: a pipe, a device, a folder."""
+    """True if the path exists and is not a regular file: a pipe, a device, a folder."""
     try:
         return not stat.S_ISREG(os.stat(path).st_mode)
     except FileNotFoundError:

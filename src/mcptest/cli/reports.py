@@ -9,11 +9,11 @@ from mcptest import __version__
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
-    explain,
     is_terminal,
     silence_stdout,
     wants_colour,
     write_file,
+    write_stderr_wrapped,
 )
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, RefusedError, UsageError
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports", "split_target"]
 
-# Stands for standard output where a file name is expected.
+# The file name that means standard output.
 STDOUT = ""
 
 # The options that say which server is tested, and how.
@@ -60,7 +60,7 @@ _SERVER_OPTIONS = (
 
 
 def split_target(word: str, option: str) -> tuple[str, str]:
-    """The name and the file in `NAME[=FILE]`; a `UsageError` for an unknown reporter."""
+    """Split `NAME[=FILE]`; raise a `UsageError` for an unknown reporter."""
     name, equals, file = word.partition("=")
     if name not in REPORTERS:
         # Reading the metadata of installed packages takes longer than a small run.
@@ -117,7 +117,7 @@ class Reports:
 
     @classmethod
     def of(cls, arguments: Arguments, *, all_logs: bool = False) -> Reports:
-        """The reports that a command line asks for; a `UsageError` if one cannot be written."""
+        """Return the reports of a command line; raise a `UsageError` if one cannot be written."""
         asked = [split_target(word, "--reporter") for word in arguments.all("--reporter")]
         if arguments.has("--json"):
             asked.append(("json", STDOUT))
@@ -161,7 +161,7 @@ class Reports:
         return "failures" if "failures" in wishes else ""
 
     def open(self, secrets: Sequence[str]) -> None:
-        """Make the reporters; only those that are used are imported."""
+        """Create the reporters; only those that are used are imported."""
         self._redact = redactor(secrets)
         for name, files in self._targets.items():
             for file in dict.fromkeys(files):
@@ -202,7 +202,7 @@ class Reports:
         return listener
 
     def _make(self, name: str, **more: object) -> Any:
-        """A reporter, with what its entry says that it is made with."""
+        """Create a reporter with the settings that its entry names."""
         if name not in REPORTERS:
             return _load_reporter(name)()
         settings = {
@@ -345,9 +345,9 @@ class Reports:
         """
         if not self._unwritten:
             return status
-        from mcptest.cli.failure import in_words  # noqa: PLC0415  # rare
+        from mcptest.cli.failure import render_error  # noqa: PLC0415  # rare
 
-        explain("".join(map(in_words, self._unwritten)))
+        write_stderr_wrapped("".join(map(render_error, self._unwritten)))
         return status if status == ExitCode.INTERRUPTED else ExitCode.BAD_INPUT
 
 
@@ -373,7 +373,7 @@ def _write_report(name: str, file: str, text: str) -> None:
 
 
 def _is_job_summary(file: str) -> bool:
-    """Whether this is the file that all programs of a step of a GitHub workflow append to."""
+    """True for the job summary of GitHub Actions, to which all programs of a step append."""
     summary = os.environ.get("GITHUB_STEP_SUMMARY", "")
     return bool(summary) and os.path.realpath(file) == os.path.realpath(summary)
 

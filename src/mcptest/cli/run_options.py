@@ -1,4 +1,4 @@
-"""The options of `mcptest run`, and of `conductor`, which is the same command."""
+"""The options of `mcptest run` and `conductor`, and how their values are parsed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import re
 from mcptest.cli.options import Option
 from mcptest.cli.server_options import (
     HTTP_OPTIONS,
-    PLUGIN,
-    SPEC_VERSION,
-    over_http,
-    plugins,
-    sent_along,
-    server_command,
-    spec_version,
-    timeout_s,
+    PLUGIN_OPTION,
+    SPEC_VERSION_OPTION,
+    parse_credentials,
+    parse_http_server,
+    parse_plugins,
+    parse_server_command,
+    parse_spec_version,
+    parse_timeout_s,
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.text import visible
@@ -30,37 +30,46 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import SnapshotMode
 
-__all__ = ["FOLLOWS", "OPTIONS", "file_format", "min_coverage", "parallel", "retries", "wanted"]
+__all__ = [
+    "OPTIONS",
+    "WATCHER_VARIABLE",
+    "min_coverage",
+    "parallel",
+    "parse_format",
+    "parse_request",
+    "retries",
+]
 
 
-# Set for a round of a watch: names the process whose end is the round's end as well.
-FOLLOWS = "MCPTEST_FOLLOWS"
+# Set in the runs of --watch: the id of the watching process. A run ends when that process ends.
+WATCHER_VARIABLE = "MCPTEST_FOLLOWS"
 
 _SERVER = (
     Option(
         names=("-c", "--config"),
         value="FILE",
-        help="how to start the server; default: conductor.config.json in this folder",
+        help="config that describes the server (default: conductor.config.json in the current "
+        "folder)",
     ),
     Option(
         names=("--server-command",),
         value='"ARGV"',
-        help="start the server with this command instead; split like a shell would, "
-        "run without one",
+        help="command that starts the server; split like in a shell, run without one",
     ),
     *HTTP_OPTIONS,
-    SPEC_VERSION,
+    SPEC_VERSION_OPTION,
     Option(
         names=("--transport-matrix",),
-        help="run everything over stdio and HTTP and in both eras of the protocol, as far as the "
-        "server has them, and say in what they differ",
+        help="run all tests over stdio and HTTP and in both eras of the protocol, as far as the "
+        "server supports them, and report differences",
     ),
     Option(
         names=("--http-command",),
         value='"ARGV"',
-        help="with --transport-matrix: starts the server at --url; {port} is a free port in both",
+        help="with --transport-matrix: command that starts the server at --url; {port} is a free "
+        "port in both",
     ),
-    PLUGIN,
+    PLUGIN_OPTION,
 )
 
 _SELECTION = (
@@ -68,20 +77,22 @@ _SELECTION = (
         names=("-k", "--filter"),
         value="TEXT",
         repeatable=True,
-        help="only tests whose name, or whose suite's name, holds this text; case is ignored; "
-        "given again, any of the texts will do",
+        help="run only tests whose name, or whose suite's name, contains this text, ignoring "
+        "case; repeatable: any of the texts",
     ),
-    Option(names=("--tag",), value="TAG", repeatable=True, help="only tests with this tag"),
-    Option(names=("--skip-tag",), value="TAG", repeatable=True, help="no tests with this tag"),
+    Option(names=("--tag",), value="TAG", repeatable=True, help="run only tests with this tag"),
+    Option(
+        names=("--skip-tag",), value="TAG", repeatable=True, help="do not run tests with this tag"
+    ),
     Option(
         names=("--format",),
         value="NAME",
-        help="read all files as conductor, cases or suite; default: by name, else by their text",
+        help="read all files as conductor, cases or suite (default: by name, else by content)",
     ),
     Option(
         names=("--shard",),
         value="I/N",
-        help="only part I of N of the files; every file is in exactly one part",
+        help="run only part I of N of the files; every file is in exactly one part",
     ),
 )
 
@@ -89,125 +100,120 @@ _RUNNING = (
     Option(
         names=("-j", "--parallel"),
         value="N|auto",
-        help="run N files at a time, each with its own server; auto: as many as there are cores",
+        help="run N files at a time, each with its own server; auto: one per core",
     ),
     Option(names=("-x", "--bail"), help="stop after the first test that does not pass"),
     Option(
         names=("--retries",),
         value="N",
-        help="try a test that does not pass up to N times more; one that then passes is "
-        "reported as flaky",
+        help="retry a test that does not pass up to N times; one that then passes is reported "
+        "as flaky",
     ),
     Option(
         names=("--timeout",),
         value="TIME",
-        help='longest wait for one answer, as 500, "500ms" or "2s"; default 30s',
+        help='time limit for each answer: 500, "500ms" or "2s" (default: 30s)',
     ),
     Option(
         names=("--update-snapshots",),
-        help="accept what the tests bring as their snapshots; refused in CI",
+        help="accept the current answers as snapshots; refused in CI",
     ),
     Option(
         names=("--force-update-snapshots",),
-        help="accept them in CI, too",
+        help="accept the current answers as snapshots, in CI too",
     ),
     Option(
         names=("--allow-not-run",),
-        help="a lane of a suite that this version cannot run does not fail the run",
+        help="do not fail because of lanes of a suite that this version cannot run",
     ),
     Option(
         names=("--watch",),
-        help="stay, and run again what is touched by a change of a file; Ctrl-C ends it",
+        help="keep running: rerun the tests affected by each change, until Ctrl-C",
     ),
 )
 
 _REPORTS = (
-    Option(names=("--json",), help="print the JSON report, and nothing else, on standard output"),
+    Option(names=("--json",), help="print the JSON report on standard output, and nothing else"),
     Option(names=("--junit",), value="FILE", help="write a JUnit XML report"),
     Option(
         names=("--reporter",),
         value="NAME[=FILE]",
         repeatable=True,
-        help=f"{', '.join(REPORTERS)}; to standard output or, except terminal, to FILE; "
-        "may be repeated",
+        help=f"{', '.join(REPORTERS)}; to standard output or, except terminal, to FILE; repeatable",
     ),
     Option(
-        names=("--capture",), value="FILE", help="write all traffic as a capture (JSON sessions)"
+        names=("--capture",), value="FILE", help="write all traffic as a capture (sessions in JSON)"
     ),
     Option(
         names=("--strict-invariants",),
-        help="exit with 1 when a rule about whole sessions is broken; otherwise it is only shown",
+        help="exit with 1 if a rule about sessions is violated (default: only report it)",
     ),
     Option(
         names=("--min-coverage",),
         value="PERCENT",
-        help="exit with 6 when the tests exercise less of what the server offers",
+        help="exit with 6 if the tests exercise less of what the server offers",
     ),
     Option(
         names=("--server-coverage",),
         value="DIR",
-        help="have a server in Python (coverage.py) or Node (V8) write its code coverage there",
+        help="collect the code coverage of a Python (coverage.py) or Node (V8) server in DIR",
     ),
-    Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+    Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
     Option(
         names=("-v", "--verbose"),
-        help="show more: what was sent and answered in tests that fail, folders, stderr",
+        help="show more: requests and answers of failing tests, folders, stderr",
     ),
 )
 
 OPTIONS = _SERVER + _SELECTION + _RUNNING + _REPORTS
 
-
-# What a command line of `mcptest run` asks for, word by word; bad words are usage errors.
-
-
 _MOST_WORKERS = 256
 _MOST_RETRIES = 100
 
 
-def wanted(arguments: Arguments) -> Wanted:
-    """The files, the server and the selection."""
+def parse_request(arguments: Arguments) -> Wanted:
+    """Return the files, the server and the selection that a command line asks for."""
     return Wanted(
         paths=arguments.paths,
         config=arguments.last("--config"),
-        server_command=server_command(arguments),
-        server=_server_at_url(arguments),
-        sent_along=sent_along(arguments),
-        spec_version=spec_version(arguments),
+        server_command=parse_server_command(arguments),
+        server=_parse_server_at_url(arguments),
+        sent_along=parse_credentials(arguments),
+        spec_version=parse_spec_version(arguments),
         selection=Selection(
             filters=tuple(arguments.all("--filter")),
             tags=tuple(arguments.all("--tag")),
             skip_tags=tuple(arguments.all("--skip-tag")),
-            shard=_shard(arguments),
+            shard=_parse_shard(arguments),
         ),
-        timeout_s=timeout_s(arguments),
-        format=file_format(arguments),
-        plugins=plugins(arguments),
-        snapshots=_snapshot_mode(arguments),
+        timeout_s=parse_timeout_s(arguments),
+        format=parse_format(arguments),
+        plugins=parse_plugins(arguments),
+        snapshots=_parse_snapshot_mode(arguments),
     )
 
 
-def _server_at_url(arguments: Arguments) -> ServerSpec | None:
-    """The server that `--url` names; None when there is no such option."""
+def _parse_server_at_url(arguments: Arguments) -> ServerSpec | None:
+    """Return the server at `--url`, or None."""
     if not arguments.has("--url"):
         return None
     if arguments.has("--config"):
         raise UsageError("--url and --config both name a server; give one of them")
-    return over_http(arguments, server_command(arguments))
+    return parse_http_server(arguments, parse_server_command(arguments))
 
 
-def _snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
-    """What happens to snapshots; None to see when there are some."""
+def _parse_snapshot_mode(arguments: Arguments) -> SnapshotMode | None:
+    """Return the mode that the options set, or None to decide when there are snapshots."""
     update, force = arguments.has("--update-snapshots"), arguments.has("--force-update-snapshots")
     if not (update or force):
         return None
-    from mcptest.engine.snapshots import mode_of  # noqa: PLC0415  # only for those who update
+    from mcptest.engine.snapshots import mode_of  # noqa: PLC0415  # rare
 
     return mode_of(update, force, os.environ)
 
 
-def file_format(arguments: Arguments) -> str:
-    """The format that all files are to be read in, "" to see for each."""
+def parse_format(arguments: Arguments) -> str:
+    """Return the format to read all files in, "" to detect it for each file."""
     name = arguments.last("--format")
     if arguments.has("--format") and name not in FORMATS:
         message = f"--format takes {' or '.join(FORMATS)}, not {visible(name)!r}"
@@ -216,7 +222,7 @@ def file_format(arguments: Arguments) -> str:
 
 
 def parallel(arguments: Arguments) -> int | None:
-    """How many files at a time: None when nobody asked, 0 for as many as there are cores."""
+    """Return how many files to run at a time: None without the option, 0 for one per core."""
     if not arguments.has("--parallel"):
         return None
     text = arguments.last("--parallel")
@@ -248,7 +254,7 @@ def min_coverage(arguments: Arguments) -> float | None:
     return float(text)
 
 
-def _shard(arguments: Arguments) -> Shard | None:
+def _parse_shard(arguments: Arguments) -> Shard | None:
     if not arguments.has("--shard"):
         return None
     text = arguments.last("--shard")

@@ -1,4 +1,7 @@
-"""Which server a command talks to: the words after `--`, a URL, an option, or a config."""
+"""The server that a command talks to: the command after `--`, `--url`, `--config`, or a suite.
+
+Also the options that say how the server is reached, and `--plugin`.
+"""
 
 from __future__ import annotations
 
@@ -6,53 +9,53 @@ import os
 import re
 
 from mcptest.cli.options import Option
-from mcptest.cli.output import complain
+from mcptest.cli.output import write_stderr
 from mcptest.core.diagnostics import render_diagnostic
-from mcptest.core.errors import UsageError
+from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec
 from mcptest.core.text import visible
 from mcptest.engine.discovery import (
     CONFIG_NAMES,
+    SUITE_NAMES,
     SuiteFolders,
     find_config,
     is_suite_name,
     read_text,
 )
-from mcptest.engine.loading import placed
-from mcptest.formats.config import default_startup_s, load_config
+from mcptest.engine.loading import SentAlong, Wanted, load_suites, placed
+from mcptest.formats.config import PLUGIN_NAME, default_startup_s, load_config
 from mcptest.formats.keys import parse_duration
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.engine.loading import SentAlong
 
 __all__ = [
     "HTTP_OPTIONS",
-    "PLUGIN",
+    "PLUGIN_OPTION",
     "SERVER_DETAILS",
     "SERVER_OPTIONS",
-    "SPEC_VERSION",
+    "SPEC_VERSION_OPTION",
     "choose_server",
     "find_own_config",
-    "over_http",
-    "plugins",
-    "sent_along",
-    "server_command",
-    "spec_version",
-    "timeout_s",
+    "find_suite",
+    "parse_command",
+    "parse_credentials",
+    "parse_http_server",
+    "parse_plugins",
+    "parse_server_command",
+    "parse_spec_version",
+    "parse_timeout_s",
 ]
-
-
-# The options by which a command reaches a server over HTTP, and picks a revision.
 
 
 HTTP_OPTIONS = (
     Option(
         names=("--url",),
         value="URL",
-        help="a server on HTTP, such as http://127.0.0.1:3001/mcp; with a command, that starts it",
+        help="URL of a server on HTTP, such as http://127.0.0.1:3001/mcp; if a command is given, "
+        "it starts that server",
     ),
     Option(
         names=("--bearer-env",),
@@ -62,169 +65,54 @@ HTTP_OPTIONS = (
     Option(
         names=("--header-env",),
         value="HEADER=NAME",
+        repeatable=True,
         help="send a header with the value of this environment variable; repeatable",
     ),
-    Option(names=("--ca-file",), value="FILE", help="further authorities that TLS believes"),
+    Option(names=("--ca-file",), value="FILE", help="additional CA certificates to trust (PEM)"),
 )
-SPEC_VERSION = Option(
+SPEC_VERSION_OPTION = Option(
     names=("--spec-version",),
     value="REVISION",
-    help="the only revision of the protocol that will do; default: auto, a handshake and, where "
-    "the server refuses it, the stateless era",
+    help="protocol revision to use (default: auto-negotiate)",
 )
-
-
-def sent_along(arguments: Arguments) -> SentAlong | None:
-    """What the command line has sent to a server that a file describes; None for nothing."""
-    named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
-    if not named or arguments.has("--url"):
-        return None
-    from mcptest.engine.loading import SentAlong  # noqa: PLC0415  # only for those with some
-
-    secrets: list[str] = []
-    headers = dict(_headers(arguments, secrets))
-    return SentAlong(
-        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_ca_file(arguments)
-    )
-
-
-def over_http(arguments: Arguments, command: tuple[str, ...]) -> ServerSpec:
-    """The server at the URL of the command line, with the credentials it names.
-
-    `command` is what starts it, if anything does, which only says here that something will.
-    """
-    # What takes URLs apart is of no use to others.
-    from mcptest.protocol.http_address import BadUrlError, parse_url  # noqa: PLC0415
-
-    url = arguments.last("--url")
-    try:
-        address = parse_url(url.replace("{port}", "65535"))
-    except BadUrlError as error:
-        # It is not quoted: there may be credentials in it.
-        raise UsageError(f"--url is no URL of a server: {error}") from None
-    if "{port}" in url and not command:
-        message = "{port} in --url is a free port for a server that we start; there is no command"
-        raise UsageError(message, "give the command that starts it, or the number of the port")
-    secrets: list[str] = []
-    headers = dict(_headers(arguments, secrets))
-    http = HttpSpec(url=url, headers=headers, ca_file=_ca_file(arguments))
-    # Where the port is chosen for each start, it is no part of a name.
-    name = address.host if "{port}" in url else address.authority
-    return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
-
-
-def _ca_file(arguments: Arguments) -> str:
-    path = arguments.last("--ca-file")
-    if arguments.has("--ca-file") and not os.path.isfile(path):
-        raise UsageError(f"--ca-file: there is no file {visible(path)!r}")
-    return path
-
-
-def _headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
-    found = []
-    for name in arguments.all("--bearer-env"):
-        found.append(("Authorization", f"Bearer {_variable(name, '--bearer-env', secrets)}"))
-    for word in arguments.all("--header-env"):
-        from mcptest.formats.http_servers import is_header_name, is_our_header  # noqa: PLC0415
-
-        header, _, name = word.partition("=")
-        if not header or not name:
-            message = f"--header-env takes HEADER=NAME, not {visible(word)!r}"
-            raise UsageError(message, "such as --header-env X-Api-Key=SHOP_KEY")
-        if not is_header_name(header):
-            raise UsageError(f"{visible(header)!r} is no name of a header")
-        if is_our_header(header):
-            raise UsageError(f"--header-env: the header {header} is set by mcptest itself")
-        found.append((header, _variable(name, "--header-env", secrets)))
-    return found
-
-
-def _variable(name: str, option: str, secrets: list[str]) -> str:
-    value = os.environ.get(name, "")
-    if not value:
-        how = "is empty" if name in os.environ else "is not set"
-        message = f"{option} names the environment variable {visible(name)!r}, which {how}"
-        raise UsageError(message, f"export {visible(name)}=… before the run")
-    if not value.isprintable() or not value.isascii():
-        raise UsageError(f"the value of {visible(name)} cannot stand in a header of HTTP")
-    secrets.append(value)
-    return value
-
-
-def spec_version(arguments: Arguments) -> str:
-    """The revision that is pinned; "" for auto."""
-    text = arguments.last("--spec-version", "auto")
-    if text == "auto":
-        return ""
-    if text not in REVISIONS:
-        message = f"--spec-version takes auto or one of {', '.join(REVISIONS)}"
-        raise UsageError(f"{message}, not {visible(text)!r}")
-    return text
-
-
-def server_command(arguments: Arguments) -> tuple[str, ...]:
-    """The words of `--server-command`; none when it is not given."""
-    if arguments.command:
-        for name in ("--server-command", "--config"):
-            if arguments.has(name):
-                raise UsageError(f"{name} and the words after -- both name a server; give one")
-        return arguments.command
-    if not arguments.has("--server-command"):
-        return ()
-    import shlex  # noqa: PLC0415  # only for those who use the option
-
-    text = arguments.last("--server-command")
-    try:
-        words = tuple(shlex.split(text))
-    except ValueError as error:
-        raise UsageError(f"--server-command cannot be split: {error}") from None
-    if not words:
-        raise UsageError("--server-command is empty")
-    if arguments.has("--config"):
-        raise UsageError("--server-command and --config both name a server; give one of them")
-    return words
-
-
-def timeout_s(arguments: Arguments) -> float | None:
-    if not arguments.has("--timeout"):
-        return None
-    try:
-        return parse_duration(arguments.last("--timeout"))
-    except ValueError as error:
-        raise UsageError(f"--timeout {error}") from None
-
-
+PLUGIN_OPTION = Option(
+    names=("--plugin",),
+    value="NAME=COMMAND",
+    repeatable=True,
+    help="program that evaluates match:plugin:NAME.METHOD:ARG; COMMAND is split like in a shell "
+    "and run without one",
+)
 SERVER_OPTIONS = (
     Option(
         names=("-c", "--config"),
         value="FILE",
-        help="how to start the server: a config, or a suite with one; default: "
-        "conductor.config.json or mcptest.yaml in this folder",
+        help="config or suite that describes the server (default: conductor.config.json or "
+        "mcptest.yaml in the current folder)",
     ),
     Option(
         names=("--server-command",),
         value='"ARGV"',
-        help="start the server with this command instead; split like a shell would, "
-        "run without one",
+        help="command that starts the server; split like in a shell, run without one",
     ),
     *HTTP_OPTIONS,
-    SPEC_VERSION,
+    SPEC_VERSION_OPTION,
     Option(
         names=("--timeout",),
         value="TIME",
-        help='longest wait for one answer, as 500, "500ms" or "2s"',
+        help='time limit for each answer: 500, "500ms" or "2s"',
     ),
     Option(names=("-v", "--verbose"), help="show what the server writes to stderr"),
 )
-_WAY = "the command that starts it after --"
-SERVER_DETAILS = "COMMAND starts the server; without one, a config or a suite says how."
+SERVER_DETAILS = "COMMAND starts the server; without it, a config or a suite describes the server."
 
 
-def choose_server(arguments: Arguments, way: str = _WAY) -> ServerSpec:
-    """The server that the command line, or a config in this folder, names.
+def choose_server(
+    arguments: Arguments, way: str = "the command that starts it after --"
+) -> ServerSpec:
+    """Return the server that the command line, or a file in the current folder, describes.
 
-    With a URL, a command is what starts the server there. `way` is how the command at hand is
-    given the one that starts it.
+    With a URL, a command starts the server there. `way` is what the help of the error tells the
+    user to give if there is no server.
     """
     ways = [
         ("a command after --", bool(arguments.command)),
@@ -235,28 +123,25 @@ def choose_server(arguments: Arguments, way: str = _WAY) -> ServerSpec:
     if len(named) > 1:
         raise UsageError(f"{named[0]} and {named[1]} both name a server; give one of them")
     if arguments.has("--url"):
-        spec = _at_url(arguments)
+        if arguments.has("--config"):
+            raise UsageError("--url and --config both name a server; give one of them")
+        started = _parse_started_server(arguments)
+        spec = parse_http_server(arguments, started.command if started else ())
+        if started:
+            spec = started.but(name=spec.name, http=spec.http, secrets=spec.secrets)
+        else:
+            spec = spec.but(cwd=os.getcwd())
     else:
-        sent = sent_along(arguments)
-        spec = _from_command(arguments) or _from_config(arguments, way)
-        spec = sent.to(spec) if sent else spec
-    limit_s, pinned = timeout_s(arguments), spec_version(arguments)
+        credentials = parse_credentials(arguments)
+        spec = _parse_started_server(arguments) or _load_server(arguments, way)
+        spec = credentials.to(spec) if credentials else spec
+    limit_s, pinned = parse_timeout_s(arguments), parse_spec_version(arguments)
     spec = spec.but(spec_version=pinned) if pinned else spec
     return spec.but(timeout_s=limit_s) if limit_s else spec
 
 
-def _at_url(arguments: Arguments) -> ServerSpec:
-    if arguments.has("--config"):
-        raise UsageError("--url and --config both name a server; give one of them")
-    started = _from_command(arguments)
-    there = over_http(arguments, started.command if started else ())
-    if started is None:
-        return there.but(cwd=_this_folder())
-    return started.but(name=there.name, http=there.http, secrets=there.secrets)
-
-
-def _from_command(arguments: Arguments) -> ServerSpec | None:
-    command = arguments.command or server_command(arguments)
+def _parse_started_server(arguments: Arguments) -> ServerSpec | None:
+    command = arguments.command or parse_server_command(arguments)
     if not command:
         return None
     if not command[0]:
@@ -264,34 +149,16 @@ def _from_command(arguments: Arguments) -> ServerSpec | None:
     return ServerSpec(
         name=os.path.basename(command[0]),
         command=command,
-        cwd=_this_folder(),
+        cwd=os.getcwd(),
         startup_timeout_s=default_startup_s(command[0]),
     )
 
 
-def _this_folder() -> str:
-    try:
-        return os.getcwd()
-    except OSError:
-        raise UsageError("the folder this was started in does not exist any more") from None
-
-
-def find_own_config(arguments: Arguments) -> str:
-    """The config file that is used when no command is given, or ""."""
-    if arguments.command or arguments.has("--server-command") or arguments.has("--url"):
-        return ""
-    return arguments.last("--config") or find_config(".")
-
-
-def _from_config(arguments: Arguments, way: str) -> ServerSpec:
+def _load_server(arguments: Arguments, way: str) -> ServerSpec:
+    """Load the server from the config or suite."""
     path = find_own_config(arguments)
-    if not path or is_suite_name(path):
-        # Only those without a config need to know what a suite is.
-        from mcptest.cli.suite_server import find_suite, server_of_suite  # noqa: PLC0415
-
-        suite = find_suite(path)
-        if suite:
-            return server_of_suite(suite, is_found=not path)
+    if (not path or is_suite_name(path)) and (suite := find_suite(path)):
+        return _load_suite_server(suite, is_found=not path)
     if not path:
         raise UsageError(
             "no server to talk to",
@@ -304,27 +171,167 @@ def _from_config(arguments: Arguments, way: str) -> ServerSpec:
     with folders:
         spec, warnings = load_config(read_text(path), path, os.environ)
     for warning in folders.quotable(warnings):
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return placed(spec, os.path.dirname(path) or ".")
 
 
-# `--plugin NAME=COMMAND`: a program that judges values, for this run.
+def find_own_config(arguments: Arguments) -> str:
+    """Return the config file that is used if no command is given, or ""."""
+    if arguments.command or arguments.has("--server-command") or arguments.has("--url"):
+        return ""
+    return arguments.last("--config") or find_config(".")
 
 
-PLUGIN = Option(
-    names=("--plugin",),
-    value="NAME=COMMAND",
-    repeatable=True,
-    help="a program that match:plugin:NAME.METHOD:ARG asks; the command is split like a shell "
-    "would, run without one",
-)
+def find_suite(config: str = "") -> str:
+    """Return the suite that `--config` names, else that of the current folder, or ""."""
+    if config:
+        return config if is_suite_name(config) and os.path.isfile(config) else ""
+    return next((name for name in SUITE_NAMES if os.path.isfile(name)), "")
 
 
-def plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
-    """The plugins that a command line declares, in its order."""
+def _load_suite_server(path: str, *, is_found: bool) -> ServerSpec:
+    """Return the only server of a suite. `is_found` is true if the user did not name the file."""
+    suites, mistakes, _ = load_suites(Wanted(paths=(path,), is_found=is_found), os.environ)
+    if mistakes:
+        raise FormatError(mistakes)
+    found = {suite.server.name: suite for suite in suites if suite.server}
+    if len(found) != 1:
+        names = f"{len(found)} servers: {', '.join(map(visible, found))}" if found else "no server"
+        message = f"{visible(path)} has {names}"
+        raise UsageError(message, "give the command that starts the server after --")
+    [suite] = found.values()
+    assert suite.server is not None, "suites without a server were filtered out"
+    # Variables that only the tests need may be unset.
+    if suite.needs:
+        raise FormatError(list(suite.needs))
+    return suite.server
+
+
+def parse_server_command(arguments: Arguments) -> tuple[str, ...]:
+    """Return the words after `--`, or of `--server-command`; empty if there are none."""
+    if arguments.command:
+        for name in ("--server-command", "--config"):
+            if arguments.has(name):
+                raise UsageError(f"{name} and the words after -- both name a server; give one")
+        return arguments.command
+    command = parse_command(arguments, "--server-command")
+    if command and arguments.has("--config"):
+        raise UsageError("--server-command and --config both name a server; give one of them")
+    return command
+
+
+def parse_command(arguments: Arguments, option: str) -> tuple[str, ...]:
+    """Return the words of an option whose value is a command; empty if it is not given."""
+    if not arguments.has(option):
+        return ()
+    import shlex  # noqa: PLC0415  # only if such an option is used
+
+    try:
+        words = tuple(shlex.split(arguments.last(option)))
+    except ValueError as error:
+        raise UsageError(f"{option} cannot be split: {error}") from None
+    if not words:
+        raise UsageError(f"{option} is empty")
+    return words
+
+
+def parse_timeout_s(arguments: Arguments) -> float | None:
+    if not arguments.has("--timeout"):
+        return None
+    try:
+        return parse_duration(arguments.last("--timeout"))
+    except ValueError as error:
+        raise UsageError(f"--timeout {error}") from None
+
+
+def parse_spec_version(arguments: Arguments) -> str:
+    """Return the revision to use, "" to negotiate it."""
+    text = arguments.last("--spec-version", "auto")
+    if text == "auto":
+        return ""
+    if text not in REVISIONS:
+        message = f"--spec-version takes auto or one of {', '.join(REVISIONS)}"
+        raise UsageError(f"{message}, not {visible(text)!r}")
+    return text
+
+
+def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerSpec:
+    """Return the server at `--url` with its credentials, without the command that starts it."""
+    from mcptest.protocol.http_address import BadUrlError, parse_url  # noqa: PLC0415  # only here
+
+    url = arguments.last("--url")
+    try:
+        address = parse_url(url.replace("{port}", "65535"))
+    except BadUrlError as error:
+        # The URL is not quoted: it may contain credentials.
+        raise UsageError(f"--url is not the URL of a server: {error}") from None
+    if "{port}" in url and not command:
+        message = "{port} in --url is a free port for a server that we start; there is no command"
+        raise UsageError(message, "give the command that starts it, or the number of the port")
+    secrets: list[str] = []
+    headers = dict(_parse_headers(arguments, secrets))
+    http = HttpSpec(url=url, headers=headers, ca_file=_parse_ca_file(arguments))
+    # A port that changes with every start is not part of the name.
+    name = address.host if "{port}" in url else address.authority
+    return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
+
+
+def parse_credentials(arguments: Arguments) -> SentAlong | None:
+    """Return the headers and certificates to add to a server that a file describes, or None."""
+    named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
+    if not named or arguments.has("--url"):
+        return None
+    secrets: list[str] = []
+    headers = dict(_parse_headers(arguments, secrets))
+    return SentAlong(
+        option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_parse_ca_file(arguments)
+    )
+
+
+def _parse_ca_file(arguments: Arguments) -> str:
+    path = arguments.last("--ca-file")
+    if arguments.has("--ca-file") and not os.path.isfile(path):
+        raise UsageError(f"--ca-file: there is no file {visible(path)!r}")
+    return path
+
+
+def _parse_headers(arguments: Arguments, secrets: list[str]) -> list[tuple[str, str]]:
+    """Return the headers of the command line; add their values to `secrets`."""
+    found = []
+    for name in arguments.all("--bearer-env"):
+        found.append(("Authorization", f"Bearer {_read_variable(name, '--bearer-env', secrets)}"))
+    for word in arguments.all("--header-env"):
+        from mcptest.formats.http_servers import is_header_name, is_our_header  # noqa: PLC0415
+
+        header, _, name = word.partition("=")
+        if not header or not name:
+            message = f"--header-env takes HEADER=NAME, not {visible(word)!r}"
+            raise UsageError(message, "such as --header-env X-Api-Key=SHOP_KEY")
+        if not is_header_name(header):
+            raise UsageError(f"{visible(header)!r} is not a valid header name")
+        if is_our_header(header):
+            raise UsageError(f"--header-env: the header {header} is set by mcptest itself")
+        found.append((header, _read_variable(name, "--header-env", secrets)))
+    return found
+
+
+def _read_variable(name: str, option: str, secrets: list[str]) -> str:
+    value = os.environ.get(name, "")
+    if not value:
+        how = "is empty" if name in os.environ else "is not set"
+        message = f"{option} names the environment variable {visible(name)!r}, which {how}"
+        raise UsageError(message, f"export {visible(name)}=… before the run")
+    if not value.isprintable() or not value.isascii():
+        raise UsageError(f"the value of {visible(name)} is not valid in an HTTP header")
+    secrets.append(value)
+    return value
+
+
+def parse_plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
+    """Return the plugins of the command line, in its order."""
     found: dict[str, PluginSpec] = {}
     for text in arguments.all("--plugin"):
-        spec = _plugin(text)
+        spec = _parse_plugin(text)
         other = found.setdefault(spec.name, spec)
         if other is not spec:
             owners = f"{visible(other.owner)} and {visible(spec.owner)}"
@@ -333,10 +340,8 @@ def plugins(arguments: Arguments) -> tuple[PluginSpec, ...]:
     return tuple(found.values())
 
 
-def _plugin(text: str) -> PluginSpec:
-    import shlex  # noqa: PLC0415  # only for those who use the option
-
-    from mcptest.formats.config import PLUGIN_NAME  # noqa: PLC0415  # as above
+def _parse_plugin(text: str) -> PluginSpec:
+    import shlex  # noqa: PLC0415  # only if the option is used
 
     name, equals, command = text.partition("=")
     if not equals or not re.fullmatch(PLUGIN_NAME, name):

@@ -1,9 +1,8 @@
-"""Signals until a run takes over: they mean what Ctrl-C does, and none gets lost.
+"""Signal handling until a run installs its own: SIGINT, SIGTERM and SIGHUP raise KeyboardInterrupt.
 
-While the commands are being imported nothing has begun yet, and Ctrl-C ends us at once. Later it
-raises KeyboardInterrupt. A handler that raises is not enough then: what is raised while Python
-lets go of an object is dropped, and it does that all the time while it imports. So what was heard
-is remembered as well.
+While the commands are being imported, Ctrl-C exits at once. Afterwards it raises KeyboardInterrupt.
+Python drops exceptions that are raised while it finalizes an object, which happens often during
+imports, so signals are also remembered and raised again by `without_gc`.
 """
 
 from __future__ import annotations
@@ -18,64 +17,55 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import FrameType
 
-__all__ = ["ignore", "leave_on_interrupt", "listen", "uncollected"]
+__all__ = ["exit_on_interrupt", "ignore_signals", "interrupt_on_signals", "without_gc"]
+
+_TERMINATING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+_received: list[int] = []
 
 
-_ENDINGS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-_heard: list[int] = []
-
-
-def leave_on_interrupt() -> None:
-    """Until `listen` is called, Ctrl-C ends this process at once."""
+def exit_on_interrupt() -> None:
+    """Let Ctrl-C exit this process at once, until `interrupt_on_signals` is called."""
     if signal.getsignal(signal.SIGINT) == signal.default_int_handler:
-        signal.signal(signal.SIGINT, _leave)
+        signal.signal(signal.SIGINT, _exit)
 
 
-def _leave(number: int, frame: FrameType | None) -> None:
+def _exit(number: int, frame: FrameType | None) -> None:
     os._exit(130)
 
 
-def listen() -> None:
-    """From now on they raise KeyboardInterrupt; those that somebody ignores or handles do not."""
-    _heard.clear()
-    for number in _ENDINGS:
-        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, _leave):
+def interrupt_on_signals() -> None:
+    """Raise KeyboardInterrupt on signals, except those that the parent ignores or handles."""
+    _received.clear()
+    for number in _TERMINATING:
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler, _exit):
             signal.signal(number, _interrupt)
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
-        # Whoever ignores the ends of children never learns how they ended; some who start us do.
+        # Inherited from the parent; with SIGCHLD ignored, exit statuses of children are lost.
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    _heard.append(number)
+    _received.append(number)
     raise KeyboardInterrupt
 
 
-def heed() -> None:
-    """Raise what was heard, should it have been dropped."""
-    if _heard:
-        raise KeyboardInterrupt
-
-
-def ignore() -> None:
-    """All is done and told: nothing can be interrupted any more."""
-    for number in _ENDINGS:
+def ignore_signals() -> None:
+    """Ignore further signals: the command is done."""
+    for number in _TERMINATING:
         signal.signal(number, signal.SIG_IGN)
 
 
-# Do without the garbage collector where it could only lose time.
-
-
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Modules and plans are many objects and no garbage: nobody looks for some meanwhile.
+def without_gc() -> Iterator[None]:
+    """Pause the garbage collector: importing and loading create many objects and no garbage.
 
-    A signal that was dropped meanwhile is heeded afterwards.
+    Raises KeyboardInterrupt at the end if a signal arrived, in case Python dropped the exception.
     """
     gc.disable()
     try:
         yield
     finally:
         gc.enable()
-    heed()
+    if _received:
+        raise KeyboardInterrupt

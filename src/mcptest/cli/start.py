@@ -1,7 +1,7 @@
-"""`mcptest` and `conductor` as a shell starts them.
+"""Entry points of the `mcptest` and `conductor` commands.
 
-Importing the commands takes longer than anything before it, and Ctrl-C may come meanwhile. So it
-is given a meaning first, and only what Python has loaded anyway is imported here at the top.
+Importing the commands takes most of the start-up time, and Ctrl-C may arrive meanwhile. So its
+handler is installed first, and only modules that Python has already loaded are imported at the top.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def conductor_command() -> None:
 def _load_main() -> ModuleType:
     sys.excepthook = _report_uncaught
 
-    from mcptest.cli.signals import leave_on_interrupt  # noqa: PLC0415  # see above
+    from mcptest.cli.signals import exit_on_interrupt  # noqa: PLC0415  # see above
 
-    leave_on_interrupt()
+    exit_on_interrupt()
 
     import mcptest.cli.main  # noqa: PLC0415  # see above
 
@@ -41,7 +41,7 @@ def _load_main() -> ModuleType:
 def _report_uncaught(
     kind: type[BaseException], error: BaseException, trace: TracebackType | None
 ) -> None:
-    """Leave without a traceback when Ctrl-C came at a moment at which nothing handles it."""
+    """Exit without a traceback if Ctrl-C arrives while nothing handles it."""
     if issubclass(kind, KeyboardInterrupt):
         os._exit(130)
     sys.__excepthook__(kind, error, trace)

@@ -1,17 +1,17 @@
-"""`mcptest run --watch`: run once, then run again whatever a change touches.
+"""`mcptest run --watch`: run once, then rerun the tests affected by each change.
 
-A change of a test file runs that file; a change of anything else (the server, a config)
-runs all. Each round is a process of its own, so that every round starts from nothing.
+A change of a test file reruns that file; a change of another file (the server, a config) reruns
+all tests. Each run is a new process, so that no state is carried over.
 """
 
 from __future__ import annotations
 
 import os
 
-from mcptest.cli.output import complain
-from mcptest.cli.run_options import FOLLOWS, wanted
+from mcptest.cli.output import write_stderr
+from mcptest.cli.run_options import WATCHER_VARIABLE, parse_request
 from mcptest.core.errors import McptestError, UsageError
-from mcptest.core.text import visible
+from mcptest.core.text import plural, visible
 from mcptest.engine.discovery import CONFIG_NAMES, SUITE_ENDINGS, find_suites
 from mcptest.engine.loading import load_plan
 from mcptest.engine.snapshots import is_snapshot_path
@@ -24,33 +24,33 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
 
-__all__ = ["touched", "watch"]
+__all__ = ["find_affected", "watch"]
 
-# The library forgets what changes in the very moment of a tick, so there are few of them.
+# watchfiles can miss changes at the moment of a tick, so ticks are rare.
 _TICK_MS = 400
 
-# Endings of the files that servers are made of, and names without one.
+# Endings and names of files that servers consist of.
 _SOURCES = (
     *(".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".tsx", ".jsx", ".go", ".rs", ".java"),
     *(".kt", ".cs", ".rb", ".php", ".c", ".cc", ".cpp", ".h", ".hpp", ".swift", ".scala", ".ex"),
     *(".sh", ".lua", ".pl", ".yml", ".yaml", ".toml"),
 )
 _NAMES = ("package.json", "tsconfig.json", ".env")
-_WRITTEN = ("--junit", "--capture", "--server-coverage")
+_OUTPUT_OPTIONS = ("--junit", "--capture", "--server-coverage")
 
 
 def watch(arguments: Arguments) -> int:
-    """Run until somebody presses Ctrl-C; the exit status of the last round."""
+    """Run until Ctrl-C; return the exit code of the last run."""
     files = _import_watchfiles()
-    words = _words(arguments)
-    roots, ours = _roots(arguments), _ours(arguments)
+    options = _render_options(arguments)
+    roots, outputs = _roots(arguments), _output_files(arguments)
     quiet = [] if _has_own_stdout(arguments) else ["--reporter=minimal"]
     status, is_over = 0, False
     command = ["--", *arguments.command] if arguments.command else []
     rounds = files.watch(
         *roots,
-        watch_filter=_filter(files, ours),
-        # The first round starts once the folders are watched: a change meanwhile is not lost.
+        watch_filter=_filter(files, outputs),
+        # The first run starts when the folders are watched, so that no change is missed.
         yield_on_timeout=True,
         rust_timeout=_TICK_MS,
         raise_interrupt=True,
@@ -58,35 +58,36 @@ def watch(arguments: Arguments) -> int:
     try:
         for number, changes in enumerate(rounds):
             if number == 0:
-                status, is_over = run_again(["run", *words, *arguments.paths, *command], FOLLOWS)
-                noun = "folder" if len(roots) == 1 else "folders"
+                words = ["run", *options, *arguments.paths, *command]
+                status, is_over = run_again(words, WATCHER_VARIABLE)
                 if not is_over:
-                    complain(f"watching {len(roots)} {noun}; Ctrl-C ends it\n")
+                    write_stderr(f"watching {plural(len(roots), 'folder')}; Ctrl-C ends it\n")
             elif changes:
-                paths = touched([path for _, path in changes], arguments.paths)
-                status, is_over = run_again(["run", *words, *quiet, *paths, *command], FOLLOWS)
+                paths = find_affected([path for _, path in changes], arguments.paths)
+                words = ["run", *options, *quiet, *paths, *command]
+                status, is_over = run_again(words, WATCHER_VARIABLE)
             if is_over:
                 break
     except KeyboardInterrupt:
-        complain("\n")
+        write_stderr("\n")
     return status
 
 
 def _import_watchfiles() -> Any:
     try:
-        import watchfiles  # noqa: PLC0415  # for those who want it
+        import watchfiles  # noqa: PLC0415  # optional dependency
     except ImportError:
         raise UsageError("--watch needs the package watchfiles", "pip install watchfiles") from None
     return watchfiles
 
 
-def _filter(files: Any, ours: tuple[str, ...]) -> Callable[[Any, str], bool]:
-    """What is a reason to run again: what people write, not what programs leave behind.
+def _filter(files: Any, outputs: tuple[str, ...]) -> Callable[[Any, str], bool]:
+    """Return a filter for changes that cause a rerun: source files, not files that programs write.
 
-    A server that writes a log or a database into its own folder would otherwise be run for
-    ever, and so would tests that write their snapshots.
+    Otherwise a server that writes a log or a database into its own folder, or tests that write
+    snapshots, would cause endless reruns.
     """
-    usual = files.DefaultFilter(ignore_paths=ours)
+    usual = files.DefaultFilter(ignore_paths=outputs)
 
     def is_wanted(change: Any, path: str) -> bool:
         name = os.path.basename(path)
@@ -96,19 +97,19 @@ def _filter(files: Any, ours: tuple[str, ...]) -> Callable[[Any, str], bool]:
     return is_wanted
 
 
-def touched(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
-    """What to run after these files have changed: the test files among them, or all."""
+def find_affected(changed: Iterable[str], paths: Sequence[str]) -> tuple[str, ...]:
+    """Return the paths to rerun after a change: the changed test files, or all paths."""
     try:
         suites = {os.path.realpath(suite): suite for suite in find_suites(paths)}
     except McptestError:
         return tuple(paths)
     hit = [suites.get(os.path.realpath(path)) for path in changed]
-    # What has been deleted is no test file any more, and the others are run to say so.
+    # A deleted file is not a test file any more, so all are run.
     return tuple(sorted(file for file in hit if file)) if all(hit) else tuple(paths)
 
 
-def _words(arguments: Arguments) -> list[str]:
-    """The options as they were given, but for the one that is ours."""
+def _render_options(arguments: Arguments) -> list[str]:
+    """Return the options as they were given, without `--watch`."""
     words = []
     for name, values in arguments.given.items():
         if name != "--watch":
@@ -121,21 +122,21 @@ def _has_own_stdout(arguments: Arguments) -> bool:
     return bool(on_stdout) or arguments.has("--json")
 
 
-def _ours(arguments: Arguments) -> tuple[str, ...]:
-    """What the run itself writes, and what therefore is no reason to run again."""
-    files = [arguments.last(name) for name in _WRITTEN if arguments.has(name)]
+def _output_files(arguments: Arguments) -> tuple[str, ...]:
+    """Return the files that the run itself writes, which must not cause a rerun."""
+    files = [arguments.last(name) for name in _OUTPUT_OPTIONS if arguments.has(name)]
     files += [word.partition("=")[2] for word in arguments.all("--reporter") if "=" in word]
     return tuple(os.path.abspath(file) for file in files)
 
 
 def _roots(arguments: Arguments) -> list[str]:
-    """The folders of the test files, of the config and of the server."""
+    """Return the folders of the test files, of the config and of the server."""
     folders = {path if os.path.isdir(path) else os.path.dirname(path) for path in arguments.paths}
     folders |= {os.path.dirname(arguments.last("--config"))} if arguments.has("--config") else set()
     if not arguments.paths or any(os.path.exists(name) for name in CONFIG_NAMES):
         folders.add(".")
     try:
-        plan = load_plan(wanted(arguments), os.environ)
+        plan = load_plan(parse_request(arguments), os.environ)
     except McptestError:
         plan = None
     for suite, spec in plan.suites if plan else ():
@@ -144,7 +145,7 @@ def _roots(arguments: Arguments) -> list[str]:
     missing = [root for root in roots if not os.path.isdir(root)]
     if missing:
         raise UsageError(f"there is no folder {visible(missing[0])!r} to watch")
-    # A folder below another one is watched with it.
+    # Subfolders are watched with their parent.
     return sorted(
         root
         for root in roots

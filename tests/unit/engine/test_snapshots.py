@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest.cli.failure import failure_kind, in_words, status_of_kind
+from mcptest.cli.failure import failure_kind, render_error, status_of_kind
 from mcptest.core.errors import FormatError, RefusedError
 from mcptest.core.record import ABSENT
 from mcptest.core.results import ExitCode, SnapshotReport, SnapshotTaken
@@ -96,8 +96,8 @@ def test_updating_where_ci_is_set_is_refused_with_exit_5() -> None:
         mode_of(True, False, {"CI": "true"})
     assert failure_kind(caught.value) == ("refused", ExitCode.REFUSED)
     assert status_of_kind("refused") == ExitCode.REFUSED
-    assert "help: " in in_words(caught.value)
-    assert "--force-update-snapshots" in in_words(caught.value)
+    assert "help: " in render_error(caught.value)
+    assert "--force-update-snapshots" in render_error(caught.value)
 
 
 # Reading

@@ -484,9 +484,9 @@ def test_the_formats_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     ("words", "told"),
     [
         (["suites"], "there is no format 'suites'; did you mean suite?"),
-        (["suite", "cases"], "one schema at a time"),
-        (["--list", "suite"], "--list goes alone"),
-        (["--list", "-o", "x.json"], "--list goes alone"),
+        (["suite", "cases"], "mcptest schema takes one format"),
+        (["--list", "suite"], "--list writes no schema"),
+        (["--list", "-o", "x.json"], "--list writes no schema"),
         (["-o", "nowhere/x.json"], "cannot write nowhere/x.json"),
     ],
 )

@@ -6,17 +6,17 @@ import sys
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    Manner,
-    note,
+    OutputStyle,
+    extract_result,
+    print_note,
     render_tool_result,
-    result_of,
-    tell_unfinished,
-    visiting,
+    report_unfinished,
+    use_server,
     write_json,
     write_lines,
 )
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import complain
+from mcptest.cli.output import write_stderr
 from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import UsageError
@@ -38,54 +38,54 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "call"]
 
-# Nobody pipes in arguments this large; whoever does has piped in something else.
+# Larger input is certainly not a set of arguments.
 _MAX_STDIN_CHARS = 64 * 1024 * 1024
 
 
 def call(arguments: Arguments) -> int:
-    """Call a tool with what the command line says; the exit status."""
+    """Call a tool with the arguments of the command line; return the exit code."""
     if not arguments.paths:
-        raise UsageError("which tool?", "mcptest list tools -- COMMAND shows what there is")
+        raise UsageError("which tool?", "mcptest list tools -- COMMAND lists them")
     name, *words = arguments.paths
     parsed = parse_words(words)
     given = _given(arguments)
     is_checked = not arguments.has("--no-check")
-    manner = Manner(arguments)
+    style = OutputStyle(arguments)
 
     def work(visit: Visit, launcher: Launcher) -> int:
         schema = _schema(visit, name, is_checked=is_checked)
         built = build_arguments(parsed, schema, given, is_checked=is_checked)
         answer = visit.ask("tools/call", {"name": name, "arguments": built})
-        result = result_of(answer, "tools/call", arguments)
+        result = extract_result(answer, "tools/call", arguments)
         if result is None:
             return ExitCode.FAILED
-        if manner.is_pretty:
-            write_lines(render_tool_result(result, manner.paint))
-        elif not manner.is_raw:
+        if style.is_pretty:
+            write_lines(render_tool_result(result, style.paint))
+        elif not style.is_raw:
             write_json(result)
         why = tool_failure(result, "the tool says that it failed (isError is true)")
         if why:
-            complain(f"error: {why}\n")
+            write_stderr(f"error: {why}\n")
             return ExitCode.FAILED
-        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
+        return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
-    return visiting(arguments, choose_server(arguments), work)
+    return use_server(arguments, choose_server(arguments), work)
 
 
 def _schema(visit: Visit, name: str, *, is_checked: bool) -> dict[str, Any]:
-    """The input schema of the tool of this name; a `UsageError` when there is no such tool."""
+    """Return the input schema of a tool; raise a `UsageError` if there is no such tool."""
     listing = list_features(visit.ask, KINDS["tools"])
     tool = listing.find(name)
     if tool is None and is_checked:
         if listing.problem:
-            note(f"tools: {listing.problem}")
-        raise unknown_name("tool", name, listing.names, "--no-check calls it all the same")
+            print_note(f"tools: {listing.problem}")
+        raise unknown_name("tool", name, listing.names, "--no-check calls it anyway")
     schema = tool.get("inputSchema") if tool else None
     return schema if isinstance(schema, dict) else {}
 
 
 def _given(arguments: Arguments) -> dict[str, Any]:
-    """The arguments in the file or on standard input that --args names."""
+    """Return the arguments from the file or standard input that `--args` names."""
     if not arguments.has("--args"):
         return {}
     source = arguments.last("--args")
@@ -104,17 +104,18 @@ COMMAND = Command(
     name="mcptest call",
     summary="Call one tool of a server and show its result.",
     usage="mcptest call TOOL [key=value | key:=json]… [options] [-- COMMAND…]",
-    details="key=value is read as the tool's schema says, key:=json is JSON, a.b=value goes into\n"
-    f"the object a. {SERVER_DETAILS}",
+    details="key=value is converted according to the tool's schema, key:=json is JSON, and "
+    f"a.b=value sets b in the object a. {SERVER_DETAILS}",
     options=(
         Option(
             names=("--args",),
             value="FILE|-",
-            help="a JSON object of arguments, from a file or standard input; words win over it",
+            help="arguments as a JSON object, from a file or standard input; overridden by "
+            "key=value",
         ),
         Option(
             names=("--no-check",),
-            help="send what is written, also to a tool or with arguments that are not listed",
+            help="do not check the tool and its arguments against the server's list",
         ),
         *SERVER_OPTIONS,
         *OUTPUT_OPTIONS,

@@ -1,4 +1,4 @@
-"""`mcptest cases from`: make a contract from recorded traffic."""
+"""`mcptest cases from`: create a contract from recorded traffic."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, is_special, write_file
+from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import UsageError
 from mcptest.core.results import ExitCode
@@ -90,21 +90,21 @@ def _target(arguments: Arguments, source: str) -> str:
 
 def _report(target: str, contract: Contract) -> None:
     for note in contract.notes[:_MAX_NOTES]:
-        complain(f"warning: {visible(note)}\n")
+        write_stderr(f"warning: {visible(note)}\n")
     if len(contract.notes) > _MAX_NOTES:
-        complain(f"warning: … and {len(contract.notes) - _MAX_NOTES:,} more like these\n")
+        write_stderr(f"warning: … and {len(contract.notes) - _MAX_NOTES:,} more like these\n")
     skipped = f", {contract.skipped:,} of them skipped: unanswered" if contract.skipped else ""
     summary = f"{plural(contract.cases, 'case')}{skipped}"
-    complain(f"wrote {visible(target)}: {summary}\n" if target else f"{summary}\n")
+    write_stderr(f"wrote {visible(target)}: {summary}\n" if target else f"{summary}\n")
     if target:
         file = visible(target)
-        complain(f'test the server:  mcptest run {file} --server-command "COMMAND"\n')
-        complain(f"play the server:  mcptest mock {file}\n")
+        write_stderr(f'test the server:  mcptest run {file} --server-command "COMMAND"\n')
+        write_stderr(f"play the server:  mcptest mock {file}\n")
 
 
 COMMAND = Command(
     name="mcptest cases",
-    summary="Make a contract from recorded traffic.",
+    summary="Create a contract from recorded traffic.",
     usage="mcptest cases from FILE [-o OUT] [options]",
     details="FILE is a capture (mcptest run … --capture FILE), or a log with one JSON-RPC message "
     "per line, bare or with its direction. Values that vary become tags; secrets are left out.",
@@ -112,13 +112,12 @@ COMMAND = Command(
         Option(
             names=("-o", "--output"),
             value="OUT",
-            help="the case file to write, *.cases.yaml; default: standard output",
+            help="case file to write, *.cases.yaml (default: standard output)",
         ),
         Option(names=("--force",), help="replace the file if it exists"),
         Option(
             names=("--keep-values",),
-            help="keep every value as it was recorded, also those that look as if they vary; "
-            "secrets are left out all the same",
+            help="keep recorded values that look as if they vary; secrets are still left out",
         ),
     ),
     examples=(

@@ -1,4 +1,4 @@
-"""`mcptest compliance invariants`: judge a capture by the rules. Nobody is contacted."""
+"""`mcptest compliance invariants`: check a capture against the rules, without a server."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ _SILENCE_PATIENCE_S = 300.0
 
 
 def compliance(arguments: Arguments) -> int:
-    """Score the capture and show what the rules say; the exit status."""
+    """Check the capture and show the result; return the exit code."""
     file = _capture(arguments)
     format = arguments.last("--format", "text")
     if format not in _FORMATS:
         meant = closest(format, _FORMATS)
         question = f"; did you mean {meant}?" if meant else ""
-        message = f"--format knows no {visible(format)!r}{question}"
+        message = f"--format has no {visible(format)!r}{question}"
         raise UsageError(message, f"there are: {', '.join(_FORMATS)}")
-    score = _scored(file)
+    score = _score(file)
     _write(score, format, file, arguments)
     return ExitCode.PASSED if score.passed else ExitCode.FAILED
 
@@ -73,7 +73,7 @@ def _capture(arguments: Arguments) -> str:
     return files[0]
 
 
-def _scored(file: str) -> CaptureScore:
+def _score(file: str) -> CaptureScore:
     try:
         # Non-blocking: opening a pipe would wait until another process opens it for writing.
         fd = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -142,15 +142,17 @@ def _write(score: CaptureScore, format: str, file: str, arguments: Arguments) ->
 
 COMMAND = Command(
     name="mcptest compliance",
-    summary="Judge a capture by the rules about whole sessions; no server is contacted.",
+    summary="Check a capture against the rules about sessions, without a server.",
     usage="mcptest compliance invariants --capture FILE",
-    details="FILE is a session, or an array of them, as mcptest run --capture and mcptest record "
-    "write it. Exit status 0: no rule is broken and nothing clashes; 1: otherwise.",
+    details="FILE is a session or an array of sessions, as written by mcptest run --capture and "
+    "mcptest record. Exit code 0: no rule is violated and the sessions agree; 1: otherwise.",
     options=(
-        Option(names=("--capture",), value="FILE", help="the capture to judge"),
-        Option(names=("--format",), value="NAME", help="text, json, junit or sarif"),
-        Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
-        Option(names=("-v", "--verbose"), help="show every rule, also those that are kept"),
+        Option(names=("--capture",), value="FILE", help="the capture to check"),
+        Option(
+            names=("--format",), value="NAME", help="text, json, junit or sarif (default: text)"
+        ),
+        Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
+        Option(names=("-v", "--verbose"), help="show all rules, including those that are met"),
     ),
     examples=(
         "mcptest compliance invariants --capture session.json",

@@ -1,8 +1,8 @@
 """`mcptest discover`: write a test file for everything that a server offers.
 
-The lists of the server are read, and what can be tried without harm is tried. The answers become a
-test file, which is loaded and run once before it is written: tests that do not pass a second time
-are skipped in it, with the reason.
+The features that the server lists are tried if that cannot do harm. The answers become a test file,
+which is loaded and run once before it is written: tests that do not pass a second time are skipped
+in it, with the reason.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import sys
 
-from mcptest.cli.one_server import note, visiting
+from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
 from mcptest.cli.server_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
@@ -49,14 +49,14 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
 
-__all__ = ["COMMAND", "discover", "proven_suite", "with_short_timeout"]
+__all__ = ["COMMAND", "build_verified_suite", "discover", "with_short_timeout"]
 
 # Shorter than in a run: a slow call is not a good first test.
 _TIMEOUT_S = 5.0
 
 
 def discover(arguments: Arguments) -> int:
-    """Write tests for the features of a server; the exit status."""
+    """Write tests for the features of a server; return the exit code."""
     if arguments.paths:
         message = f"mcptest discover takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
@@ -66,9 +66,11 @@ def discover(arguments: Arguments) -> int:
 
     def work(visit: Visit, launcher: Launcher) -> int:
         if visit.is_stateless:
-            # A file that asks for it is not first refused a handshake.
+            # Spares each run of the file a handshake that the server refuses.
             block["protocolVersion"] = STATELESS
-        text, probes = proven_suite(visit, launcher, target or "discovered.test.mcp.yml", block)
+        text, probes = build_verified_suite(
+            visit, launcher, target or "discovered.test.mcp.yml", block
+        )
         if target:
             write_file(target, text)
         else:
@@ -76,16 +78,16 @@ def discover(arguments: Arguments) -> int:
         _report(target, probes)
         return ExitCode.PASSED
 
-    return visiting(arguments, spec, work)
+    return use_server(arguments, spec, work)
 
 
 def with_short_timeout(spec: ServerSpec, arguments: Arguments) -> ServerSpec:
-    """The server with the timeout of one trial, unless the user has set another."""
+    """Return the server with a short timeout, unless the user has set one."""
     return spec if arguments.has("--timeout") else spec.but(timeout_s=_TIMEOUT_S)
 
 
 def _target(arguments: Arguments) -> str:
-    """The file to write, "" for standard output; refused when it is there or has no good name."""
+    """Return the file to write, "" for standard output; refuse existing files and bad names."""
     path = arguments.last("--output", "-")
     if path == "-":
         return ""
@@ -96,17 +98,14 @@ def _target(arguments: Arguments) -> str:
             f"for example -o {visible(path.partition('.')[0] or 'server')}{CONDUCTOR_ENDINGS[0]}",
         )
     if os.path.lexists(path) and not arguments.has("--force"):
-        message = f"{visible(path)} is there already, and is left as it is"
+        message = f"{visible(path)} exists already and was not changed"
         raise UsageError(message, "--force replaces it; another name with -o keeps both")
     check_writable(path)
     return path
 
 
-# The server, as the file describes it
-
-
 def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Message:
-    """The keys under `server:`: those of the config, or the command and its folder."""
+    """Return the keys under `server:`: those of the config, or the command and its folder."""
     config = find_own_config(arguments)
     block: Message = {"name": spec.name}
     if spec.command:
@@ -115,12 +114,12 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
         block["url"] = arguments.last("--url")
     if config:
         written = read_document(read_text(config), config).value
-        assert isinstance(written, dict), "it has been loaded"
+        assert isinstance(written, dict), "the config has been loaded before"
         block |= {key: value for key, value in written.items() if value is not None}
         if isinstance(block.get("env"), dict):
             block["env"] = _without_secrets(block["env"])
     if spec.http:
-        block |= _sent(arguments, block.get("headers"))
+        block |= _http_keys(arguments, block.get("headers"))
     if spec.spec_version:
         block["protocolVersion"] = spec.spec_version
     block.pop("cwd", None)
@@ -130,8 +129,8 @@ def _server_block(arguments: Arguments, spec: ServerSpec, target: str) -> Messag
     return block
 
 
-def _sent(arguments: Arguments, written: object) -> Message:
-    """Headers and credentials of a server on HTTP, as references to variables."""
+def _http_keys(arguments: Arguments, written: object) -> Message:
+    """Return headers and credentials of a server on HTTP, as references to variables."""
     found: Message = {}
     words = (word.partition("=") for word in arguments.all("--header-env"))
     headers = {header: f"${{{name}}}" for header, _, name in words}
@@ -148,31 +147,30 @@ def _without_secrets(env: Message) -> Message:
     hidden = hidden_env(env)
     for name in env:
         if hidden[name] != env[name]:
-            note(f"{visible(name)} is written as ${{{visible(name)}}}; set it to run the file")
+            print_note(
+                f"{visible(name)} is written as ${{{visible(name)}}}; set it to run the file"
+            )
     return hidden
 
 
-# The file
-
-
-def proven_suite(
+def build_verified_suite(
     visit: Visit, launcher: Launcher, file: str, block: Mapping[str, object] | None
 ) -> tuple[str, list[Probe]]:
-    """The text of a test file of which everything that is not skipped has passed."""
+    """Return the text of a test file whose tests have passed or are skipped, and its probes."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = {kind.name: list_features(visit.ask, kind) for kind in declared}
     for listing in listings.values():
         if listing.problem:
-            note(f"{listing.kind.name}: {listing.problem}")
+            print_note(f"{listing.kind.name}: {listing.problem}")
     surveyor = Surveyor(visit.attempt, visit.capabilities, lambda: visit.unfinished)
     probes = surveyor.survey(listings)
     for each in surveyor.notes:
-        note(each)
+        print_note(each)
     visit.close()
     name = visit.server_info.get("name")
     description = _writable(name) if isinstance(name, str) and name else visit.spec.name
     command = visit.spec.command
-    # Without a name from the user, the server is called what it calls itself.
+    # Unless the user has named the server, its own name is used.
     unnamed = os.path.basename(command[0]) if command else visit.spec.name
     if block is not None and block["name"] == unnamed:
         block = {**block, "name": description}
@@ -188,12 +186,12 @@ def proven_suite(
 
 
 def _writable(name: str) -> str:
-    """The name of a server as it can be written to a file, without references to variables."""
+    """Return the name of a server without references to variables, to be written to a file."""
     return visible(shorten(name, 100)).replace("${", "{")
 
 
 def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list[CaseResult]:
-    """What comes of running the file, as `mcptest run` would."""
+    """Run the file like `mcptest run`, and return the results."""
     plan = _load(text, file, spec)
     results: list[CaseResult] = []
 
@@ -210,20 +208,20 @@ def _results(text: str, file: str, spec: ServerSpec, launcher: Launcher) -> list
 
 
 def _load(text: str, file: str, spec: ServerSpec) -> Plan:
-    # A variable that is a reference in the file has its value from the config.
+    # Variables that the file refers to have their values from the config.
     environment = {**(spec.env or {}), **os.environ}
     suite, _ = load_conductor(text, file, builtin_registry(), environment)
     return Plan(suites=((suite, spec),))
 
 
 def _why(result: CaseResult) -> str:
-    """Why a test that was seen to pass did not pass again."""
+    """Return why a test that has passed once did not pass again."""
     if result.fault:
         said = visible(shorten(result.fault.message, 200))
         return f"a second try ended in {result.fault.kind}: {said}"
     where = result.mismatches[0]
-    told = f"a second try was answered differently: {where.path} {where.message}"
-    return visible(shorten(told, 300))
+    reason = f"a second try was answered differently: {where.path} {where.message}"
+    return visible(shorten(reason, 300))
 
 
 def _report(target: str, probes: list[Probe]) -> None:
@@ -232,27 +230,27 @@ def _report(target: str, probes: list[Probe]) -> None:
     # Overwrites the progress line.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
     summary = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
-    complain(f"{start}{where}{summary}\n")
+    write_stderr(f"{start}{where}{summary}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
-        complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
+        write_stderr(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
-        complain(f"run them: mcptest run {visible(target)}\n")
+        write_stderr(f"run them: mcptest run {visible(target)}\n")
 
 
 COMMAND = Command(
     name="mcptest discover",
-    summary="Write a test file for everything that a server offers.",
+    summary="Write a test file for everything a server offers.",
     usage="mcptest discover [-o FILE] [options] [-- COMMAND…]",
-    details="What can be tried without harm is tried, and what was seen becomes tests that pass.\n"
+    details="Features are tried if that cannot do harm, and the answers become tests that pass. "
     f"Tools that could change something are never called. {SERVER_DETAILS}",
     options=(
         Option(
             names=("-o", "--output"),
             value="FILE",
-            help="the file to write, *.test.mcp.yml; default: standard output",
+            help="test file to write, *.test.mcp.yml (default: standard output)",
         ),
-        Option(names=("--force",), help="replace the file if it is there"),
+        Option(names=("--force",), help="replace the file if it exists"),
         *SERVER_OPTIONS,
     ),
     examples=(

@@ -1,12 +1,12 @@
-"""`mcptest docs`: documentation of a server, from case files, from the live server, or both."""
+"""`mcptest docs`: document a server, from case files, from the live server, or both."""
 
 from __future__ import annotations
 
 import os
 
-from mcptest.cli.one_server import note, visiting
+from mcptest.cli.one_server import print_note, use_server
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
 from mcptest.cli.server_options import SERVER_OPTIONS, choose_server, find_own_config
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
@@ -48,7 +48,7 @@ class _Output(Record):
 
 
 def docs(arguments: Arguments) -> int:
-    """Write the documentation of a server; the exit status."""
+    """Write the documentation of a server; return the exit code."""
     output = _output(arguments)
     suites = _suites(arguments.paths) if arguments.paths else []
     is_live = bool(arguments.command) or any(map(arguments.has, _SERVER_WAYS))
@@ -63,12 +63,12 @@ def docs(arguments: Arguments) -> int:
         )
 
     def work(visit: Visit, _launcher: Launcher) -> int:
-        described, is_whole = _described(visit)
+        described, is_whole = _describe(visit)
         visit.close()
         _write(described, suites, output)
         return ExitCode.PASSED if is_whole else ExitCode.FAILED
 
-    return visiting(arguments, choose_server(arguments), work)
+    return use_server(arguments, choose_server(arguments), work)
 
 
 def _output(arguments: Arguments) -> _Output:
@@ -94,22 +94,22 @@ def _is_same(one: str, other: str) -> bool:
 
 
 def _suites(paths: Sequence[str]) -> list[Suite]:
-    # A server that a file names is never started from here.
+    # Servers that the files describe are not started.
     suites, mistakes, warnings = load_suites(Wanted(paths=tuple(paths)), Unneeded(os.environ))
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return suites
 
 
-def _described(visit: Visit) -> tuple[ServerDescription, bool]:
-    """The description that a live server gives, and whether it is complete."""
+def _describe(visit: Visit) -> tuple[ServerDescription, bool]:
+    """Return the description that a live server gives, and whether it is complete."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = [list_features(visit.ask, kind) for kind in declared]
     problems = [listing for listing in listings if listing.problem]
     for listing in problems:
-        note(f"{listing.kind.name}: {listing.problem}")
+        print_note(f"{listing.kind.name}: {listing.problem}")
     info = visit.server_info if visit.server_info.get("name") else {"name": visit.spec.name}
     described = ServerDescription(
         source="the server",
@@ -133,31 +133,31 @@ def _write(described: ServerDescription, suites: Sequence[Suite], output: _Outpu
         StandardOutput().write_utf8(text)
         return
     write_file(output.target, text)
-    complain(f"wrote {visible(output.target)}\n")
+    write_stderr(f"wrote {visible(output.target)}\n")
 
 
 COMMAND = Command(
     name="mcptest docs",
-    summary="Write documentation of a server, from case files, from the live server, or both.",
+    summary="Write documentation of a server: from case files, the live server, or both.",
     usage="mcptest docs [FILE…] [-o FILE] [options] [-- COMMAND…]",
-    details="FILE is a case file, a folder or a quoted glob. With files only, what the server\n"
-    "offers is taken from their answers; with a server, from its own lists. COMMAND starts\n"
-    "the server; with neither FILE nor COMMAND, a config says how.",
+    details="FILE is a case file, a folder or a quoted glob. With files only, the features of the "
+    "server are taken from the answers in them; with a server, from its own lists. COMMAND starts "
+    "the server; with neither FILE nor COMMAND, a config describes it.",
     options=(
         Option(
             names=("-o", "--output"),
             value="FILE",
-            help="the file to write; default: standard output",
+            help="file to write (default: standard output)",
         ),
         Option(
             names=("--format",),
             value="NAME",
-            help="markdown or html; default: what the name of the file says, else markdown",
+            help="markdown or html (default: by the ending of the file, else markdown)",
         ),
         Option(
             names=("--title",),
             value="TEXT",
-            help="the first heading; default: what the server calls itself",
+            help="first heading (default: the server's own name)",
         ),
         *SERVER_OPTIONS,
     ),

@@ -1,4 +1,4 @@
-"""`mcptest exec --connection-server`: the channel over which SDKs use this program."""
+"""`mcptest exec --connection-server`: the coprocess protocol, over which SDKs use mcptest."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import os
 import sys
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import complain, hide_secrets
-from mcptest.cli.server_options import HTTP_OPTIONS, SPEC_VERSION, choose_server
+from mcptest.cli.output import hide_secrets, write_stderr
+from mcptest.cli.server_options import HTTP_OPTIONS, SPEC_VERSION_OPTION, choose_server
 from mcptest.coprocess.cache import Cache, cache_folder, known_by
 from mcptest.coprocess.serve import Channel, Session
 from mcptest.coprocess.upstream import Upstream
@@ -30,10 +30,10 @@ __all__ = ["COMMAND", "run_exec"]
 
 
 def run_exec(arguments: Arguments) -> int:
-    """Serve one SDK until it says goodbye, closes our input or leaves; the exit status."""
+    """Serve one SDK until it says goodbye, closes our input or exits; return the exit code."""
     if not arguments.has("--connection-server"):
-        message = "mcptest exec needs --connection-server: there is no other way to use it yet"
-        raise UsageError(message, "SDKs start it; by hand, mcptest call asks a server something")
+        message = "mcptest exec needs --connection-server: it has no other mode"
+        raise UsageError(message, "SDKs start it; to call a tool by hand, use mcptest call")
     if sys.__stdout__ is None:
         raise UsageError("standard output is closed: there is nowhere to answer to")
     spec = choose_server(arguments, '--server-command "ARGV"')
@@ -42,7 +42,7 @@ def run_exec(arguments: Arguments) -> int:
         guardian = Guardian(adopts_orphans=True)
         interrupts.on_second = guardian.kill_all
         try:
-            # Whoever has left needs no answer; a signal is told by the status.
+            # The exit code reports a signal; an SDK that has exited needs no answer.
             with contextlib.suppress(InterruptedRunError):
                 _serve(spec, guardian, interrupts)
         finally:
@@ -68,54 +68,54 @@ def _serve(spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None
         session.save()
         upstream.close()
         for finding in upstream.findings:
-            _warn(_told(finding))
-        for trouble in filter(None, session.close().split("\n")):
-            _warn(trouble)
+            _warn(_describe_finding(finding))
+        for problem in filter(None, session.close().split("\n")):
+            _warn(problem)
 
 
-def _told(finding: Finding) -> str:
-    """What the server did that breaks a rule and no call; nobody else would hear of it."""
+def _describe_finding(finding: Finding) -> str:
+    """Describe what the server did wrong outside of any call; only this warning reports it."""
     times = f" ({finding.count:,} times)" if finding.count > 1 else ""
     quote = f": {visible(finding.quote)}" if finding.quote else ""
     return f"{finding.message}{times}{quote}"
 
 
 def _post(address: Address, content_type: str, body: bytes, deadline: float) -> int:
-    # Only for those who upload; it takes longer to import than the rest of this program.
+    # Only for uploads: it takes longer to import than everything else here.
     from mcptest.transport.http.post import post  # noqa: PLC0415
 
     return post(address, content_type, body, deadline)
 
 
 def _warn(text: str) -> None:
-    complain(f"warning: {text}\n")
+    write_stderr(f"warning: {text}\n")
 
 
 COMMAND = Command(
     name="mcptest exec",
     summary="Serve an SDK: requests on standard input, one answer each on standard output.",
     usage="mcptest exec --connection-server [options]",
-    details="SDKs start this; docs/coprocess.md has the protocol. A command that starts it, a URL\n"
-    "or a config names the server; without any of them, a config in this folder.",
+    details="SDKs start this command; docs/coprocess.md describes the protocol. A command, a URL "
+    "or a config names the server (default: a config in the current folder).",
     options=(
         Option(names=("--connection-server",), help="speak the coprocess protocol, version 2"),
         Option(
             names=("--server-command",),
             value='"ARGV"',
-            help="starts the server under test; split like a shell would, run without one",
+            help="command that starts the server; split like in a shell, run without one",
         ),
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="how to start or reach the server: a config, or a suite with one; default: "
-            "conductor.config.json or mcptest.yaml in this folder",
+            help="config or suite that describes the server (default: conductor.config.json or "
+            "mcptest.yaml in the current folder)",
         ),
         *HTTP_OPTIONS,
-        SPEC_VERSION,
+        SPEC_VERSION_OPTION,
         Option(
             names=("--timeout",),
             value="TIME",
-            help='longest wait for one answer of the server, as 500, "500ms" or "2s"',
+            help='time limit for each answer of the server: 500, "500ms" or "2s"',
         ),
     ),
     examples=(

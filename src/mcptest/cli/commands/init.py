@@ -1,11 +1,11 @@
-"""`mcptest init`: write a config, a first test and a CI workflow. Nothing is overwritten."""
+"""`mcptest init`: create a config, a first test and a CI workflow; existing files are kept."""
 
 from __future__ import annotations
 
 import os
 
-from mcptest.cli.commands.discover import proven_suite, with_short_timeout
-from mcptest.cli.one_server import visiting, write_lines
+from mcptest.cli.commands.discover import build_verified_suite, with_short_timeout
+from mcptest.cli.one_server import use_server, write_lines
 from mcptest.cli.options import Command
 from mcptest.cli.server_options import choose_server
 from mcptest.core.errors import FormatError, UsageError
@@ -37,7 +37,7 @@ _WORKFLOW = os.path.join(".github", "workflows", "mcptest.yml")
 
 
 def init(arguments: Arguments) -> int:
-    """Write what is missing, and say what was assumed; the exit status."""
+    """Write the missing files, and report what was assumed; return the exit code."""
     if arguments.paths:
         message = f"mcptest init takes no {visible(arguments.paths[0])!r}"
         raise UsageError(message, "the command that starts the server comes after --")
@@ -52,7 +52,7 @@ def init(arguments: Arguments) -> int:
     if arguments.command and not os.path.lexists(_SUITE):
         seen = _Seen()
         spec = with_short_timeout(choose_server(arguments), arguments)
-        status = visiting(arguments, spec, seen.look)
+        status = use_server(arguments, spec, seen.look)
         suite = seen.suite or suite
     written = _Written()
     existing = find_config(".")
@@ -67,9 +67,9 @@ def init(arguments: Arguments) -> int:
 
 
 def _check_folder(path: str) -> None:
-    """Refuse to write through a linked folder that a repository may have brought along.
+    """Refuse to write through a linked folder, which may come from an untrusted repository.
 
-    A file that is there stays as it is, so only the folders matter.
+    Existing files are never overwritten, so only folders are checked.
     """
     try:
         resolve_inside(os.path.dirname(path) or ".", ".")
@@ -77,7 +77,6 @@ def _check_folder(path: str) -> None:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
 
 
-# Where to write what only the user knows.
 _KEYS = f'"command" and "args" in {_CONFIG}'
 _NOTHING_FOUND = Guess(
     name="",
@@ -94,24 +93,24 @@ def _clues() -> dict[str, str]:
             try:
                 found[name] = read_text(name)
             except FormatError:
-                # An unreadable file says nothing about the server.
+                # Unreadable: not a clue.
                 continue
     return found
 
 
 class _Seen:
-    """The first suite, made from what a server that starts really does."""
+    """The first suite, created from the answers of the server."""
 
     def __init__(self) -> None:
         self.suite = ""
 
     def look(self, visit: Visit, launcher: Launcher) -> int:
-        self.suite, _ = proven_suite(visit, launcher, _SUITE, None)
+        self.suite, _ = build_verified_suite(visit, launcher, _SUITE, None)
         return ExitCode.PASSED
 
 
 class _Written:
-    """What has been written, and what was there already."""
+    """The files that were written, and those that already existed."""
 
     def __init__(self) -> None:
         self.new: list[str] = []
@@ -121,7 +120,7 @@ class _Written:
         self.old.append(path)
 
     def write(self, path: str, text: str) -> None:
-        """Write a file that is not there yet; one that is stays as it is."""
+        """Write a file unless it exists."""
         _check_folder(path)
         try:
             os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -157,11 +156,10 @@ def _report(written: _Written, guess: Guess) -> None:
 
 COMMAND = Command(
     name="mcptest init",
-    summary="Write a config, a first test and a CI workflow into this folder.",
+    summary="Create a config, a first test and a CI workflow in the current folder.",
     usage="mcptest init [-- COMMAND…]",
-    details=f"Writes {_CONFIG}, {_SUITE} and\n{_WORKFLOW}; a file that is there is left alone. "
-    "Asks nothing.\nWith COMMAND the server is started, and the first tests are about what it "
-    "really offers.",
+    details=f"Writes {_CONFIG}, {_SUITE} and {_WORKFLOW}, without questions; existing files are "
+    "kept. With COMMAND, the server is started and the first tests cover what it offers.",
     options=(),
     examples=("mcptest init", "mcptest init -- python3 server.py"),
     run=init,

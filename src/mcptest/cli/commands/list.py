@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    Manner,
-    note,
+    OutputStyle,
+    print_note,
     render_listings,
-    visiting,
+    use_server,
     write_json,
     write_lines,
 )
@@ -31,17 +31,17 @@ __all__ = ["COMMAND", "list_all"]
 
 
 def list_all(arguments: Arguments) -> int:
-    """Ask for every list that is wanted, and show them; the exit status."""
-    wanted = _wanted(arguments)
-    manner = Manner(arguments)
+    """List the features of a server; return the exit code."""
+    wanted = _parse_kinds(arguments)
+    style = OutputStyle(arguments)
 
     def work(visit: Visit, launcher: Launcher) -> int:
-        return _show(visit, wanted, manner, is_chosen=bool(arguments.paths))
+        return _show(visit, wanted, style, is_chosen=bool(arguments.paths))
 
-    return visiting(arguments, choose_server(arguments), work)
+    return use_server(arguments, choose_server(arguments), work)
 
 
-def _wanted(arguments: Arguments) -> list[Kind]:
+def _parse_kinds(arguments: Arguments) -> list[Kind]:
     for name in arguments.paths:
         if name not in KINDS:
             meant = closest(name, KINDS)
@@ -51,19 +51,21 @@ def _wanted(arguments: Arguments) -> list[Kind]:
     return [KINDS[name] for name in arguments.paths or KINDS]
 
 
-def _show(visit: Visit, wanted: list[Kind], manner: Manner, *, is_chosen: bool) -> int:
+def _show(visit: Visit, wanted: list[Kind], style: OutputStyle, *, is_chosen: bool) -> int:
     declared = [kind for kind in wanted if is_declared(kind, visit.capabilities)]
     for kind in wanted:
         if is_chosen and kind not in declared:
-            note(f"the server does not declare {kind.capability}, so it was not asked for any")
+            print_note(
+                f"the server does not declare {kind.capability}, so it was not asked for any"
+            )
     listings = [list_features(visit.ask, kind) for kind in declared]
-    if manner.is_raw:
+    if style.is_raw:
         for listing in listings:
             for answer in listing.answers:
                 write_json(answer)
-    elif manner.is_pretty:
+    elif style.is_pretty:
         write_lines(_heading(visit))
-        write_lines(render_listings(listings, manner.paint, manner.width))
+        write_lines(render_listings(listings, style.paint, style.width))
     else:
         kinds = wanted if is_chosen else declared
         found: dict[str, object] = {kind.name: [] for kind in kinds}
@@ -71,7 +73,7 @@ def _show(visit: Visit, wanted: list[Kind], manner: Manner, *, is_chosen: bool) 
         write_json(found)
     problems = [listing for listing in listings if listing.problem]
     for listing in problems:
-        note(f"{listing.kind.name}: {listing.problem}")
+        print_note(f"{listing.kind.name}: {listing.problem}")
     return ExitCode.FAILED if problems else ExitCode.PASSED
 
 
@@ -84,11 +86,11 @@ def _heading(visit: Visit) -> list[str]:
 
 COMMAND = Command(
     name="mcptest list",
-    summary="Show the tools, resources, resource templates and prompts of a server.",
+    summary="List the tools, resources, resource templates and prompts of a server.",
     usage="mcptest list [KIND…] [options] [-- COMMAND…]",
-    details="KIND is tools, resources, resourceTemplates or prompts; without one, all of them. "
+    details="KIND is tools, resources, resourceTemplates or prompts (default: all of them). "
     f"{SERVER_DETAILS}\n"
-    "On a terminal the lists are made for reading; elsewhere they are JSON.",
+    "The output is formatted on a terminal and JSON elsewhere.",
     options=(*SERVER_OPTIONS, *OUTPUT_OPTIONS),
     examples=(
         "mcptest list -- python3 server.py",

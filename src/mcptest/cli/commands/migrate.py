@@ -1,4 +1,4 @@
-"""`mcptest migrate`: turn Conductor files and contracts into a suite."""
+"""`mcptest migrate`: convert Conductor files and contracts to a suite."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
-    complain,
-    explain,
     is_special,
     write_file,
+    write_stderr,
+    write_stderr_wrapped,
 )
-from mcptest.cli.server_options import server_command
+from mcptest.cli.server_options import parse_server_command
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.plan import ServerSpec
@@ -55,7 +55,7 @@ __all__ = ["COMMAND", "migrate"]
 
 
 def migrate(arguments: Arguments) -> int:
-    """Write one suite with the tests of all files; return the exit status."""
+    """Write one suite with the tests of all files; return the exit code."""
     if not arguments.paths:
         raise UsageError("mcptest migrate needs a test file", "for example a.test.mcp.yml")
     to = arguments.last("--to", "suite")
@@ -92,7 +92,7 @@ def _refuse_mistakes(arguments: Arguments) -> None:
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        explain(render_diagnostic(warning) + "\n\n")
+        write_stderr_wrapped(render_diagnostic(warning) + "\n\n")
 
 
 def _check_target(path: str, needed: dict[str, str], *, force: bool) -> None:
@@ -104,7 +104,7 @@ def _check_target(path: str, needed: dict[str, str], *, force: bool) -> None:
             message = f"{visible(path)} is {what} and is not replaced"
             raise UsageError(message, "give the new file another name")
     if os.path.lexists(path) and not force:
-        message = f"{visible(path)} already exists and is left as it is"
+        message = f"{visible(path)} exists already and was not changed"
         raise UsageError(message, "--force replaces it; another name with -o keeps both")
     if is_special(path):
         raise UsageError(f"cannot write {visible(path)}: it is not a regular file")
@@ -117,13 +117,13 @@ def _report(notes: Iterable[Note], text: str, target: str) -> int:
         place = f"{visible(note.file)}:{note.line}" if note.line else visible(note.file)
         name = f"{visible(note.test)!r}: " if note.test else ""
         kind = "left behind" if note.is_loss else "note"
-        explain(f"{kind}: {place}: {name}{visible(note.reason)}\n")
+        write_stderr_wrapped(f"{kind}: {place}: {name}{visible(note.reason)}\n")
     if not text:
-        complain("nothing could be carried over, so nothing is written\n")
+        write_stderr("nothing could be carried over, so nothing is written\n")
     elif target:
-        complain(f"wrote {visible(target)}\n")
+        write_stderr(f"wrote {visible(target)}\n")
     if losses:
-        complain(f"{plural(losses, 'thing')} left behind\n")
+        write_stderr(f"{plural(losses, 'thing')} left behind\n")
     return ExitCode.FAILED if losses else ExitCode.PASSED
 
 
@@ -215,7 +215,7 @@ def _find_server(file: str, own: object, arguments: Arguments) -> ServerConfig:
     It is named on the command line, else in the file itself, else in a config in the current
     folder, else in one beside the file.
     """
-    command = server_command(arguments)
+    command = parse_server_command(arguments)
     if command:
         name = os.path.basename(command[0])
         keys: Mapping = {"name": name, "command": command[0], "args": list(command[1:])}
@@ -240,29 +240,36 @@ def _find_server(file: str, own: object, arguments: Arguments) -> ServerConfig:
 
 COMMAND = Command(
     name="mcptest migrate",
-    summary="Turn Conductor files and contracts into a suite.",
+    summary="Convert Conductor files and contracts to a suite.",
     usage="mcptest migrate FILE… [-o OUT] [options]",
-    details="All files become one suite. A test is carried over if the suite can make exactly the "
-    "same checks, and left behind otherwise: standard error names each one with its place and the "
-    "reason, and the exit status is 1. Comments are not carried over. Nothing is run.",
+    details="All files become one suite. A test is carried over if a suite can make exactly the "
+    "same checks. Otherwise it is left behind: standard error lists each such test with its "
+    "location and the reason, and the exit code is 1. Comments are not carried over. Nothing is "
+    "run.",
     options=(
         Option(
             names=("-o", "--output"),
             value="OUT",
-            help="the suite to write; default: standard output, with paths relative to this folder",
+            help="suite to write (default: standard output, with paths relative to the current "
+            "folder)",
         ),
         Option(names=("--force",), help="replace the suite if it exists"),
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="how the server is started; default: as the files say, or a config beside them",
+            help="config that describes the server (default: the files themselves, or a config "
+            "beside them)",
         ),
         Option(
             names=("--server-command",),
             value='"ARGV"',
-            help="start the server with this command instead",
+            help="command that starts the server",
         ),
-        Option(names=("--to",), value="FORMAT", help="suite, which is the default"),
+        Option(
+            names=("--to",),
+            value="FORMAT",
+            help="target format: suite (the default, and the only one)",
+        ),
     ),
     examples=(
         "mcptest migrate tests/*.test.mcp.yml -o mcptest.yaml",

@@ -1,4 +1,4 @@
-"""`mcptest mock`: be the server that a contract describes, and report what the client did."""
+"""`mcptest mock`: serve a contract, a capture or a manifest, and report what the client did."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, complain, write_file
+from mcptest.cli.output import check_writable, write_file, write_stderr
 from mcptest.cli.report_files import refuse_clashes
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -47,11 +47,11 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "mock"]
 
-# How long a pattern may compute on what a client sends, and while a text is made up for it.
+# Time limits for patterns: on messages of a client, and when examples are generated.
 _MATCH_LIMIT = CpuLimit(2.0)
 _LOAD_LIMIT = CpuLimit(1.0)
 
-# Everything that waits is short, so a signal that has not ended the mock by then never will.
+# All waits are short, so a signal that has not ended the mock by then never will.
 _PATIENCE_S = 10.0
 
 _MAX_PORT = 65_535
@@ -60,7 +60,7 @@ _CASE_KEY = re.compile(r"case\s*:|(?:in|out)\w*\s*:")
 
 
 def mock(arguments: Arguments) -> int:
-    """Serve until the client leaves; the exit code says whether the contract was kept."""
+    """Serve until the client leaves; return the exit code."""
     if not arguments.paths:
         raise UsageError("mcptest mock needs a file: cases, a capture or a manifest")
     file = arguments.last("--report")
@@ -70,19 +70,19 @@ def mock(arguments: Arguments) -> int:
     player, warnings = _load_player(arguments.paths, is_once=arguments.has("--once"))
     faults = parse_faults(arguments.all("--latency"), arguments.all("--fault"), player.methods)
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     is_quiet = arguments.has("--quiet")
     serve: Server = _serve_pipes
     if arguments.has("--http"):
         serve = _http_server(arguments.last("--http"))
     elif sys.stdin.isatty() and not is_quiet:
-        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
+        write_stderr("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
     with Interrupts(_PATIENCE_S) as interrupts:
         report = serve(player, faults, interrupts)
         if file:
             write_file(file, render_report(report))
         if not is_quiet:
-            complain(render_summary(report))
+            write_stderr(render_summary(report))
     is_broken = arguments.has("--verify") and not report.is_kept
     return ExitCode.FAILED if is_broken else ExitCode.PASSED
 
@@ -119,7 +119,7 @@ def _http_server(word: str) -> Server:
     def serve(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
         mock = HttpMock(player, faults, lambda: secrets.token_urlsafe(32), _MATCH_LIMIT)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}{ENDPOINT}"
-        complain(f"mcptest mock: listening on {address}\n")
+        write_stderr(f"mcptest mock: listening on {address}\n")
         serve_http(listener, interrupts, mock)
         return mock.report()
 
@@ -228,38 +228,37 @@ def _check_exists(path: str) -> None:
 
 COMMAND = Command(
     name="mcptest mock",
-    summary="Be the server that a contract describes, on stdio or over HTTP.",
+    summary="Serve a contract, a capture or a manifest, on stdio or over HTTP.",
     usage="mcptest mock FILE… [options]",
-    details="FILE holds cases, which are played in written order, or is a capture, or a\n"
-    "manifest with tools, resources and prompts. Start it as a client starts any server on\n"
-    "stdio, or with --http as a server for any number of clients. When the client leaves, or\n"
-    "on Ctrl-C, a report on standard error lists exercised, missed and wrong calls.",
+    details="FILE is a contract, whose cases are played in written order, a capture, or a manifest "
+    "with tools, resources and prompts. A client starts the mock like any server on stdio; with "
+    "--http it serves any number of clients. When the client leaves, or on Ctrl-C, a report on "
+    "standard error lists exercised, missed and wrong calls.",
     options=(
         Option(
             names=("--http",),
             value="PORT",
-            help="serve Streamable HTTP on this machine, at http://127.0.0.1:PORT/mcp; with 0 "
-            "at a free port, which is printed on standard error",
+            help="serve Streamable HTTP at http://127.0.0.1:PORT/mcp; 0 takes a free port, which "
+            "is printed on standard error",
         ),
-        Option(names=("--once",), help="answer each case only once; a second time is an error"),
+        Option(names=("--once",), help="answer each case only once; a repeated call is an error"),
         Option(
             names=("--latency",),
             value="[METHOD=]TIME",
             repeatable=True,
-            help='wait this long, as 500, "500ms" or "2s", before every answer, or before '
-            "those to one method",
+            help='delay every answer, or those to one method, by this time: 500, "500ms" or "2s"',
         ),
         Option(
             names=("--fault",),
             value="METHOD=KIND",
             repeatable=True,
-            help="break the answers to a method, or with * to all: hang, drop (the connection), "
-            "error, slow:TIME or malformed",
+            help="break the answers to a method, or with * all answers: hang, drop (the "
+            "connection), error, slow:TIME or malformed",
         ),
-        Option(names=("--report",), value="FILE", help="write what the client did as JSON"),
+        Option(names=("--report",), value="FILE", help="write the report as JSON"),
         Option(
             names=("--verify",),
-            help="exit with 1 when a case was missed or a call was wrong",
+            help="exit with 1 if a case was missed or a call was wrong",
         ),
         Option(names=("-q", "--quiet"), help="print no report on standard error"),
     ),

@@ -1,4 +1,4 @@
-"""`mcptest plugin`: call a plugin by hand and show its answer, or list what extends mcptest."""
+"""`mcptest plugin`: call a plugin and show its answer, or list plugins and extensions."""
 
 from __future__ import annotations
 
@@ -6,19 +6,21 @@ import os
 import shlex
 import time
 
-from mcptest.cli.one_server import tell_fault, write_json, write_lines
+from mcptest.cli.one_server import print_fault, write_json, write_lines
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, complain, hide_secrets, wants_colour
-from mcptest.cli.server_options import PLUGIN, plugins, timeout_s
-from mcptest.cli.suite_server import find_suite, plugins_of_suite
+from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
+from mcptest.cli.server_options import PLUGIN_OPTION, find_suite, parse_plugins, parse_timeout_s
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Evidence, ExitCode, Fault
-from mcptest.core.secrets import redact_all, redactor
+from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
+from mcptest.engine.discovery import SuiteFolders, read_text
 from mcptest.engine.loading import Servers, Unneeded, Wanted
+from mcptest.formats.keys import diagnose
+from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins import host as protocol
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
@@ -41,9 +43,7 @@ if TYPE_CHECKING:
 
     Redact = Callable[[str], str]
 
-
-# `mcptest plugin list`: everything that extends mcptest here, and who brings it.
-
+__all__ = ["COMMAND", "plugin"]
 
 _HOW = (
     "none; declare one with --plugin NAME=COMMAND,",
@@ -52,43 +52,43 @@ _HOW = (
 
 
 class _Extensions(Record):
-    """What was found, and what of it cannot be used."""
+    """The plugins and extensions that were found, and the errors about them."""
 
     plugins: tuple[PluginSpec, ...]
     matchers: tuple[tuple[str, str], ...]
     reporters: tuple[tuple[str, str], ...]
-    troubles: tuple[UsageError, ...]
+    errors: tuple[UsageError, ...]
 
 
-def list_plugins(specs: Sequence[PluginSpec], arguments: Arguments) -> int:
-    """Show what there is, then what of it cannot be used: a `UsageError` if anything."""
+def _list(specs: Sequence[PluginSpec], arguments: Arguments) -> int:
+    """Show plugins and extensions; raise a `UsageError` if one of them cannot be used."""
     found = _find(specs)
-    if arguments.has("--json") and not found.troubles:
+    if arguments.has("--json") and not found.errors:
         write_json(_as_json(found))
     elif not arguments.has("--json"):
         paint = Paint(on=wants_colour(arguments.has("--no-color")))
         write_lines(list(_lines(found, paint)))
-    for trouble in found.troubles[1:]:
-        complain(f"error: {trouble}\n")
-    if found.troubles:
-        raise found.troubles[0]
+    for error in found.errors[1:]:
+        write_stderr(f"error: {error}\n")
+    if found.errors:
+        raise found.errors[0]
     return ExitCode.PASSED
 
 
 def _find(specs: Sequence[PluginSpec]) -> _Extensions:
-    troubles: list[UsageError] = []
+    errors: list[UsageError] = []
 
-    def tried(look: Callable[[], tuple[tuple[str, str], ...]]) -> tuple[tuple[str, str], ...]:
+    def attempt(look: Callable[[], tuple[tuple[str, str], ...]]) -> tuple[tuple[str, str], ...]:
         try:
             return look()
-        except UsageError as trouble:
-            troubles.append(trouble)
+        except UsageError as error:
+            errors.append(error)
             return ()
 
-    tried(lambda: tuple((name, "") for name in one_owner_each(specs)))
-    matchers, reporters = tried(_matchers), tried(_reporters)
+    attempt(lambda: tuple((name, "") for name in one_owner_each(specs)))
+    matchers, reporters = attempt(_matchers), attempt(_reporters)
     return _Extensions(
-        plugins=tuple(specs), matchers=matchers, reporters=reporters, troubles=tuple(troubles)
+        plugins=tuple(specs), matchers=matchers, reporters=reporters, errors=tuple(errors)
     )
 
 
@@ -137,11 +137,11 @@ def _lines(found: _Extensions, paint: Paint) -> Iterator[str]:
         yield paint.bold(f"{kind} of installed packages ({len(pairs)})")
         for name, owner in pairs:
             yield f"  {paint.green(visible(name))}"
-            yield f"    {paint.dim(f'brought by {visible(owner)}')}"
+            yield f"    {paint.dim(f'provided by {visible(owner)}')}"
 
 
-# What each of the deeds has no use for.
-_DEEDS = {"call": ("--no-color",), "list": ("--timeout",)}
+# The subcommands, and the options that each does not take.
+_SUBCOMMANDS = {"call": ("--no-color",), "list": ("--timeout",)}
 
 _MEANINGS = {
     protocol.PARSE_ERROR: "parse error",
@@ -153,40 +153,37 @@ _MEANINGS = {
 
 
 def plugin(arguments: Arguments) -> int:
-    """Do what the first word says; the exit status."""
-    deed, *words = arguments.paths or ("",)
-    if deed not in _DEEDS:
-        raise _unknown_deed(deed)
-    for option in _DEEDS[deed]:
+    """Run the subcommand that the first word names; return the exit code."""
+    subcommand, *words = arguments.paths or ("",)
+    if subcommand not in _SUBCOMMANDS:
+        raise _unknown_subcommand(subcommand)
+    for option in _SUBCOMMANDS[subcommand]:
         if arguments.has(option):
-            raise UsageError(f"mcptest plugin {deed} has no use for {option}")
-    if deed == "list":
+            raise UsageError(f"mcptest plugin {subcommand} does not take {option}")
+    if subcommand == "list":
         if words:
             raise UsageError(f"mcptest plugin list takes no {visible(words[0])!r}")
-        return list_plugins(_declared(arguments)[0], arguments)
+        return _list(_declared(arguments)[0], arguments)
     name, method, params = _request(words)
     specs, secrets = _declared(arguments)
     spec = _named(name, one_owner_each(specs))
-    limit_s = timeout_s(arguments) or spec.call_timeout_s
+    limit_s = parse_timeout_s(arguments) or spec.call_timeout_s
     hide_secrets(secrets)
     return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))
 
 
-def _unknown_deed(word: str) -> UsageError:
+def _unknown_subcommand(word: str) -> UsageError:
     if not word:
-        message = "mcptest plugin needs a word that says what to do: call or list"
+        message = "mcptest plugin needs a subcommand: call or list"
         return UsageError(message, "for example mcptest plugin call geo near '{\"actual\": 1}'")
-    near = closest(word, _DEEDS)
+    near = closest(word, _SUBCOMMANDS)
     meant = f"; did you mean {near!r}?" if near else ""
-    message = f"mcptest plugin cannot do {visible(word)!r}{meant}"
-    return UsageError(message, "mcptest plugin --help shows what it can do")
-
-
-# What is called
+    message = f"mcptest plugin has no subcommand {visible(word)!r}{meant}"
+    return UsageError(message, "mcptest plugin --help lists the subcommands")
 
 
 def _request(words: Sequence[str]) -> tuple[str, str, object]:
-    """The plugin, the method and the params on the command line."""
+    """Return the plugin, the method and the params of the command line."""
     if len(words) < 2:
         name, _, method = words[0].partition(".") if words else ("NAME", "", "")
         example = f"mcptest plugin call {visible(name)} {visible(method) or 'METHOD'}"
@@ -209,23 +206,57 @@ def _params(text: str) -> object:
 
 
 def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
-    """The plugins that the command line, the config and the suite declare, and their secrets."""
+    """Return the plugins of the command line, the config and the suite, and their secrets."""
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     config = arguments.last("--config")
     suite = find_suite(config)
-    asked = Wanted(config="" if suite else config, plugins=plugins(arguments))
-    # The server that a config is about is not started, so it need not be complete.
+    asked = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
+    # The server of the config is not started, so its variables may be unset.
     servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
-    # Whoever names a suite means it alone; in this folder its tests may ask those of both.
+    # A suite that is named is used alone; one that is found, together with the config beside it.
     found = asked.plugins if config and suite else servers.plugins_of("")
     folders = asked.folders()
     if mistakes:
         raise FormatError(folders.quotable(mistakes))
-    own, secrets = plugins_of_suite(suite, is_found=not config) if suite else ((), ())
+    own, secrets = _read_suite_plugins(suite, is_found=not config) if suite else ((), ())
     for warning in folders.quotable(warnings):
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return (*found, *own), (*servers.secrets_of(""), *secrets)
+
+
+def _read_suite_plugins(
+    path: str, *, is_found: bool
+) -> tuple[tuple[PluginSpec, ...], tuple[str, ...]]:
+    """Return the plugins of a suite and its imports, and the values of its secrets."""
+    folder = os.path.abspath(os.path.dirname(path))
+    folders = SuiteFolders((path,), is_found=is_found)
+    with folders:
+        read_beside = folders.reader_beside(path)
+        parts = read_parts(read_text(path), path, folder, read_beside, os.path.realpath)
+        mistakes = list(parts.mistakes)
+        for part in parts.files:
+            mistakes += diagnose(part.document, part.complaints)
+        if any(each.severity == "error" for each in mistakes):
+            raise FormatError(mistakes)
+    plugins = tuple(plugin for part in parts.files for plugin in part.plugins)
+    keys = ("variables", "servers")
+    values = (part.top.mapping.get(key) for part in parts.files for key in keys)
+    names = dict.fromkeys(name for value in values for name in _secret_names(value))
+    return plugins, tuple(os.environ[name] for name in names if os.environ.get(name))
+
+
+def _secret_names(value: object) -> Iterator[str]:
+    """Yield the environment variables with secrets that a value names, at any depth."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _secret_names(item)
+    for key, name in value.items() if isinstance(value, dict) else ():
+        if not isinstance(name, str):
+            yield from _secret_names(name)
+        # Not every variable under from_env is a secret.
+        elif is_secret(name, os.environ.get(name)) if key == "from_env" else key.endswith("_env"):
+            yield name
 
 
 def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
@@ -241,13 +272,10 @@ def _named(name: str, specs: Mapping[str, PluginSpec]) -> PluginSpec:
     )
 
 
-# The call
-
-
 def _call(
     spec: PluginSpec, method: str, params: object, arguments: Arguments, clean: Redact
 ) -> int:
-    """Start the plugin, call it once, and end it whatever happens; the exit status."""
+    """Start the plugin, call it once, and stop it; return the exit code."""
     with Interrupts() as interrupts:
         guardian = Guardian(adopts_orphans=True)
         interrupts.on_second = guardian.kill_all
@@ -257,7 +285,7 @@ def _call(
             cwd=spec.cwd,
             guardian=guardian,
             interrupts=interrupts,
-            # Whoever calls by hand sees the same answer every time.
+            # The same id, and so the same output, every time.
             first_id=1,
         )
         try:
@@ -281,32 +309,32 @@ def _ask(
     try:
         response = host.call(method, params)
     except HostError as error:
-        tell_fault(redact_all(_fault(spec, error), clean), arguments)
-        _tell_stderr(host.stderr)
+        print_fault(redact_all(_fault(spec, error), clean), arguments)
+        _print_stderr(host.stderr)
         return ExitCode.FAILED
     took_s = time.monotonic() - began
     write_json(redact_all(_shown(response), clean))
-    # It is there to be read while the plugin takes its time to end.
+    # Show it before waiting for the plugin to end.
     StandardOutput().flush()
-    _tell_stderr(host.stderr)
+    _print_stderr(host.stderr)
     how = f" with an error: {_refusal(response)}" if response.error else ""
     about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
-    complain((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
+    write_stderr((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
     return ExitCode.FAILED if response.error else ExitCode.PASSED
 
 
 def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
-    # Whoever waits longer for an answer does not want to wait longer for the end.
+    # A longer limit for the answer does not extend the limit for the end.
     patience_s = host.call_timeout = min(host.call_timeout, DEFAULT_CALL_TIMEOUT_S)
     began = time.monotonic()
     host.close(at_once=at_once)
     if not at_once and time.monotonic() - began >= patience_s:
-        told = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
-        complain(f"note: {told}, and was killed\n")
+        message = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
+        write_stderr(f"note: {message}, and was killed\n")
 
 
 def _shown(response: PluginResponse) -> dict[str, Any]:
-    """The answer as it goes over the wire."""
+    """Return the answer as it was sent."""
     if response.error is None:
         return {"id": response.id, "result": response.result}
     error: dict[str, Any] = {"code": response.error.code, "message": response.error.message}
@@ -323,7 +351,7 @@ def _refusal(response: PluginResponse) -> str:
 
 
 def _fault(spec: PluginSpec, error: HostError) -> Fault:
-    """The failure in the words of a run."""
+    """Describe the failure like a run does."""
     return Fault(
         kind="plugin_failed",
         message=f"the plugin {spec.name!r} failed ({type(error).__name__}): {error.message}",
@@ -332,44 +360,44 @@ def _fault(spec: PluginSpec, error: HostError) -> Fault:
     )
 
 
-def _tell_stderr(text: str) -> None:
-    """What the plugin wrote to stderr, each line behind a bar: none can pass for ours."""
+def _print_stderr(text: str) -> None:
+    """Print the stderr of the plugin, each line behind a bar, which marks it as the plugin's."""
     label = "stderr"
     for line in text.removesuffix("\n").split("\n") if text else ():
-        complain(f"  {label:<8}  | {visible(line)}\n")
+        write_stderr(f"  {label:<8}  | {visible(line)}\n")
         label = ""
 
 
 COMMAND = Command(
     name="mcptest plugin",
-    summary="Call a plugin and show its answer, or list what extends mcptest.",
+    summary="Call a plugin and show its answer, or list plugins and extensions.",
     usage="mcptest plugin (call NAME METHOD [PARAMS] | list) [options]",
-    details="call starts the plugin, sends one request (PARAMS is JSON; left out, there are none), "
-    "prints the answer as one line of JSON and ends the plugin. A matcher is given an object: "
-    "the value as actual, the ARG of the pattern as expected, and the path of the value. list "
-    "shows the plugins in reach, and the matchers and reporters of installed Python packages. "
-    "Exit status 0: a result; 1: an error in its place, or no answer; 2: nothing was called.",
+    details="call starts the plugin, sends one request (PARAMS is optional JSON), prints the "
+    "answer as one line of JSON and stops the plugin. A matcher gets an object with the value as "
+    "actual, the ARG of the pattern as expected, and the path of the value. list shows the "
+    "declared plugins, and the matchers and reporters of installed Python packages. Exit code 0: "
+    "a result; 1: an error or no answer; 2: nothing was called.",
     options=(
-        PLUGIN,
+        PLUGIN_OPTION,
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="a config or a suite, whose imports to use; default: conductor.config.json and "
-            "mcptest.yaml in this folder",
+            help="config or suite whose imports to use (default: conductor.config.json and "
+            "mcptest.yaml in the current folder)",
         ),
         Option(
             names=("--timeout",),
             value="TIME",
-            help='call: longest wait for the answer, as 500, "500ms" or "2s"; default: what the '
-            "config says, else 5s",
+            help='call: time limit for the answer: 500, "500ms" or "2s" (default: that of the '
+            "config, else 5s)",
         ),
         Option(
             names=("--json",),
-            help="list: print one JSON object; call: print one also when there is no answer",
+            help="list: print one JSON object; call: print one even if there is no answer",
         ),
         Option(
             names=("--no-color",),
-            help="list: no colour; NO_COLOR in the environment does the same",
+            help="list: disable colour, as NO_COLOR in the environment does",
         ),
     ),
     examples=(

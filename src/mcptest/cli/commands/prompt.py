@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    Manner,
-    note,
+    OutputStyle,
+    extract_result,
+    print_note,
     render_messages,
-    result_of,
-    tell_unfinished,
-    visiting,
+    report_unfinished,
+    use_server,
     write_json,
     write_lines,
 )
@@ -33,38 +33,38 @@ __all__ = ["COMMAND", "prompt"]
 
 
 def prompt(arguments: Arguments) -> int:
-    """Get a prompt with what the command line says; the exit status."""
+    """Get a prompt with the arguments of the command line; return the exit code."""
     if not arguments.paths:
-        raise UsageError("which prompt?", "mcptest list prompts -- COMMAND shows what there is")
+        raise UsageError("which prompt?", "mcptest list prompts -- COMMAND lists them")
     name, *words = arguments.paths
     parsed = parse_words(words)
     is_checked = not arguments.has("--no-check")
-    manner = Manner(arguments)
+    style = OutputStyle(arguments)
 
     def work(visit: Visit, launcher: Launcher) -> int:
         schema = _schema(visit, name) if is_checked else {}
         built = build_arguments(parsed, schema, {}, is_checked=is_checked)
         answer = visit.ask("prompts/get", {"name": name, "arguments": built})
-        result = result_of(answer, "prompts/get", arguments)
+        result = extract_result(answer, "prompts/get", arguments)
         if result is None:
             return ExitCode.FAILED
-        if manner.is_pretty:
-            write_lines(render_messages(result, manner.paint))
-        elif not manner.is_raw:
+        if style.is_pretty:
+            write_lines(render_messages(result, style.paint))
+        elif not style.is_raw:
             write_json(result)
-        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
+        return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
-    return visiting(arguments, choose_server(arguments), work)
+    return use_server(arguments, choose_server(arguments), work)
 
 
 def _schema(visit: Visit, name: str) -> dict[str, Any]:
-    """The arguments of a prompt, in the form that a tool has them: all of them are text."""
+    """Return the arguments of a prompt as a JSON Schema, like that of a tool; all are strings."""
     listing = list_features(visit.ask, KINDS["prompts"])
     found = listing.find(name)
     if found is None:
         if listing.problem:
-            note(f"prompts: {listing.problem}")
-        raise unknown_name("prompt", name, listing.names, "--no-check asks for it all the same")
+            print_note(f"prompts: {listing.problem}")
+        raise unknown_name("prompt", name, listing.names, "--no-check gets it anyway")
     listed = found.get("arguments")
     named = [
         argument
@@ -83,11 +83,11 @@ COMMAND = Command(
     name="mcptest prompt",
     summary="Get one prompt of a server and show its messages.",
     usage="mcptest prompt NAME [key=value]… [options] [-- COMMAND…]",
-    details=f"The arguments of a prompt are texts. {SERVER_DETAILS}",
+    details=f"The arguments of a prompt are strings. {SERVER_DETAILS}",
     options=(
         Option(
             names=("--no-check",),
-            help="send what is written, also for a prompt or with arguments that are not listed",
+            help="do not check the prompt and its arguments against the server's list",
         ),
         *SERVER_OPTIONS,
         *OUTPUT_OPTIONS,

@@ -1,15 +1,15 @@
-"""`mcptest read`: read one resource and show what it holds."""
+"""`mcptest read`: read one resource and show its contents."""
 
 from __future__ import annotations
 
 from mcptest.cli.one_server import (
     OUTPUT_OPTIONS,
-    Manner,
-    note,
+    OutputStyle,
+    extract_result,
+    print_note,
     render_resource,
-    result_of,
-    tell_unfinished,
-    visiting,
+    report_unfinished,
+    use_server,
     write_json,
     write_lines,
 )
@@ -32,40 +32,40 @@ __all__ = ["COMMAND", "read"]
 
 
 def read(arguments: Arguments) -> int:
-    """Read the resource at an address; the exit status."""
+    """Read the resource at a URI; return the exit code."""
     if len(arguments.paths) != 1:
         raise UsageError(
-            "mcptest read takes one URI", "mcptest list resources -- COMMAND shows what there is"
+            "mcptest read takes one URI", "mcptest list resources -- COMMAND lists them"
         )
     uri = arguments.paths[0]
-    manner = Manner(arguments)
+    style = OutputStyle(arguments)
 
     def work(visit: Visit, launcher: Launcher) -> int:
         answer = visit.ask("resources/read", {"uri": uri})
-        result = result_of(answer, "resources/read", arguments)
+        result = extract_result(answer, "resources/read", arguments)
         if result is None:
             _suggest(visit, uri)
             return ExitCode.FAILED
-        if manner.is_pretty:
-            write_lines(render_resource(result, manner.paint))
-        elif not manner.is_raw:
+        if style.is_pretty:
+            write_lines(render_resource(result, style.paint))
+        elif not style.is_raw:
             write_json(result)
-        return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
+        return ExitCode.FAILED if report_unfinished(visit) else ExitCode.PASSED
 
-    return visiting(arguments, choose_server(arguments), work)
+    return use_server(arguments, choose_server(arguments), work)
 
 
 def _suggest(visit: Visit, uri: str) -> None:
-    """Which address was probably meant: resources need not be listed, so this comes after."""
+    """Suggest a similar URI, after the read failed: resources need not be listed."""
     names = list_features(visit.ask, KINDS["resources"]).names
     meant = closest(uri, names)
     if meant:
-        note(f"there is a resource {visible(meant)}")
+        print_note(f"there is a resource {visible(meant)}")
 
 
 COMMAND = Command(
     name="mcptest read",
-    summary="Read one resource of a server and show what it holds.",
+    summary="Read one resource of a server and show its contents.",
     usage="mcptest read URI [options] [-- COMMAND…]",
     details=SERVER_DETAILS,
     options=(*SERVER_OPTIONS, *OUTPUT_OPTIONS),

@@ -1,4 +1,4 @@
-"""`mcptest record`: stand between any client and its server, and write down what they say."""
+"""`mcptest record`: relay between any client and its server on stdio, and write a capture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, complain, is_special
+from mcptest.cli.output import check_writable, is_special, write_stderr
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 __all__ = ["COMMAND", "record"]
 
-# What a shell says of a process that had to be killed.
+# The exit status that a shell reports for a process that was killed.
 _KILLED_STATUS = 137
 
 _EXAMPLE = "mcptest record -o session.json -- python3 server.py"
 
 
 def record(arguments: Arguments) -> int:
-    """Be the server for the client that started us; the exit status is the server's own."""
+    """Act as the server for the client; return the exit status of the server."""
     command = _command(arguments)
     name = arguments.last("--name") or os.path.basename(command[0])
     target = _target(arguments, name)
@@ -49,24 +49,21 @@ def record(arguments: Arguments) -> int:
         except ServerError as error:
             recording.discard()
             help = f"  help: {error.fault.hint}\n" if error.fault.hint else ""
-            complain(f"error: {error.fault.message}\n{help}")
+            write_stderr(f"error: {error.fault.message}\n{help}")
             return ExitCode.NO_SERVER
         finally:
             guardian.dismiss()
     if recording.problem:
         problem = visible(recording.problem)
-        complain(f"mcptest record: {visible(target)} was not written: {problem}\n")
+        write_stderr(f"mcptest record: {visible(target)} was not written: {problem}\n")
     return _status(code)
 
 
 def _status(code: int | None) -> int:
-    """The exit status that a shell, or whoever started the server itself, would see."""
+    """Return the exit status that a shell would report."""
     if code is None:
         return _KILLED_STATUS
     return code if code >= 0 else 128 - code
-
-
-# What is asked for
 
 
 def _command(arguments: Arguments) -> tuple[str, ...]:
@@ -81,10 +78,10 @@ def _command(arguments: Arguments) -> tuple[str, ...]:
 
 
 def _target(arguments: Arguments, name: str) -> str:
-    """The file to write; one of its own for each session when a folder is given."""
+    """Return the file to write; in a folder, a new file for each session."""
     path = arguments.last("--output")
     if path in ("", "-"):
-        reason = "standard output is the server's" if path else "it has no other place to write to"
+        reason = "standard output is the server's" if path else "give -o FILE"
         raise UsageError(f"mcptest record needs a file: {reason}", _EXAMPLE)
     if os.path.isdir(path) or path.endswith(os.sep):
         path = os.path.join(path, f"{_in_file_name(name)}-{_now()}-{os.getpid()}.json")
@@ -128,21 +125,21 @@ def _secret(variable: str) -> str:
 
 COMMAND = Command(
     name="mcptest record",
-    summary="Stand between a client and its server on stdio, and write a capture of the session.",
+    summary="Relay between a client and its server on stdio, and write a capture.",
     usage="mcptest record -o FILE [options] -- COMMAND…",
-    details="COMMAND starts the server. A client starts this in its place and notices nothing: "
-    "every byte is passed on as it is, and the exit status is the server's own. FILE is replaced "
-    "when the session ends; when it is a folder, each session gets a file of its own there.",
+    details="COMMAND starts the server. A client starts this command instead of the server: every "
+    "byte is passed through unchanged, and the exit status is that of the server. FILE is replaced "
+    "when the session ends; if it is a folder, each session gets a new file there.",
     options=(
         Option(
             names=("-o", "--output"),
             value="FILE",
-            help="the capture to write, or the folder for it",
+            help="capture to write, or the folder for it",
         ),
         Option(
             names=("--name",),
             value="NAME",
-            help="what the server is called in the capture; default: the name of its program",
+            help="name of the server in the capture (default: the name of its program)",
         ),
         Option(
             names=("--redact",),

@@ -1,4 +1,4 @@
-"""`mcptest report`: render a saved run again, or merge several into one."""
+"""`mcptest report`: render a saved run, or merge several into one."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _TOO_LARGE = f"it is larger than {_MAX_REPORT_BYTES:,} bytes, too large for a re
 
 
 def report(arguments: Arguments) -> int:
-    """Read and render the report or reports; returns the exit status of the run."""
+    """Read and render the report or reports; return the exit code of the run."""
     is_merge = arguments.paths[:1] == (_MERGE,)
     files = _found(arguments.paths[1:] if is_merge else arguments.paths)
     if not files:
@@ -160,33 +160,32 @@ def _status(finished: RunFinished) -> int:
 
 COMMAND = Command(
     name="mcptest report",
-    summary="Render a saved run again, or merge several into one.",
+    summary="Render a saved run, or merge several into one.",
     usage="mcptest report [merge] RUN.json… [options]",
-    details="RUN.json is a JSON report, a quoted glob, or - for standard input. With the word\n"
-    "merge in front there may be several, of different test files: the shards of a\n"
-    "build matrix, say. All parts of a sharded run must be there, each once. The exit\n"
-    "status is that of the run, or of all of them.",
+    details="RUN.json is a JSON report, a quoted glob, or - for standard input. merge combines "
+    "several reports of different test files, such as the shards of a build matrix; all parts of a "
+    "sharded run are required, each once. The exit code is that of the run, or of all runs.",
     options=(
         Option(
             names=("--format",),
             value="NAME[=FILE]",
             repeatable=True,
-            help="a reporter, as for mcptest run --reporter (default: terminal)",
+            help="reporter, as for mcptest run --reporter (default: terminal)",
         ),
         Option(names=("-o", "--output"), value="FILE", help="write the run as a JSON report"),
         Option(
             names=("--allow-missing",),
-            help="merge although parts of a sharded run are missing; the result names them",
+            help="merge even if parts of a sharded run are missing; the result lists them",
         ),
         Option(
             names=("--min-coverage",),
             value="PERCENT",
-            help="exit with 6 when the tests exercise less of what the servers offer",
+            help="exit with 6 if the tests exercise less of what the servers offer",
         ),
-        Option(names=("--no-color",), help="no colour; NO_COLOR in the environment does the same"),
+        Option(names=("--no-color",), help="disable colour, as NO_COLOR in the environment does"),
         Option(
             names=("-v", "--verbose"),
-            help="show more of tests that fail, as far as the report has it",
+            help="show more details of failing tests, as far as the report has them",
         ),
     ),
     examples=(

@@ -9,10 +9,17 @@ from contextlib import suppress
 from functools import partial
 
 from mcptest.cli.options import Command
-from mcptest.cli.output import complain, exhaustion, hide_secrets, is_terminal
+from mcptest.cli.output import describe_exhaustion, hide_secrets, is_terminal, write_stderr
 from mcptest.cli.reports import Reports
-from mcptest.cli.run_options import FOLLOWS, OPTIONS, min_coverage, parallel, retries, wanted
-from mcptest.cli.signals import uncollected
+from mcptest.cli.run_options import (
+    OPTIONS,
+    WATCHER_VARIABLE,
+    min_coverage,
+    parallel,
+    parse_request,
+    retries,
+)
+from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.record import Record
@@ -33,11 +40,11 @@ if TYPE_CHECKING:
 __all__ = ["COMMAND", "CONDUCTOR_COMMAND", "run"]
 
 
-# A report that is being written is finished, unless whoever should read it never comes.
+# After a signal, reports that are being written get this long, in case a pipe is never read.
 _WRITING_PATIENCE_S = 2.0
 
 
-# What was loaded, until the process ends: taking it apart before takes longer than ending.
+# Keeps the plan alive until the process exits: freeing a large plan takes longer.
 _kept: list[Plan] = []
 
 
@@ -50,20 +57,20 @@ class Limits(Record):
 
 
 def run(arguments: Arguments) -> int:
-    """Load everything, run it, write the reports; the exit status."""
-    if FOLLOWS in os.environ:
-        from mcptest.transport.process.workers import follow  # noqa: PLC0415  # in rounds of a watch only
+    """Load the tests, run them, write the reports; return the exit code."""
+    if WATCHER_VARIABLE in os.environ:
+        from mcptest.transport.process.workers import follow  # noqa: PLC0415  # only with --watch
 
-        follow(os.environ.pop(FOLLOWS))
+        follow(os.environ.pop(WATCHER_VARIABLE))
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
-        from mcptest.cli.watch import watch  # noqa: PLC0415  # for those who want it
+        from mcptest.cli.watch import watch  # noqa: PLC0415  # rare
 
         return watch(arguments)
-    asked = matrix.wanted if matrix else wanted(arguments)
+    asked = matrix.request if matrix else parse_request(arguments)
     limits = _limits(arguments)
     reports = Reports.of(arguments)
-    with uncollected():
+    with without_gc():
         try:
             plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
             collectors = _collectors(arguments)
@@ -72,7 +79,7 @@ def run(arguments: Arguments) -> int:
             reports.write_failure(error, _now())
             raise
         _load_runner()
-        # What lasts to the end need not be walked again and again.
+        # The plan lives until the end, so the collector need not visit it.
         gc.freeze()
     _kept.append(plan)
     if collectors:
@@ -87,10 +94,10 @@ def run(arguments: Arguments) -> int:
         _write_fault(error, plan, reports)
         raise
     if collectors:
-        complain(collectors.outcome() + "\n")
+        write_stderr(collectors.outcome() + "\n")
     for finding in finished.findings:
         if finding.kind in NOT_KEPT:
-            complain(f"error: {finding.message}\n")
+            write_stderr(f"error: {finding.message}\n")
     return reports.exit_status(exit_code_of(finished))
 
 
@@ -101,19 +108,19 @@ def _failed_shard(asked: Wanted) -> ReportedShard | None:
 
 
 def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
-    """What lies there from an earlier run must not be taken for the result of this one."""
+    """Overwrite reports of an earlier run, which could be mistaken for the result of this one."""
     if isinstance(error, BrokenPipeError) and not reports.has_files:
         # The reader of standard output is gone, and there is no other report.
         return
     fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
-    told = exhaustion(error) or fault
-    told.shard = plan.shard
-    reports.write_failure(told, _now())
-    complain("".join(f"error: {each}\n" for each in told.unwritten))
+    failure = describe_exhaustion(error) or fault
+    failure.shard = plan.shard
+    reports.write_failure(failure, _now())
+    write_stderr("".join(f"error: {each}\n" for each in failure.unwritten))
 
 
 def _load_runner() -> None:
-    # What opens processes is imported once the files have turned out to be right.
+    # Modules that start processes are imported only if the files have no mistakes.
     import mcptest.engine.run  # noqa: PLC0415
     import mcptest.transport.process.guardian  # noqa: F401, PLC0415
 
@@ -140,7 +147,7 @@ def _run_and_report(
 def _matrix(arguments: Arguments) -> TransportMatrix | None:
     if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
         return None
-    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # for those who want it
+    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # rare
 
     return TransportMatrix.of(arguments)
 
@@ -156,7 +163,7 @@ def _limits(arguments: Arguments) -> Limits:
 def _collectors(arguments: Arguments) -> Collectors | None:
     if not arguments.has("--server-coverage"):
         return None
-    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # rare
 
     return Collectors(arguments.last("--server-coverage"))
 
@@ -193,7 +200,7 @@ def _run(
 
 
 def _tell_what_happens() -> None:
-    # Called while anything may be going on, so it goes out by itself.
+    # Called from a signal handler, so without buffered streams.
     text = "\r\x1b[Kinterrupted: stopping the server; Ctrl-C again kills it at once\n"
     with suppress(OSError):
         os.write(2, text.encode())
@@ -223,7 +230,7 @@ def _run_once(
         workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
     if workers is None:
         return run_plan(plan, options, launcher, tell)
-    from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # for those who want it
+    from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # rare
 
     return run_parallel(plan, options, launcher, tell, workers)
 
@@ -244,10 +251,10 @@ def _render_captures(captures: list[SessionCapture]) -> str:
 
 COMMAND = Command(
     name="mcptest run",
-    summary="Run test files against an MCP server, and say what differs.",
+    summary="Run test files against an MCP server, and report what differs.",
     usage="mcptest run [PATH…] [options] [-- COMMAND…]",
-    details="PATH is a file, a folder or a quoted glob; without one, this folder. COMMAND starts "
-    "the server, as --server-command does.",
+    details="PATH is a file, a folder or a quoted glob (default: the current folder). COMMAND "
+    "starts the server, like --server-command.",
     options=OPTIONS,
     examples=(
         "mcptest run tests/ --config conductor.config.json",
@@ -260,9 +267,6 @@ COMMAND = Command(
 )
 
 
-# `conductor "<glob>" [--config FILE]`: `mcptest run` under its format's own name.
-
-
 def _run_conductor(arguments: Arguments) -> int:
     if not arguments.paths:
         raise UsageError(
@@ -273,7 +277,7 @@ def _run_conductor(arguments: Arguments) -> int:
 
 CONDUCTOR_COMMAND = Command(
     name="conductor",
-    summary="Run Conductor test files; the same engine and options as mcptest run.",
+    summary="Run Conductor test files, with the engine and options of mcptest run.",
     usage='conductor "GLOB" [--config conductor.config.json] [options]',
     options=OPTIONS,
     examples=('conductor "./examples/**/*.test.mcp.yml" --config conductor.config.json',),

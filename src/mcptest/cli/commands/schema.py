@@ -1,4 +1,4 @@
-"""`mcptest schema`: the JSON Schema of a file format, for editors."""
+"""`mcptest schema`: print the JSON Schema of a file format, for editors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import os
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, is_special, write_file
+from mcptest.cli.output import StandardOutput, check_writable, is_special, write_file, write_stderr
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.record import Record
@@ -73,17 +73,17 @@ FORMATS = {
     "cases": _Format(files="*.cases.yaml, *_test.yaml: one document", build=cases_schema),
     "config": _Format(files="conductor.config.json", build=lambda _: config_schema()),
     "manifest": _Format(
-        files="what mcptest mock offers", build=lambda known: manifest_schema(known, _MANIFEST)
+        files="manifests for mcptest mock", build=lambda known: manifest_schema(known, _MANIFEST)
     ),
     "snapshot": _Format(files="__snapshots__/*.snap.yaml", build=lambda _: snapshot_schema()),
 }
 _DEFAULT = "suite"
-# How a schema of ours is known again in a file.
+# By these ids, schemas of mcptest are recognised in files.
 _IDS = tuple(f"urn:mcptest:schema:{name}" for name in FORMATS)
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """The schema of a format. It knows our matchers, and those that are installed beside us."""
+    """Return the schema of a format, with the matchers of mcptest and of installed packages."""
     registry = builtin_registry()
     for matcher in sorted(installed_matchers(), key=lambda matcher: matcher.name):
         registry.add(matcher)
@@ -91,11 +91,11 @@ def schema_of(name: str) -> dict[str, Any]:
 
 
 def schema(arguments: Arguments) -> int:
-    """Write the schema that is asked for; the exit status."""
+    """Write a schema, or list the formats; return the exit code."""
     target = arguments.last("--output", "-")
     if arguments.has("--list"):
         if arguments.paths or arguments.has("--output") or arguments.has("--force"):
-            raise UsageError("--list goes alone: it writes no schema")
+            raise UsageError("--list writes no schema, so it takes no other arguments")
         width = max(map(len, FORMATS))
         lines = (f"{name.ljust(width)}  {each.files}\n" for name, each in FORMATS.items())
         StandardOutput().write("".join(lines))
@@ -110,14 +110,14 @@ def schema(arguments: Arguments) -> int:
         StandardOutput().write_utf8(text)
     else:
         write_file(target, text)
-        complain(f"wrote {visible(target)}\n")
+        write_stderr(f"wrote {visible(target)}\n")
     return ExitCode.PASSED
 
 
 def _refuse_foreign(target: str) -> None:
-    """A file that is no schema of ours is somebody's; a pipe or a device loses nothing."""
+    """Refuse to replace a file that is not a schema of mcptest; pipes and devices are fine."""
     if os.path.exists(target) and not is_special(target) and not _is_ours(target):
-        message = f"{visible(target)} is there already and is no schema of mcptest"
+        message = f"{visible(target)} exists already and is not a schema of mcptest"
         raise UsageError(message, "--force replaces it; another name with -o keeps both")
 
 
@@ -132,8 +132,8 @@ def _is_ours(path: str) -> bool:
 def _name(arguments: Arguments) -> str:
     name, *others = arguments.paths or (_DEFAULT,)
     if others:
-        message = f"one schema at a time, and here are {visible(name)} and {visible(others[0])}"
-        raise UsageError(message, "call it once for each, with -o FILE")
+        message = f"mcptest schema takes one format, not {visible(name)} and {visible(others[0])}"
+        raise UsageError(message, "call it once for each format, with -o FILE")
     if name not in FORMATS:
         meant = closest(name, FORMATS)
         question = f"; did you mean {meant}?" if meant else ""
@@ -146,16 +146,16 @@ COMMAND = Command(
     name="mcptest schema",
     summary="Print the JSON Schema of a file format, for editors.",
     usage=f"mcptest schema [{'|'.join(FORMATS)}] [-o FILE]",
-    details=f"Without a name it is the schema of a {_DEFAULT}. Editors check files with it, offer "
+    details=f"The default is the schema of a {_DEFAULT}. With it, editors check files, complete "
     "keys and explain them: see docs/editors.md.",
     options=(
         Option(
             names=("-o", "--output"),
             value="FILE",
-            help="the file to write; default: standard output",
+            help="file to write (default: standard output)",
         ),
-        Option(names=("--force",), help="replace a file that is no schema of mcptest"),
-        Option(names=("--list",), help="show the names of the formats and their files"),
+        Option(names=("--force",), help="replace a file that is not a schema of mcptest"),
+        Option(names=("--list",), help="list the formats and their files"),
     ),
     examples=(
         "mcptest schema -o mcptest.schema.json",

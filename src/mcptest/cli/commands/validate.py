@@ -1,4 +1,4 @@
-"""`mcptest validate`: load test files and report every mistake. Nothing is started."""
+"""`mcptest validate`: load test files and report every mistake, without starting a server."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import os
 
 from mcptest import __version__
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, explain
-from mcptest.cli.run_options import file_format
-from mcptest.cli.server_options import PLUGIN, plugins
+from mcptest.cli.output import StandardOutput, write_stderr_wrapped
+from mcptest.cli.run_options import parse_format
+from mcptest.cli.server_options import PLUGIN_OPTION, parse_plugins
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode
@@ -24,21 +24,21 @@ __all__ = ["COMMAND", "validate"]
 
 
 def validate(arguments: Arguments) -> int:
-    """Report every mistake in the files; the exit status."""
+    """Report every mistake in the files; return the exit code."""
     config = arguments.last("--config")
     if config and not os.path.exists(config):
         raise UsageError(f"there is no config file {visible(config)!r}")
     asked = Wanted(
         paths=arguments.paths,
         config=config,
-        format=file_format(arguments),
-        plugins=plugins(arguments),
+        format=parse_format(arguments),
+        plugins=parse_plugins(arguments),
     )
     suites, mistakes, warnings = load_suites(asked, os.environ)
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        explain(render_diagnostic(warning) + "\n\n")
+        write_stderr_wrapped(render_diagnostic(warning) + "\n\n")
     tests = sum(len(suite.cases) for suite in suites)
     files = len({suite.file for suite in suites})
     if arguments.has("--json"):
@@ -52,29 +52,28 @@ def validate(arguments: Arguments) -> int:
 
 
 def _write_json(files: int, tests: int, warnings: list[Diagnostic]) -> None:
-    # Only those who want JSON pay for it.
-    from mcptest.reporters.json import render_validation  # noqa: PLC0415
+    from mcptest.reporters.json import render_validation  # noqa: PLC0415  # only with --json
 
     StandardOutput().write_utf8(render_validation(files, tests, warnings, __version__))
 
 
 COMMAND = Command(
     name="mcptest validate",
-    summary="Load test files and report every mistake, without starting anything.",
+    summary="Check test files for mistakes, without starting a server.",
     usage="mcptest validate [PATH…]",
-    details="PATH is a file, a folder or a quoted glob; without one, as mcptest run finds files.",
+    details="PATH is a file, a folder or a quoted glob (default: as for mcptest run).",
     options=(
         Option(
             names=("-c", "--config"),
             value="FILE",
-            help="whose plugins the files may use; default: as mcptest run finds it",
+            help="config whose plugins the files may use (default: as for mcptest run)",
         ),
-        PLUGIN,
+        PLUGIN_OPTION,
         Option(names=("--json",), help="print the result as one JSON object"),
         Option(
             names=("--format",),
             value="NAME",
-            help="read all files as conductor, cases or suite; default: by name, else text",
+            help="read all files as conductor, cases or suite (default: by name, else by content)",
         ),
     ),
     examples=("mcptest validate tests/", "mcptest validate tests/ --json"),
