@@ -16,7 +16,24 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
 from mcptest.formats.config import read_server
-from mcptest.formats.keys import Fields, diagnose, kind_of, read_only, read_skip, read_tags
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    ONLY,
+    SKIP,
+    STRING,
+    STRINGS,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    read_only,
+    read_skip,
+    read_tags,
+)
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
@@ -43,23 +60,40 @@ if TYPE_CHECKING:
     # While entered, computing too long raises PatternTimeoutError.
     Bounded = AbstractContextManager[None]
 
-__all__ = ["EXTENSIONS", "is_ours", "is_turn", "load_cases"]
+__all__ = ["CASE", "EXTENSIONS", "is_ours", "is_turn", "load_cases"]
 
 
-# The keys of ours; those that begin with _ and are not among them belong to others.
-EXTENSIONS = (
-    "_server",
-    "_match",
-    "_strict",
-    "_patterns",
-    "_before",
-    "_after",
-    "_tags",
-    "_skip",
-    "_only",
-    "_timeout",
-    "_description",
-    "_wire_id",
+CASE = Key(STRING, "What this case shows.", "List tools")
+_HOOK_KEYS = Keys(
+    {
+        "command": Key(NON_EMPTY, "The program; no shell is involved.", is_required=True),
+        "arguments": Key(STRINGS, "Its arguments."),
+    }
+)
+# The keys that mcptest adds to the format; other keys that begin with _ are left alone.
+EXTENSIONS = Keys(
+    {
+        "_server": Key(
+            "server",
+            "How to start the server; only in the first document.",
+            {"command": "python3", "args": ["server.py"]},
+        ),
+        "_match": Key(
+            one_of(("exact", "partial")), "exact: nothing may arrive that is not written."
+        ),
+        "_strict": Key(FLAG, "true: a message that is not expected fails the case."),
+        "_patterns": Key(FLAG, "true: strings in out… that begin with match: are patterns."),
+        "_before": Key(_HOOK_KEYS, "A command to run before the case."),
+        "_after": Key(_HOOK_KEYS, "A command to run after the case."),
+        "_tags": TEST_TAGS,
+        "_skip": SKIP,
+        "_only": ONLY,
+        "_timeout": Key("duration", "Longest wait for each message of the server."),
+        "_description": Key(STRING, "What documentation says about the case."),
+        "_wire_id": Key(
+            FLAG, "true: ids are sent as written, even if the session has used them before."
+        ),
+    }
 )
 
 
@@ -194,8 +228,7 @@ class _Loader:
         inner = fields.mapping_at(key)
         if inner is None:
             return None
-        inner.refuse_unknown(("command", "arguments"), (), f'"{key}"')
-        inner.require(("command",), f'"{key}"')
+        inner.check_keys(_HOOK_KEYS, f'"{key}"')
         command = inner.text("command")
         if inner.mapping.get("command") == "":
             inner.complain("command", "F009", '"command" is empty', on_key=False)

@@ -19,7 +19,22 @@ from mcptest.formats.conductor_expect import (
     refuse_misplaced,
 )
 from mcptest.formats.config import read_server
-from mcptest.formats.keys import Fields, diagnose, kind_of
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    OBJECT,
+    ONLY,
+    SKIP,
+    STRING,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    whole_number,
+)
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
 from mcptest.formats.yaml.document import read_document
 from mcptest.matching.compare import parse_field_path
@@ -39,7 +54,50 @@ if TYPE_CHECKING:
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None
 
-__all__ = ["FORMS", "load_conductor", "use_of"]
+__all__ = ["FILE_KEYS", "FORMS", "TEST_KEYS", "load_conductor", "use_of"]
+
+# What a test sends: it has exactly one of these keys.
+FORMS = Keys(
+    {
+        "request": Key(
+            OBJECT,
+            "A raw JSON-RPC request; without an id it is a notification.",
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+        ),
+        "tool": Key(NON_EMPTY, "Call this tool.", "read_file"),
+        "resource": Key(NON_EMPTY, "Read the resource of this URI.", "file:///a.txt"),
+        "prompt": Key(NON_EMPTY, "Get this prompt.", "greet"),
+        "list": Key(one_of(KINDS), "Ask for a whole list."),
+    }
+)
+TEST_KEYS = Keys(
+    {
+        "it": Key(STRING, "What this test shows.", "reads a file", is_required=True),
+        **FORMS,
+        "arguments": Key(OBJECT, "The arguments of the tool or the prompt.", {"path": "a.txt"}),
+        "expect": Key("expect", "What is expected of the answer."),
+        "timeout": Key("duration", "Longest wait for the answer."),
+        "skip": SKIP,
+        "only": ONLY,
+        "tags": TEST_TAGS,
+        "capture": Key(
+            "capture",
+            "What to keep of the answer, by name; ${name} stands for it in the tests that follow.",
+            {"id": "result.structuredContent.id"},
+        ),
+        "retries": Key(whole_number(0, 100), "How often it is tried again when it does not pass."),
+        "wire_id": Key(
+            FLAG, "true: the id is sent as written, even if the session has used it before."
+        ),
+    }
+)
+FILE_KEYS = Keys(
+    {
+        "description": Key(STRING, "What reports call this file.", is_required=True),
+        "tests": Key("tests", "The tests, in the order in which they run.", is_required=True),
+        "server": Key("server", "How to start the server; otherwise a config says it."),
+    }
+)
 
 
 # What a test sends: a raw `request`, or one of the short forms.
@@ -49,10 +107,6 @@ __all__ = ["FORMS", "load_conductor", "use_of"]
 #     list: tools                arguments: {name: Ada}
 #
 # A raw request goes out as it is written. A short form gets its envelope and its id from us.
-
-
-# The keys of which a test has exactly one.
-FORMS = ("request", "tool", "resource", "prompt", "list")
 
 
 def read_request(fields: Fields, id: str) -> Message | None:
@@ -119,24 +173,7 @@ def use_of(request: Message) -> Use | None:
     return None
 
 
-_FILE_KEYS = ("description", "tests", "server")
-_TEST_KEYS = (
-    "it",
-    *FORMS,
-    "arguments",
-    "expect",
-    "timeout",
-    "skip",
-    "only",
-    "tags",
-    "capture",
-    "retries",
-    "wire_id",
-)
-_ALL_TEST_KEYS = frozenset(_TEST_KEYS)
-_REQUIRED_TEST_KEYS = frozenset(["it", "request", "expect"])
-
-_MAX_RETRIES = 100
+_PLAIN_TEST_KEYS = frozenset(["it", "request", "expect"])
 
 # What a manifest for the mock has at its top.
 _OFFERS = frozenset(["tools", "resources", "prompts"])
@@ -198,8 +235,8 @@ class _Loader:
         if "config" in value:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
-        fields.refuse_unknown(_FILE_KEYS, (), "a test file", accepted=("config",))
-        fields.require(("description", "tests"), "a test file")
+        fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
+        fields.require(FILE_KEYS.required, "a test file")
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
@@ -232,14 +269,14 @@ class _Loader:
 
     def _case(self, fields: Fields, line: int, index: int) -> Case:
         test = fields.mapping
-        if not test.keys() <= _ALL_TEST_KEYS:
+        if not test.keys() <= TEST_KEYS.keys():
             refuse_misplaced(fields)
             told = (*SLIPPED_KEYS, *misplaced_keys(test))
-            fields.refuse_unknown(_TEST_KEYS, (), "a test", accepted=told)
-        if not test.keys() >= _REQUIRED_TEST_KEYS:
+            fields.refuse_unknown(TEST_KEYS, "a test", accepted=told)
+        if not test.keys() >= _PLAIN_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
-        if len(test) == len(_REQUIRED_TEST_KEYS):
+        if len(test) == len(_PLAIN_TEST_KEYS):
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
         # As above.
@@ -255,7 +292,7 @@ class _Loader:
             skip=read_skip(fields, "skip") if "skip" in test else None,
             only=read_only(fields, "only") if "only" in test else False,
             tags=read_tags(fields, "tags") if "tags" in test else (),
-            retries=fields.whole_number("retries", 0, _MAX_RETRIES, 0)
+            retries=fields.whole_number("retries", *TEST_KEYS["retries"].bounds, 0)
             if "retries" in test
             else None,
         )

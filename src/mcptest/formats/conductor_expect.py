@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.record import ABSENT
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import Fields, Key, Keys, kind_of, whole_number
 from mcptest.matching.expectation import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import to_text
@@ -23,21 +23,56 @@ if TYPE_CHECKING:
 
     Message = dict[str, object]
 
-__all__ = ["SLIPPED_KEYS", "STDERR_EMPTY", "ExpectReader", "misplaced_keys", "refuse_misplaced"]
+__all__ = [
+    "ANSWER_KEYS",
+    "EXPECT_KEYS",
+    "PERFORMANCE_KEYS",
+    "SLIPPED_KEYS",
+    "STDERR_EMPTY",
+    "ExpectReader",
+    "misplaced_keys",
+    "refuse_misplaced",
+]
 
-EXPECT_KEYS = ("response", "stderr", "exitCode", "performance", "notifications")
-_ALL_EXPECT_KEYS = frozenset(EXPECT_KEYS)
-_PERFORMANCE_KEYS = ("maxResponseTime", "minResponseTime")
+STDERR_EMPTY = "toBeEmpty"
+
+PERFORMANCE_KEYS = Keys(
+    {
+        "maxResponseTime": Key("duration", "The answer takes no longer.", "500ms"),
+        "minResponseTime": Key("duration", "The answer takes at least as long.", "100ms"),
+    }
+)
+EXPECT_KEYS = Keys(
+    {
+        "response": Key(
+            "response",
+            "The whole answer: what is written must be there, and nothing else.",
+            {"result": {"match:partial": {"isError": False}}},
+        ),
+        "stderr": Key(
+            "stderr",
+            f"What was written to stderr meanwhile: {STDERR_EMPTY}, a string or a pattern.",
+            STDERR_EMPTY,
+            "match:ready",
+        ),
+        "exitCode": Key(whole_number(-64, 255), "The exit code of the server, when it ends.", 0),
+        "performance": Key("performance", "How long the answer may take."),
+        "notifications": Key(
+            "notifications",
+            "Notifications that must arrive: their methods, or whole messages.",
+            ["notifications/progress"],
+        ),
+    }
+)
+# The keys of an answer.
+ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
 
 # Keys that belong under `expect` and often stand one level too high.
 SLIPPED_KEYS = ("stderr", "performance")
 _SLIPPED = frozenset(SLIPPED_KEYS)
 _NEVER_SLIPPED = tuple(key for key in EXPECT_KEYS if key not in _SLIPPED)
 
-STDERR_EMPTY = "toBeEmpty"
-
 _EMPTY_PARTIAL: Message = {"match:partial": {}}
-_ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
 
 
 def misplaced_keys(test: Message) -> tuple[str, ...]:
@@ -83,7 +118,9 @@ class ExpectReader:
             said |= self._seen()
             self._compiler.forget()
         if "exitCode" in holders:
-            said["exit_code"] = holders["exitCode"].whole_number("exitCode", -64, 255, 0)
+            said["exit_code"] = holders["exitCode"].whole_number(
+                "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0
+            )
         if "performance" in holders:
             said["performance"] = self._performance(holders["performance"], request)
         return Expectation.made_of(said)
@@ -104,8 +141,8 @@ class ExpectReader:
         inner = fields.mapping_at("expect") if test.get("expect") is not None else None
         holders: dict[str, Fields] = {}
         if inner:
-            if not inner.mapping.keys() <= _ALL_EXPECT_KEYS:
-                inner.refuse_unknown(EXPECT_KEYS, (), '"expect"')
+            if not inner.mapping.keys() <= EXPECT_KEYS.keys():
+                inner.refuse_unknown(EXPECT_KEYS, '"expect"')
             holders = dict.fromkeys(inner.mapping, inner)
             if _SLIPPED.isdisjoint(test) and holders and None not in inner.mapping.values():
                 return holders
@@ -145,7 +182,7 @@ class ExpectReader:
     def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
         """What a short form need not say of an answer: the envelope is ours."""
         for key in response:
-            if key not in _ANSWER_KEYS:
+            if key not in ANSWER_KEYS:
                 message = f'no answer has a key "{key}" at its top'
                 help = f"what a server answers stands under result: or error:, so put {key} there"
                 fields.at(("response", key)).complain("", "F017", message, help)
@@ -160,7 +197,7 @@ class ExpectReader:
             fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
         if not response:
             fields.complain("response", "F017", "no answer is an empty object")
-        for key in _ALL_EXPECT_KEYS.intersection(response):
+        for key in EXPECT_KEYS.keys() & response.keys():
             message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
             fields.at(("response", key)).complain("", "F017", message)
         version = response.get("jsonrpc", "2.0")
@@ -190,7 +227,7 @@ class ExpectReader:
         inner = fields.mapping_at("performance")
         if inner is None:
             return None
-        inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
+        inner.refuse_unknown(PERFORMANCE_KEYS, '"performance"')
         if request and "id" not in request:
             message = "a notification has no answer whose time could be taken"
             fields.complain("performance", "F017", message)

@@ -20,7 +20,21 @@ from mcptest.core.plan import (
 )
 from mcptest.core.text import visible
 from mcptest.formats.http_servers import HTTP_KEYS, camel_case
-from mcptest.formats.keys import Fields, diagnose, kind_of, warn_of_weak_secret
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    OBJECT,
+    STRING,
+    STRINGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    warn_of_weak_secret,
+    whole_number,
+)
 from mcptest.formats.yaml.document import read_document
 from mcptest.protocol.revisions import REVISIONS
 
@@ -35,9 +49,20 @@ if TYPE_CHECKING:
     Body = dict[str, object]
 
 __all__ = [
-    "CLIENT_KEYS",
+    "CLIENT",
+    "ELICITATION_ACTIONS",
+    "IMPORT_KEYS",
+    "INHERIT_ENV",
+    "ISOLATION",
     "KEYS",
+    "MAX_LINE_BYTES",
+    "PLUGIN_KEYS",
     "PLUGIN_NAME",
+    "PROTOCOL_VERSION",
+    "READY_PATTERN",
+    "STARTUP_TIMEOUT",
+    "SUBPROCESS_MATCHERS",
+    "TIMEOUT",
     "default_startup_s",
     "load_config",
     "read_client",
@@ -46,24 +71,99 @@ __all__ = [
 ]
 
 
-KEYS = (
-    "name",
-    "command",
-    "args",
-    "cwd",
-    "env",
-    "inheritEnv",
-    "startupTimeout",
-    "readyPattern",
-    "timeout",
-    "protocolVersion",
-    "isolation",
-    "maxLineBytes",
-    "client",
-    "strictInvariants",
-    *map(camel_case, HTTP_KEYS),
+# Keys that a server has in a config and, in another spelling, in a suite.
+INHERIT_ENV = Key(
+    FLAG,
+    "false: the server gets only a few variables of the environment, such as PATH.",
+    is_filled=True,
 )
-_REQUIRED = ("name", "command", "args")
+STARTUP_TIMEOUT = Key(
+    "duration",
+    "Longest wait until the server is ready and the handshake done.",
+    "20s",
+    is_filled=True,
+)
+READY_PATTERN = Key(
+    STRING,
+    "A regular expression that must appear on stderr before the handshake begins.",
+    "listening on",
+)
+TIMEOUT = Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True)
+PROTOCOL_VERSION = Key(
+    one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
+)
+ISOLATION = Key(one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True)
+MAX_LINE_BYTES = Key(
+    whole_number(1, 1 << 31),
+    f"Longest line that the server may write, in bytes (default: {Limits().max_line_bytes}).",
+    is_filled=True,
+)
+CLIENT = Key(
+    Keys(
+        {
+            "capabilities": Key(
+                OBJECT,
+                "Capabilities to declare, beside those that follow from the answers.",
+                is_filled=True,
+            ),
+            "roots": Key("roots", "The roots of the client.", ["file:///project"], is_filled=True),
+            "sampling": Key(
+                "sampling",
+                "What a model answers: a string or a whole result, or a list of them, in turn.",
+                "The capital of France is Paris.",
+            ),
+            "elicitation": Key(
+                "elicitation",
+                "What the user answers, or a list of answers, in turn.",
+                "decline",
+                {"action": "accept", "content": {"name": "Ada"}},
+            ),
+        }
+    ),
+    "What the client can do, and its answers when the server asks.",
+    is_filled=True,
+)
+ELICITATION_ACTIONS = ("accept", "decline", "cancel")
+
+# A dot ends the name in a pattern, an equals sign on the command line.
+PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
+PLUGIN_KEYS = Keys(
+    {
+        "command": Key(
+            "argv", "The program and its arguments.", ["python3", "geo.py"], is_required=True
+        ),
+        "call_timeout": Key("duration", "Longest wait for one verdict.", "5s"),
+    }
+)
+SUBPROCESS_MATCHERS = Key(
+    "plugins", "Programs that judge values, by the name that match:plugin:NAME.METHOD asks them by."
+)
+IMPORT_KEYS = Keys({"subprocess_matchers": SUBPROCESS_MATCHERS})
+
+# Without a URL, "command" and "args" are required as well.
+KEYS = Keys(
+    {
+        "name": Key(STRING, "What reports call the server.", "files", is_required=True),
+        "command": Key(NON_EMPTY, "The program; no shell is involved.", "python3"),
+        "args": Key(STRINGS, "Its arguments.", ["server.py"]),
+        "cwd": Key(STRING, "The working folder of the server. Relative to the config's."),
+        "env": Key(
+            "env",
+            "Variables to set for the server; ${NAME} takes a value from the environment.",
+            {"API_KEY": "${MY_API_KEY}"},
+        ),
+        "inheritEnv": INHERIT_ENV,
+        "startupTimeout": STARTUP_TIMEOUT,
+        "readyPattern": READY_PATTERN,
+        "timeout": TIMEOUT,
+        "protocolVersion": PROTOCOL_VERSION,
+        "isolation": ISOLATION,
+        "maxLineBytes": MAX_LINE_BYTES,
+        "client": CLIENT,
+        "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
+        **HTTP_KEYS.spelled(camel_case),
+    }
+)
 
 # They may have to fetch the server before they can start it.
 _PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
@@ -96,9 +196,7 @@ def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
     imports = fields.mapping_at("imports")
     if imports is None:
         return ()
-    # Most configs say no more than how a server is started, and nobody waits for the rest.
-
-    imports.refuse_unknown(("subprocess_matchers",), (), '"imports" in a config')
+    imports.check_keys(IMPORT_KEYS, '"imports" in a config')
     return read_subprocess_matchers(imports, file)
 
 
@@ -114,11 +212,12 @@ def read_server(
         help = 'copy one entry of mcpServers to the top and give it a "name"'
         fields.complain("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
-    fields.refuse_unknown((*KEYS, *also), (), "the config of a server")
-    # One with a URL need not be started by us.
-    needed = _REQUIRED if "url" not in fields.mapping else _REQUIRED[:1]
+    fields.refuse_unknown((*KEYS, *also), "the config of a server")
+    # A server with a URL may be running already.
+    has_url = "url" in fields.mapping
+    needed = ("name",) if has_url else ("name", "command", "args")
     fields.require(needed, "the config of a server")
-    if fields.mapping.get("args") and needed is not _REQUIRED and "command" not in fields.mapping:
+    if fields.mapping.get("args") and has_url and "command" not in fields.mapping:
         fields.complain("args", "F003", '"args" are for a "command", and there is none')
     command = fields.text("command")
     if fields.mapping.get("command") == "":
@@ -126,8 +225,7 @@ def read_server(
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
     http = _read_http(fields, values)
-    most = 1 << 31
-    limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
+    limit = fields.whole_number("maxLineBytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
         command=(command, *fields.texts("args")) if command or not http else (),
@@ -256,14 +354,6 @@ def default_startup_s(command: str) -> float:
 # `client:` in a config: what the client can do, and its scripted answers to the server.
 
 
-CLIENT_KEYS = ("capabilities", "roots", "sampling", "elicitation")
-
-_ACTIONS = ("accept", "decline", "cancel")
-
-# What says that an answer is an error and not a result.
-_ERROR = "error"
-
-
 def read_client(fields: Fields) -> ClientSpec:
     """The client that these keys describe; mistakes are added to the complaints of `fields`.
 
@@ -275,7 +365,8 @@ def read_client(fields: Fields) -> ClientSpec:
     Each of the three is one answer, given every time, or a list of answers, given one after
     the other. Whatever has an answer is declared as a capability; `capabilities` adds more.
     """
-    fields.refuse_unknown(CLIENT_KEYS, (), '"client"')
+    assert isinstance(CLIENT.type, Keys)
+    fields.check_keys(CLIENT.type, '"client"')
     reader = _Reader(fields)
     answers: dict[str, object] = {}
     declared: dict[str, object] = {}
@@ -327,13 +418,13 @@ class _Reader:
         value: object,
         read: Callable[[str, int | None, object], Body],
     ) -> Body:
-        if not isinstance(value, dict) or _ERROR not in value:
+        if not isinstance(value, dict) or "error" not in value:
             return read(key, index, value)
-        error = value[_ERROR]
+        error = value["error"]
         if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
             message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
             self._complain(key, index, message)
-        return {_ERROR: error}
+        return {"error": error}
 
     def sample(self, key: str, index: int | None, value: object) -> Body:
         if isinstance(value, str):
@@ -350,8 +441,8 @@ class _Reader:
 
     def elicit(self, key: str, index: int | None, value: object) -> Body:
         result = {"action": value} if isinstance(value, str) else value
-        if not isinstance(result, dict) or result.get("action") not in _ACTIONS:
-            message = f"an answer to elicitation says one of {', '.join(_ACTIONS)}"
+        if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
+            message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
             self._complain(key, index, message, "for example {action: accept, content: {…}}")
             return {"result": {}}
         for member in result:
@@ -366,12 +457,6 @@ class _Reader:
 
 
 # `imports.subprocess_matchers`: the plugins that a config or a suite brings along.
-
-
-# A dot ends it in a pattern, an equals sign on the command line.
-PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
-
-_KEYS = ("command", "call_timeout")
 
 
 def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, ...]:
@@ -391,8 +476,7 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
 
 
 def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
-    fields.refuse_unknown(_KEYS, (), "a plugin")
-    fields.require(("command",), "a plugin")
+    fields.check_keys(PLUGIN_KEYS, "a plugin")
     command = fields.texts("command")
     if fields.mapping.get("command") == [] or command[:1] == ("",):
         message = '"command" is empty: it is the program and its arguments'

@@ -1,7 +1,17 @@
-"""Read the keys of a mapping, and complain about every one that is wrong.
+"""The keys of a format: how they are declared, and how a mapping is read by them.
 
-A reader is given the keys there are; whatever else stands in the mapping is an
-error with a suggestion, so nothing that was written is ever ignored.
+A loader declares the keys of each mapping it reads as `Keys`, next to the code that reads them:
+
+    RUN_KEYS = Keys(
+        {
+            "parallel": Key(whole_number(1, 256), "How many files run at a time."),
+            "retries": Key(whole_number(0, 100), "How often a failed test is tried again."),
+        }
+    )
+
+The loader (`Fields`), the JSON Schema (`formats.schemas`) and the documentation all use this
+declaration. A key that is not declared is an error with a suggestion, so nothing that is written
+is ever ignored.
 """
 
 from __future__ import annotations
@@ -15,27 +25,119 @@ from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
 
     from mcptest.core.diagnostics import Severity
     from mcptest.formats.yaml.document import Document, Places
     from mcptest.formats.yaml.stream import Stream
 
+    Schema = dict[str, Any]
     Steps = tuple[str | int, ...]
 
 __all__ = [
+    "ANYTHING",
+    "FLAG",
     "MAX_DURATION_S",
+    "NON_EMPTY",
+    "OBJECT",
+    "ONLY",
+    "SKIP",
+    "STRING",
+    "STRINGS",
+    "TEST_TAGS",
     "Fields",
+    "Key",
+    "Keys",
     "diagnose",
     "kind_of",
+    "number",
+    "one_of",
     "parse_duration",
     "point_at",
     "read_only",
     "read_skip",
     "read_tags",
     "warn_of_weak_secret",
+    "whole_number",
 ]
 
+
+class Key:
+    """One key of a mapping: the type of its value, what it means, and examples.
+
+    `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type that
+    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may stand for the
+    value or in it.
+    """
+
+    __slots__ = ("description", "examples", "is_filled", "is_required", "type")
+
+    def __init__(
+        self,
+        type: Schema | Keys | str,
+        description: str,
+        *examples: object,
+        is_required: bool = False,
+        is_filled: bool = False,
+    ) -> None:
+        self.type = type
+        self.description = description
+        self.examples = examples
+        self.is_required = is_required
+        self.is_filled = is_filled
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The least and the greatest value of a number."""
+        assert isinstance(self.type, dict)
+        least = self.type.get("minimum", self.type.get("exclusiveMinimum"))
+        return least, self.type["maximum"]
+
+
+class Keys(dict[str, Key]):
+    """The keys of one mapping by name."""
+
+    @property
+    def required(self) -> list[str]:
+        return [name for name, key in self.items() if key.is_required]
+
+    def spelled(self, spell: Callable[[str], str]) -> Keys:
+        """The same keys with their names in another spelling."""
+        return Keys({spell(name): key for name, key in self.items()})
+
+
+# Types of values, as JSON Schemas.
+
+ANYTHING: Schema = {}
+STRING: Schema = {"type": "string"}
+NON_EMPTY: Schema = {"type": "string", "minLength": 1}
+STRINGS: Schema = {"type": "array", "items": STRING}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+
+
+def number(least: float, most: float, *, is_open: bool = False) -> Schema:
+    """A number in a range; with `is_open`, `least` itself is excluded."""
+    return {"type": "number", "exclusiveMinimum" if is_open else "minimum": least, "maximum": most}
+
+
+def whole_number(least: int, most: int) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def one_of(choices: Iterable[str]) -> Schema:
+    """One of these strings."""
+    return {"enum": list(choices)}
+
+
+# Keys that several formats have.
+
+TEST_TAGS = Key("tags", "Words to choose tests by: mcptest run --tag and --skip-tag.", ["quick"])
+SKIP = Key(
+    "skip", "true, or the reason why this test is not run.", True, "the server has no clock yet"
+)
+ONLY = Key(FLAG, "true: no other test of this file is run. Take it out before committing.")
 
 _KINDS = {
     str: "text",
@@ -115,35 +217,34 @@ class Fields:
         """Whether a complaint about another key has named this one as the right one."""
         return key in self._misspelt
 
-    def refuse_unknown(
-        self,
-        known: Sequence[str],
-        planned: Sequence[str],
-        where: str,
-        accepted: Sequence[str] = (),
-    ) -> None:
-        """An error for every key that is not known; a warning for one that is empty.
+    def check_keys(self, keys: Keys, where: str) -> None:
+        """An error for every key that is not declared, and for every required one that is missing.
 
-        What is `accepted` is let pass, and not recommended to anybody.
+        `where` names the mapping in messages.
+        """
+        self.refuse_unknown(keys, where)
+        self.require(keys.required, where)
+
+    def refuse_unknown(
+        self, known: Collection[str], where: str, accepted: Collection[str] = ()
+    ) -> None:
+        """An error for every key that is not known, or a warning if it is empty.
+
+        Keys in `accepted` are allowed, but never suggested.
         """
         for key, value in self.mapping.items():
             if key in known or key in accepted:
                 continue
-            if key in planned:
-                message = f'"{key}" is not supported by this version of mcptest'
-                self.complain(key, "F010", message)
-            elif value is None:
+            if value is None:
                 message = f'"{key}" means nothing in {where}; it is empty, and is left out'
                 self.complain(key, "W001", message, severity="warning")
             else:
-                there_are = (*known, *planned)
-                meant = closest(key, there_are) or shortened(key, there_are)
+                names = tuple(known)
+                meant = closest(key, names) or shortened(key, names)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
-                there = ", ".join(known)
-                self.complain(
-                    key, "F006", f'{where} has no key "{key}"{question}', f"there are: {there}"
-                )
+                message = f'{where} has no key "{key}"{question}'
+                self.complain(key, "F006", message, f"there are: {', '.join(names)}")
 
     def text(self, key: str, default: str = "") -> str:
         """The text at a key; an error when it is something else."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of, number, whole_number
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.suite_matchers import ROOTS, parse_target
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ASSERTION_KEYS",
     "BUDGETS",
+    "DAY_MS",
+    "EXPECT",
     "EXPECT_KEYS",
     "Budgets",
     "ExpectReader",
@@ -34,13 +36,44 @@ __all__ = [
     "successful",
 ]
 
-BUDGETS = ("threshold", "max_duration_ms", "max_response_tokens")
-EXPECT_KEYS = ("assertions", *BUDGETS)
-ASSERTION_KEYS = ("target", "matcher", "message", "weight")
+DAY_MS = 24 * 3600 * 1000
+_SHARE = "The share of the weights that must hold; 1 is all of them."
 
-DAY_MS = 24 * 3600 * 1000.0
-_MAX_TOKENS = 1_000_000_000
-_MAX_WEIGHT = 1_000_000.0
+BUDGETS = Keys(
+    {
+        "threshold": Key(number(0, 1, is_open=True), _SHARE, 0.8, is_filled=True),
+        "max_duration_ms": Key(
+            number(0.001, DAY_MS), "The longest time that the answer may take.", 900, is_filled=True
+        ),
+        "max_response_tokens": Key(
+            whole_number(1, 1_000_000_000),
+            "The largest answer, in tokens: a token is four bytes of its JSON.",
+            2000,
+            is_filled=True,
+        ),
+    }
+)
+EXPECT = Key("expect", "What must hold of the answer; without it, that the call succeeds.")
+EXPECT_KEYS = Keys(
+    {
+        "assertions": Key("assertions", "What must hold of the answer.", is_filled=True),
+        **BUDGETS,
+    }
+)
+ASSERTION_KEYS = Keys(
+    {
+        "target": Key(
+            "target", "Where to look: a path into the answer.", is_required=True, is_filled=True
+        ),
+        "matcher": Key("matcher", "What must hold of the value there.", is_required=True),
+        "message": Key(STRING, "What it means when this does not hold."),
+        "weight": Key(
+            number(0, 1_000_000, is_open=True),
+            "How much it counts where there is a threshold (default: 1).",
+            is_filled=True,
+        ),
+    }
+)
 
 
 def successful(method: str) -> tuple[Assertion, ...]:
@@ -87,14 +120,15 @@ class Budgets(Record):
 
 def read_budgets(fields: Fields) -> Budgets:
     """What a mapping says about budgets."""
-    threshold = fields.number("threshold", 0.0, 1.0)
+    threshold = fields.number("threshold", *BUDGETS["threshold"].bounds)
     if threshold == 0:
         message = '"threshold" is 0: this test would pass whatever comes'
         fields.complain("threshold", "F011", message, on_key=False)
     tokens = None
     if "max_response_tokens" in fields.mapping:
-        tokens = fields.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
-    slowest_ms = fields.number("max_duration_ms", 0.001, DAY_MS)
+        bounds = BUDGETS["max_response_tokens"].bounds
+        tokens = fields.whole_number("max_response_tokens", *bounds, 1)
+    slowest_ms = fields.number("max_duration_ms", *BUDGETS["max_duration_ms"].bounds)
     return Budgets(threshold=threshold, max_duration_ms=slowest_ms, max_tokens=tokens)
 
 
@@ -125,7 +159,7 @@ class ExpectReader:
         return self._expectation(assertions, budgets.over(shared or Budgets()))
 
     def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
-        inner.refuse_unknown(EXPECT_KEYS, (), f'"{key}"')
+        inner.check_keys(EXPECT_KEYS, f'"{key}"')
         for each in BUDGETS:
             if each in fields.mapping and each in inner.mapping:
                 message = f'"{each}" stands here and under "{key}"; only one of them can count'
@@ -152,15 +186,14 @@ class ExpectReader:
             place.complain("", "F008", message, on_key=False)
             return None
         fields = place.replaced(item)
-        fields.refuse_unknown(ASSERTION_KEYS, (), "an assertion")
-        fields.require(("target", "matcher"), "an assertion")
+        fields.check_keys(ASSERTION_KEYS, "an assertion")
         target = fields.text("target")
         steps = self._target(fields, target) if isinstance(item.get("target"), str) else ()
         check = None
         if "matcher" in item:
             trail = trail_of((*fields.steps, "matcher"))
             check = self._words.compile(item["matcher"], trail, f"{name} > {target}")
-        weight = fields.number("weight", 0.0, _MAX_WEIGHT)
+        weight = fields.number("weight", *ASSERTION_KEYS["weight"].bounds)
         if weight == 0:
             fields.complain("weight", "F011", "with a weight of 0 it counts for nothing")
         message = fields.text("message")

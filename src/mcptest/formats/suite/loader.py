@@ -15,12 +15,30 @@ from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
-from mcptest.formats.config import read_subprocess_matchers
-from mcptest.formats.keys import Fields, diagnose, kind_of, point_at
+from mcptest.formats.config import ISOLATION, SUBPROCESS_MATCHERS, read_subprocess_matchers
+from mcptest.formats.keys import (
+    STRING,
+    STRINGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    number,
+    point_at,
+    whole_number,
+)
 from mcptest.formats.suite.expect import DAY_MS
-from mcptest.formats.suite.lanes import LaneReader
+from mcptest.formats.suite.lanes import SECURITY_KEYS, LaneReader
 from mcptest.formats.suite.servers import read_servers
-from mcptest.formats.suite.tests import CALLS, MOST_RETRIES, Defaults, EntryReader, StepReader
+from mcptest.formats.suite.tests import (
+    CALLS,
+    DEFAULT_KEYS,
+    RETRIES,
+    Defaults,
+    EntryReader,
+    StepReader,
+)
 from mcptest.formats.suite.variables import Variables
 from mcptest.formats.yaml.document import locate, read_document
 from mcptest.matching.suite_matchers import SuiteMatchers
@@ -50,25 +68,82 @@ __all__ = [
 ]
 
 
-LANES = (*CALLS, "agents", "evals", "compliance", "security")
-FILE_KEYS = (
-    "name",
-    "description",
-    "$schema",
-    "servers",
-    "variables",
-    "imports",
-    "defaults",
-    *LANES,
-    "coverage",
-    "performance",
-    "run_options",
-)
-RUN_KEYS = ("parallel", "isolation", "retries")
-COVERAGE_KEYS = ("tools", "resources", "prompts", "total")
-PERFORMANCE_KEYS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms", "max_ms")
+_PERCENT = number(0, 100)
+_TIME_MS = number(0, DAY_MS)
 
-_MOST_WORKERS = 256
+COVERAGE_KEYS = Keys(
+    {
+        "tools": Key(_PERCENT, "Percent of the tools."),
+        "resources": Key(_PERCENT, "Percent of the resources."),
+        "prompts": Key(_PERCENT, "Percent of the prompts."),
+        "total": Key(_PERCENT, "Percent of everything that is offered."),
+    }
+)
+PERFORMANCE_KEYS = Keys(
+    {
+        "p50_ms": Key(_TIME_MS, "Half of the answers take no longer."),
+        "p90_ms": Key(_TIME_MS, "90 of 100 answers take no longer."),
+        "p95_ms": Key(_TIME_MS, "95 of 100 answers take no longer."),
+        "p99_ms": Key(_TIME_MS, "99 of 100 answers take no longer."),
+        "mean_ms": Key(_TIME_MS, "The mean of all answers is no longer."),
+        "max_ms": Key(_TIME_MS, "No answer takes longer."),
+    }
+)
+RUN_KEYS = Keys(
+    {
+        "parallel": Key(whole_number(1, 256), "How many files run at a time."),
+        "isolation": Key(ISOLATION.type, ISOLATION.description),
+        "retries": RETRIES,
+    }
+)
+IMPORT_KEYS = Keys(
+    {
+        "suites": Key(STRINGS, "Other suites, relative to this file.", ["orders.yaml"]),
+        "subprocess_matchers": SUBPROCESS_MATCHERS,
+    }
+)
+_LANES = Keys(
+    {
+        "tools": Key("entries_of_tools", "Tests that call tools."),
+        "resources": Key("entries_of_resources", "Tests that read resources."),
+        "prompts": Key("entries_of_prompts", "Tests that get prompts."),
+        "agents": Key("agents", "What a model does with the tools of the servers."),
+        "evals": Key("evals", "Answers of a model that another model judges by a rubric."),
+        "compliance": Key(
+            "compliance", "Whether the servers keep to the protocol.", {"tests": ["initialize"]}
+        ),
+        "security": Key(SECURITY_KEYS, "What is hostile in the definitions of a server."),
+    }
+)
+FILE_KEYS = Keys(
+    {
+        "name": Key(STRING, "What reports call this suite."),
+        "description": Key(STRING, "What it is about; reports show it where there is no name."),
+        "$schema": Key(STRING, "Where the schema of this file is, for editors."),
+        "servers": Key(
+            "servers",
+            "The servers by name. Each is started once, and only when a test needs it.",
+            {"shop": {"command": ["python3", "shop_server.py"]}},
+        ),
+        "variables": Key(
+            "variables",
+            "Values by name; ${name} stands for them in servers, calls and expectations.",
+            {"order": "A-17", "region": {"from_env": "REGION", "default": "eu"}},
+        ),
+        "imports": Key(
+            "imports", "Other suites that belong to this one, and plugins.", ["orders.yaml"]
+        ),
+        "defaults": Key(
+            DEFAULT_KEYS, "What holds for every entry of this file that does not say it itself."
+        ),
+        **_LANES,
+        "coverage": Key(
+            "coverage", "How much of what the servers offer must be called, in percent."
+        ),
+        "performance": Key("performance", "How long answers may take, in milliseconds."),
+        "run_options": Key(RUN_KEYS, "How the tests are run."),
+    }
+)
 
 
 class SuiteContext(Record):
@@ -129,8 +204,8 @@ class _Loader:
         # What is imported is there for whoever imports it, whose own word is the last.
         for part in parts.imports_first:
             self._read_head(part)
-            coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS, 100.0)
-            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS, DAY_MS)
+            coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS)
+            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS)
         for part in parts.imports_first:
             self._read_servers(part)
         self._gates = None
@@ -149,7 +224,7 @@ class _Loader:
         self._refuse_no_servers()
         found = [suite for part in self._parts for suite in self._suites_of(part)]
         if not found and not any(part.complaints for part in self._parts):
-            message = f"a suite needs tests: one of the keys {', '.join(LANES)}"
+            message = f"a suite needs tests: one of the keys {', '.join(_LANES)}"
             self._parts[0].top.complain("", "F007", message)
         # A server is started once, so its turn comes once.
         turns: dict[str, int] = {}
@@ -160,7 +235,7 @@ class _Loader:
 
     def _read_head(self, part: Part) -> None:
         """What a file says of itself, and for all of its tests."""
-        part.top.refuse_unknown(FILE_KEYS, (), "a suite")
+        part.top.check_keys(FILE_KEYS, "a suite")
         for key in ("name", "description", "$schema"):
             part.top.text(key)
         self._options |= _run_options(part.top)
@@ -189,7 +264,7 @@ class _Loader:
         files = [part.top.mapping for part in self._parts]
         if any("servers" in file for file in files) or not self._is_whole:
             return
-        if any(lane in file for file in files for lane in LANES):
+        if any(lane in file for file in files for lane in _LANES):
             self._parts[0].top.require(("servers",), "a suite")
 
     def _suites_of(self, part: Part) -> list[Suite]:
@@ -297,32 +372,30 @@ def _run_options(fields: Fields) -> dict[str, object]:
     inner = fields.mapping_at("run_options")
     if inner is None:
         return {}
-    inner.refuse_unknown(RUN_KEYS, (), '"run_options"')
+    inner.check_keys(RUN_KEYS, '"run_options"')
     found: dict[str, object] = {}
     if "parallel" in inner.mapping:
-        found["parallel"] = inner.whole_number("parallel", 1, _MOST_WORKERS, 1)
+        found["parallel"] = inner.whole_number("parallel", *RUN_KEYS["parallel"].bounds, 1)
     if "retries" in inner.mapping:
-        found["retries"] = inner.whole_number("retries", 0, MOST_RETRIES, 0)
+        found["retries"] = inner.whole_number("retries", *RETRIES.bounds, 0)
     if "isolation" in inner.mapping:
         found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
     return found
 
 
-def _numbers(fields: Fields, key: str, keys: tuple[str, ...], most: float) -> dict[str, float]:
+def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:
     inner = fields.mapping_at(key)
     if inner is None:
         return {}
-    inner.refuse_unknown(keys, (), f'"{key}"')
+    inner.check_keys(keys, f'"{key}"')
     if not inner.mapping:
         fields.complain(key, "F011", f'"{key}" is empty: it asks for nothing')
-    found = {each: inner.number(each, 0.0, most) for each in keys if each in inner.mapping}
+    found = {each: inner.number(each, *keys[each].bounds) for each in keys if each in inner.mapping}
     return {each: value for each, value in found.items() if value is not None}
 
 
 # The files that make up a suite: itself, and what its `imports` name, each once.
 
-
-IMPORT_KEYS = ("suites", "subprocess_matchers")
 
 # More files than anybody imports by hand; whoever has more has a circle of copies.
 _MOST_PARTS = 200
@@ -473,7 +546,7 @@ def _plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
         return ()
     imports = fields.mapping_at("imports")
     assert imports is not None
-    imports.refuse_unknown(IMPORT_KEYS, (), '"imports"')
+    imports.check_keys(IMPORT_KEYS, '"imports"')
     return read_subprocess_matchers(imports, file)
 
 

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
-from mcptest.formats.config import default_startup_s, read_client
+from mcptest.formats.config import (
+    CLIENT,
+    INHERIT_ENV,
+    ISOLATION,
+    MAX_LINE_BYTES,
+    PROTOCOL_VERSION,
+    READY_PATTERN,
+    STARTUP_TIMEOUT,
+    TIMEOUT,
+    default_startup_s,
+    read_client,
+)
 from mcptest.formats.http_servers import HTTP_KEYS, read_http
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source
 from mcptest.matching.regex import compile_regex
 from mcptest.protocol.revisions import REVISIONS
@@ -15,21 +26,37 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.formats.suite.variables import Variables
 
-__all__ = ["SERVER_KEYS", "read_servers"]
+__all__ = ["SERVER", "SERVER_KEYS", "read_servers"]
 
-SERVER_KEYS = (
-    "command",
-    "env",
-    "inherit_env",
-    "cwd",
-    "startup_timeout",
-    "ready_pattern",
-    "timeout",
-    "protocol_version",
-    "isolation",
-    "max_line_bytes",
-    "client",
-    *HTTP_KEYS,
+# How tests name their server.
+SERVER = Key(STRING, "The server that is meant; it may be left out when there is only one.")
+
+SERVER_KEYS = Keys(
+    {
+        "command": Key(
+            "argv",
+            "The program and its arguments; no shell is involved.",
+            ["python3", "server.py"],
+            is_filled=True,
+        ),
+        "env": Key(
+            "env",
+            "Variables to set for the server.",
+            {"SHOP_MODE": "test", "TOKEN": {"secret_env": "API_TOKEN"}},
+        ),
+        "inherit_env": INHERIT_ENV,
+        "cwd": Key(
+            STRING, "The working folder of the server. Relative to the suite's.", "${CONFIG_DIR}"
+        ),
+        "startup_timeout": STARTUP_TIMEOUT,
+        "ready_pattern": READY_PATTERN,
+        "timeout": TIMEOUT,
+        "protocol_version": PROTOCOL_VERSION,
+        "isolation": ISOLATION,
+        "max_line_bytes": MAX_LINE_BYTES,
+        "client": CLIENT,
+        **HTTP_KEYS,
+    }
 )
 
 
@@ -58,7 +85,7 @@ def read_servers(
 
 
 def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
-    written.refuse_unknown(SERVER_KEYS, (), "a server")
+    written.check_keys(SERVER_KEYS, "a server")
     if "url" not in written.mapping:
         written.require(("command",), "a server")
     fields = _filled(written, variables)
@@ -68,7 +95,7 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     cwd = fields.text("cwd")
     _refuse_nul(fields, "cwd", cwd)
     client = fields.mapping_at("client")
-    limit = fields.whole_number("max_line_bytes", 1, 1 << 31, Limits().max_line_bytes)
+    limit = fields.whole_number("max_line_bytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=name,
         command=command,

@@ -7,8 +7,31 @@ import re
 from mcptest.core.plan import Capture, Case, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
-from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
-from mcptest.formats.suite.expect import BUDGETS, Budgets, ExpectReader, read_budgets, successful
+from mcptest.formats.keys import (
+    NON_EMPTY,
+    OBJECT,
+    ONLY,
+    SKIP,
+    STRING,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    kind_of,
+    read_only,
+    read_skip,
+    read_tags,
+    whole_number,
+)
+from mcptest.formats.suite.expect import (
+    BUDGETS,
+    EXPECT,
+    Budgets,
+    ExpectReader,
+    read_budgets,
+    successful,
+)
+from mcptest.formats.suite.servers import SERVER
 from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
 from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
@@ -27,10 +50,12 @@ if TYPE_CHECKING:
     Words = Callable[[list[Complaint]], SuiteMatchers]
 
 __all__ = [
+    "ARGS",
     "CALLS",
+    "CALL_KEYS",
     "DEFAULT_KEYS",
     "ENTRY_KEYS",
-    "MOST_RETRIES",
+    "RETRIES",
     "STEP_KEYS",
     "Defaults",
     "EntryReader",
@@ -44,7 +69,73 @@ __all__ = [
 # The key that says what is called, by lane.
 CALLS = {"tools": "tool", "resources": "uri", "prompts": "prompt"}
 _METHODS = {"tool": "tools/call", "uri": "resources/read", "prompt": "prompts/get"}
-STEP_KEYS = ("name", *CALLS.values(), "args", "capture", "expect", *BUDGETS)
+
+_TARGETS = Keys(
+    {
+        "tool": Key(NON_EMPTY, "The tool to call.", "find_order"),
+        "uri": Key(NON_EMPTY, "The resource to read.", "file:///readme"),
+        "prompt": Key(NON_EMPTY, "The prompt to get.", "greet"),
+    }
+)
+# What goes with each of them.
+ARGS = Keys(
+    {
+        "tool": Key(OBJECT, "The arguments of the call.", {"id": "${order}"}, is_filled=True),
+        "uri": Key({"not": {}}, "A resource takes no arguments."),
+        "prompt": Key(
+            {**OBJECT, "additionalProperties": STRING},
+            "The arguments of the call; a prompt takes strings.",
+            is_filled=True,
+        ),
+    }
+)
+CALL_KEYS = Keys(
+    {
+        "args": ARGS["tool"],
+        "capture": Key(
+            "capture",
+            "What to keep of the answer, by name; ${name} stands for it in the steps that follow.",
+            {"order": "result.structuredContent.id"},
+        ),
+        "expect": EXPECT,
+        **BUDGETS,
+    }
+)
+STEP_KEYS = Keys({"name": Key(STRING, "What reports call this step."), **_TARGETS, **CALL_KEYS})
+
+RETRIES = Key(whole_number(0, 100), "How often a test that does not pass is tried again.")
+_PATIENCE = Keys(
+    {
+        "timeout": Key("duration", "Longest wait for one answer of this test."),
+        "retries": RETRIES,
+    }
+)
+_AROUND = Keys(
+    {
+        "setup": Key("steps", "Calls that are made before."),
+        "teardown": Key("steps", "Calls that are made after, whether or not the test passed."),
+    }
+)
+ENTRY_KEYS = {
+    lane: Keys(
+        {
+            "name": Key(NON_EMPTY, "What reports call this test.", is_required=True),
+            "server": SERVER,
+            "tags": TEST_TAGS,
+            "skip": SKIP,
+            "only": ONLY,
+            **_PATIENCE,
+            call: _TARGETS[call],
+            **CALL_KEYS,
+            "args": ARGS[call],
+            "steps": Key("steps", "Several calls, one after the other."),
+            **_AROUND,
+        }
+    )
+    for lane, call in CALLS.items()
+}
+# Tags are added to those of an entry; of everything else an entry's own value counts.
+DEFAULT_KEYS = Keys({"server": SERVER, "tags": TEST_TAGS, **_PATIENCE, **_AROUND, **BUDGETS})
 
 # Where references to values may stand; a capture only says where a value is.
 _FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
@@ -286,12 +377,6 @@ def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
     return steps[:shorter] == place[:shorter]
 
 
-_MARKS = ("name", "server", "tags", "skip", "only", "timeout", "retries")
-_CALL = ("args", "capture", "expect", *BUDGETS)
-_AROUND = ("steps", "setup", "teardown")
-ENTRY_KEYS = {lane: (*_MARKS, call, *_CALL, *_AROUND) for lane, call in CALLS.items()}
-
-
 class EntryReader:
     """Reads the entries of one file into cases, each with the name of its server."""
 
@@ -336,8 +421,7 @@ class EntryReader:
             self._server_of(fields)
 
     def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
-        fields.refuse_unknown(ENTRY_KEYS[lane], (), f"an entry of {lane}")
-        fields.require(("name",), f"an entry of {lane}")
+        fields.check_keys(ENTRY_KEYS[lane], f"an entry of {lane}")
         self._refuse_mixture(lane, fields)
         name = fields.text("name")
         if fields.mapping.get("name") == "":
@@ -359,7 +443,7 @@ class EntryReader:
     def _refuse_mixture(self, lane: str, fields: Fields) -> None:
         call = CALLS[lane]
         if "steps" in fields.mapping:
-            for key in (call, *_CALL):
+            for key in (call, *CALL_KEYS):
                 if key in fields.mapping:
                     message = f'"{key}" and "steps" do not go together: each step has its own'
                     fields.complain(key, "F003", message)
@@ -419,7 +503,7 @@ class EntryReader:
         return found
 
     def _step_fields(self, fields: Fields) -> Fields:
-        fields.refuse_unknown(STEP_KEYS, (), "a step")
+        fields.check_keys(STEP_KEYS, "a step")
         calls = CALLS.values()
         if not any(call in fields.mapping or fields.is_misspelt(call) for call in calls):
             fields.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
@@ -429,7 +513,7 @@ class EntryReader:
         mapping, defaults = fields.mapping, self._defaults
         retries = defaults.retries
         if "retries" in mapping:
-            retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+            retries = fields.whole_number("retries", *RETRIES.bounds, 0)
         tags = read_tags(fields, "tags") if "tags" in mapping else ()
         return Case(
             name=name,
@@ -455,12 +539,6 @@ def _names_in(file: Mapping[str, object]) -> Iterator[str]:
 # `defaults:` of a suite: what holds for every entry of its file that does not say it itself.
 
 
-# Tags are added to those of an entry; of everything else the entry's own word counts.
-DEFAULT_KEYS = ("server", "tags", "timeout", "retries", "setup", "teardown", *BUDGETS)
-
-MOST_RETRIES = 100
-
-
 class Defaults:
     """What stands under `defaults`, read once, so that each mistake is told once.
 
@@ -469,14 +547,14 @@ class Defaults:
 
     def __init__(self, top: Fields, variables: Variables, retries: int | None) -> None:
         fields = top.mapping_at("defaults") or top.at(("defaults",))
-        fields.refuse_unknown(DEFAULT_KEYS, (), '"defaults"')
+        fields.check_keys(DEFAULT_KEYS, '"defaults"')
         self.fields = fields
         self.used: set[str] = set()
         self.tags = read_tags(fields, "tags") if "tags" in fields.mapping else ()
         self.timeout_s = fields.duration_s("timeout")
         self.retries = retries
         if "retries" in fields.mapping:
-            self.retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+            self.retries = fields.whole_number("retries", *RETRIES.bounds, 0)
         variables.asked()
         given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
         filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}

@@ -14,7 +14,7 @@ from mcptest.core.diagnostics import Complaint, closest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.keys import Fields, warn_of_weak_secret
+from mcptest.formats.keys import NON_EMPTY, STRING, Fields, Key, Keys, warn_of_weak_secret
 from mcptest.formats.suite.expect import BUDGETS
 from mcptest.formats.templates import NAME, alone, filled, misplaced, references
 from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES
@@ -48,7 +48,18 @@ __all__ = [
 
 
 # What a value that comes from the environment is written with.
-SOURCE_KEYS = ("from_env", "secret_env", "default")
+SOURCE_KEYS = Keys(
+    {
+        "from_env": Key(NON_EMPTY, "The environment variable that holds the value.", "REGION"),
+        "secret_env": Key(
+            NON_EMPTY,
+            "The environment variable that holds a secret: it is blanked in every output.",
+            "API_TOKEN",
+        ),
+        "default": Key(STRING, "The value when the variable is not set; secrets have none."),
+    }
+)
+_SOURCES = ("from_env", "secret_env")
 
 # The folder of the file that says it; no file can set it.
 CONFIG_DIR = "CONFIG_DIR"
@@ -113,7 +124,7 @@ class Variables:
         if is_source(value):
             return self.from_environment(fields, name)
         key = next((key for key in value if key != "default"), "") if _may_be_source(value) else ""
-        meant = closest(key, SOURCE_KEYS[:2])
+        meant = closest(key, _SOURCES)
         if meant:
             message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
             fields.at((name, key)).complain("", "F006", message)
@@ -123,8 +134,8 @@ class Variables:
         """The value of `{from_env: NAME, default: …}` or `{secret_env: NAME}`."""
         inner = fields.mapping_at(key)
         assert inner is not None, "asked only where there is a mapping"
-        inner.refuse_unknown(SOURCE_KEYS, (), "a value from the environment")
-        source, *others = [each for each in SOURCE_KEYS[:2] if each in inner.mapping]
+        inner.check_keys(SOURCE_KEYS, "a value from the environment")
+        source, *others = [each for each in _SOURCES if each in inner.mapping]
         if others:
             inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
         default = self._default(inner, source)
