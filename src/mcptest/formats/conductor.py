@@ -1,6 +1,6 @@
 """`*.test.mcp.yml`: one description, a list of tests, each a raw request and what to expect.
 
-Text goes in, a `Suite` comes out, or a `FormatError` with every mistake in it.
+`load_conductor` returns a `Suite`, or raises a `FormatError` with every mistake.
 """
 
 from __future__ import annotations
@@ -33,6 +33,9 @@ from mcptest.formats.keys import (
     diagnose,
     kind_of,
     one_of,
+    read_only,
+    read_skip,
+    read_tags,
     whole_number,
 )
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
@@ -100,17 +103,17 @@ FILE_KEYS = Keys(
 )
 
 
-# What a test sends: a raw `request`, or one of the short forms.
+# Requests: a raw `request`, or one of the short forms
 #
 #     tool: read_file            resource: file:///a.txt
 #     arguments: {path: a.txt}   prompt: greet
 #     list: tools                arguments: {name: Ada}
 #
-# A raw request goes out as it is written. A short form gets its envelope and its id from us.
+# A raw request is sent as it is written. A short form gets an envelope and an id.
 
 
 def read_request(fields: Fields, id: str) -> Message | None:
-    """The request of a test, None when it has mistakes; `id` is for the short forms."""
+    """Return the request of a test, None if it has mistakes; `id` is for the short forms."""
     forms = [form for form in FORMS if form in fields.mapping]
     if len(forms) > 1:
         message = f"a test sends one thing, and this one says {' and '.join(forms)}"
@@ -156,7 +159,7 @@ def _short(fields: Fields, form: str) -> tuple[str, Message]:
 
 
 def use_of(request: Message) -> Use | None:
-    """What a request exercises, for coverage; None when it is not about one offer."""
+    """Return what a request uses, for coverage; None if it is not about one tool, … or prompt."""
     params = request.get("params")
     if not isinstance(params, dict):
         return None
@@ -175,7 +178,7 @@ def use_of(request: Message) -> Use | None:
 
 _PLAIN_TEST_KEYS = frozenset(["it", "request", "expect"])
 
-# What a manifest for the mock has at its top.
+# The keys of a manifest for the mock.
 _OFFERS = frozenset(["tools", "resources", "prompts"])
 
 
@@ -186,9 +189,9 @@ def load_conductor(
     environment: Mapping[str, str],
     read_beside: Callable[[str], str] | None = None,
 ) -> tuple[Suite, tuple[Diagnostic, ...]]:
-    """The suite in a file, and warnings about slips that were accepted.
+    """Return the suite of a file, and warnings about accepted mistakes.
 
-    `read_beside` gives the text of a file that the test file names.
+    `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
     steps = _step_reader(document, registry, read_beside)
@@ -205,13 +208,13 @@ def _step_reader(
 ) -> StepReader:
     if not _has_captures(document.value):
         return StepReader(registry, read_beside)
-    # Most files keep nothing.
+    # Most files save no values.
 
     return CapturingReader(registry, read_beside)
 
 
 class _Loader:
-    """Reads one document; every mistake is a complaint, and reading goes on."""
+    """Reads one document; every mistake is a complaint, and reading continues."""
 
     def __init__(
         self, document: Document, environment: Mapping[str, str], steps: StepReader
@@ -257,7 +260,7 @@ class _Loader:
         lines = self._document.item_lines(tests) if tests else []
         cases = []
         for index, (test, line) in enumerate(zip(tests, lines, strict=True)):
-            # Out of the list: what nobody keeps of a test makes room for the next ones.
+            # Remove it from the list, to free the memory of a test that has been read.
             tests[index] = None
             if isinstance(test, dict):
                 inner = Fields(test, ("tests", index), self.complaints)
@@ -271,17 +274,14 @@ class _Loader:
         test = fields.mapping
         if not test.keys() <= TEST_KEYS.keys():
             refuse_misplaced(fields)
-            told = (*SLIPPED_KEYS, *misplaced_keys(test))
-            fields.refuse_unknown(TEST_KEYS, "a test", accepted=told)
+            reported = (*SLIPPED_KEYS, *misplaced_keys(test))
+            fields.refuse_unknown(TEST_KEYS, "a test", accepted=reported)
         if not test.keys() >= _PLAIN_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
         if len(test) == len(_PLAIN_TEST_KEYS):
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
-        # As above.
-        from mcptest.formats.keys import read_only, read_skip, read_tags  # noqa: PLC0415
-
         if "wire_id" in test and step:
             step = step.but(keeps_id=self._keeps_id(fields))
         return Case(
@@ -321,11 +321,11 @@ def _has_captures(document: object) -> bool:
     )
 
 
-# The step of a test: what it sends, and what must come of it.
+# Steps: a request and its expectation
 
 
 class StepReader:
-    """Reads the steps of one file, in its order."""
+    """Reads the steps of one file, in order."""
 
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         self._compiler = Compiler(registry, read_beside)
@@ -335,7 +335,7 @@ class StepReader:
         self.complaints: list[Complaint] = self._compiler.complaints
 
     def read(self, fields: Fields, id: str) -> Step | None:
-        """The step of a test, None when it has none; `id` is for the short forms."""
+        """Return the step of a test, None if it has mistakes; `id` is for the short forms."""
         request = read_request(fields, id)
         if request is None:
             return None
@@ -353,22 +353,21 @@ class StepReader:
         )
 
 
-# Steps of a file whose tests keep values of answers for later ones: `capture` and `${name}`.
-
+# Steps of a file that saves values of answers for later tests: `capture` and `${name}`
 
 # The keys of a test that may hold `${name}`.
 _FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
 
-# Those of them that are compiled, and where values from outside must stay values.
+# Those that are compiled, in which values of a server must not become patterns.
 _COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
 
-# What stands for a value that is not known yet, while the file is checked: it is a text, a
-# number and a date.
+# A sample for a value that is not known yet while the file is checked: it is a string, a number
+# and a date.
 _SAMPLE = "1"
 
 
 class CapturingReader(StepReader):
-    """Reads the steps of such a file; without a capture in it, ${…} is a text like any other."""
+    """Reads the steps of such a file; in a file without `capture`, ${…} has no meaning."""
 
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         super().__init__(registry, read_beside)
@@ -394,7 +393,7 @@ class CapturingReader(StepReader):
         return sample.but(captures=captures, template=template)
 
     def _needs(self, fields: Fields) -> tuple[str, ...]:
-        """The names a test refers to, once each; a complaint about those nobody captures."""
+        """Return the names a test refers to, once each; report those that are not captured."""
         needs: dict[str, None] = {}
         for key in _FILLED_KEYS:
             for name, steps in references(fields.mapping.get(key), (key,)):
@@ -461,13 +460,13 @@ def _filled(
     complaints: list[Complaint],
     values: Mapping[str, object],
 ) -> Fields:
-    """A test with the values put in for which it has names."""
+    """Return a test with its references replaced by values."""
     inner = {
         key: filled(written[key], values, literal=key in _COMPARED_KEYS)
         for key in _FILLED_KEYS
         if key in written
     }
     if "prompt" in written and "arguments" in written:
-        # What a prompt is given is text, whatever it was captured as.
+        # Arguments of a prompt are strings.
         inner["arguments"] = filled_texts(written["arguments"], values)
     return Fields(written | inner, steps, complaints)

@@ -1,7 +1,6 @@
 """What a test expects: the response, stderr, exit code, times and notifications.
 
-A mapping goes in, an `Expectation` comes out; every mistake is a complaint, and reading
-goes on.
+Every mistake is a complaint, and reading continues.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ EXPECT_KEYS = Keys(
 # The keys of an answer.
 ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
 
-# Keys that belong under `expect` and often stand one level too high.
+# Keys that belong under `expect` and are often written one level too high.
 SLIPPED_KEYS = ("stderr", "performance")
 _SLIPPED = frozenset(SLIPPED_KEYS)
 _NEVER_SLIPPED = tuple(key for key in EXPECT_KEYS if key not in _SLIPPED)
@@ -76,12 +75,12 @@ _EMPTY_PARTIAL: Message = {"match:partial": {}}
 
 
 def misplaced_keys(test: Message) -> tuple[str, ...]:
-    """The keys of `expect` that stand beside it, where they are not read."""
+    """Return the keys of `expect` that are beside it, where they are not read."""
     return tuple(key for key in _NEVER_SLIPPED if test.get(key) is not None)
 
 
 def refuse_misplaced(fields: Fields) -> None:
-    """An error for every key that stands beside `expect`, and says that it belongs there."""
+    """Report every key that is beside `expect` and belongs under it."""
     inner = fields.mapping.get("expect")
     for key in misplaced_keys(fields.mapping):
         if isinstance(inner, dict) and key in inner:
@@ -104,9 +103,9 @@ class ExpectReader:
         self.complaints: list[Complaint] = compiler.complaints
 
     def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
-        """What the test expects of the answer to its request."""
+        """Return what the test expects of the answer to its request."""
         holders = self._holders(fields)
-        # What is not said is left to the defaults: most tests say little.
+        # Only what is written: most tests leave most fields at their defaults.
         said: dict[str, Any] = {}
         if "response" in holders:
             said["response"] = self._response(holders["response"], request, is_short)
@@ -126,7 +125,7 @@ class ExpectReader:
         return Expectation.made_of(said)
 
     def _seen(self) -> dict[str, bool]:
-        """What the compiler says of all that it has compiled for a test."""
+        """Return what the compiler found in the expectations of a test."""
         compiler = self._compiler
         return {
             "has_regex": compiler.has_seen_regex,
@@ -136,7 +135,7 @@ class ExpectReader:
         }
 
     def _holders(self, fields: Fields) -> dict[str, Fields]:
-        """The mapping that holds each key of `expect`: itself, or the test it slipped out to."""
+        """Return the mapping that holds each key: `expect`, or the test itself."""
         test = fields.mapping
         inner = fields.mapping_at("expect") if test.get("expect") is not None else None
         holders: dict[str, Fields] = {}
@@ -152,7 +151,7 @@ class ExpectReader:
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
         if misplaced_keys(test):
-            # It says what to check, in the wrong place, and that has been complained about.
+            # A key in the wrong place has been reported already.
             return {}
         if holders or inner or test.get("expect", ABSENT) is None:
             message = '"expect" is empty: this test would check nothing'
@@ -180,7 +179,7 @@ class ExpectReader:
         return self._compiler.compile_at(value, (*fields.steps, "response"))
 
     def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
-        """What a short form need not say of an answer: the envelope is ours."""
+        """Check the response of a short form, whose envelope is not written."""
         for key in response:
             if key not in ANSWER_KEYS:
                 message = f'no answer has a key "{key}" at its top'
@@ -189,7 +188,7 @@ class ExpectReader:
         return {"jsonrpc": "2.0", "id": request["id"]} | response
 
     def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
-        """Expectations that no answer can meet, or that every answer meets."""
+        """Report expectations that no answer can meet, or that every answer meets."""
         if request and "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
@@ -252,7 +251,7 @@ class ExpectReader:
         )
 
     def _notification(self, place: Fields, value: object) -> object:
-        """A text stands for the method alone, a mapping for the whole message."""
+        """Compile a notification: a string is its method, a mapping the whole message."""
         if isinstance(value, (str, Literal)):
             value = {"match:partial": {"method": value}}
         elif not isinstance(value, dict):
@@ -272,7 +271,7 @@ def _has_directive(value: Message) -> bool:
 
 
 def _may_be_id(wanted: object, sent: object) -> bool:
-    """Can an answer to `sent` have this id? An error may have none, or null."""
+    """True if an answer to `sent` can have this id; an error may have none, or null."""
     wanted = wanted.value if isinstance(wanted, Literal) else wanted
     if isinstance(wanted, str):
         return wanted == sent or _is_pattern(wanted)

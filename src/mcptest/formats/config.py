@@ -1,7 +1,7 @@
 """`conductor.config.json`, and the same keys under `server:` in a test file.
 
-A mapping goes in, a `ServerSpec` comes out. Whether folders and programs exist is
-for whoever starts the server to find out; the environment is an argument.
+`read_server` turns a mapping into a `ServerSpec`. Whether folders and programs exist is checked
+when the server is started; the environment is an argument.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ from mcptest.core.plan import (
     PluginSpec,
     ServerSpec,
 )
+from mcptest.core.secrets import names_secret
 from mcptest.core.text import visible
-from mcptest.formats.http_servers import HTTP_KEYS, camel_case
+from mcptest.formats.http_servers import HTTP_KEYS, camel_case, read_http
 from mcptest.formats.keys import (
     FLAG,
     NON_EMPTY,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
-    from mcptest.core.plan import HttpSpec, PluginSpec
-    from mcptest.formats.keys import Fields
 
     Body = dict[str, object]
 
@@ -174,7 +173,7 @@ _STARTUP_WITH_FETCH_S = 20.0
 def load_config(
     text: str, file: str, environment: Mapping[str, str]
 ) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
-    """The server a config file describes, and warnings. FormatError lists every mistake."""
+    """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     complaints: list[Complaint] = []
     if isinstance(document.value, dict):
@@ -203,9 +202,9 @@ def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
 def read_server(
     fields: Fields, environment: Mapping[str, str], also: tuple[str, ...] = ()
 ) -> ServerSpec:
-    """The server that these keys describe; every mistake has been complained about.
+    """Return the server that these keys describe; mistakes are reported through `fields`.
 
-    `also` are further keys that may stand beside them, and are somebody else's to read.
+    `also` are further keys that the caller reads.
     """
     if "mcpServers" in fields.mapping:
         message = '"mcpServers" is what a client\'s config has; this one describes one server'
@@ -224,7 +223,8 @@ def read_server(
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
-    http = _read_http(fields, values)
+    http = read_http(fields, camel_case, values)
+    client = fields.mapping_at("client")
     limit = fields.whole_number("maxLineBytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
@@ -240,40 +240,24 @@ def read_server(
         isolation=fields.choice("isolation", ISOLATIONS, "run"),
         limits=Limits(max_line_bytes=limit),
         secrets=(*secrets, *values.secrets),
-        client=_read_client(fields),
+        client=read_client(client) if client else ClientSpec(),
         strict_invariants=fields.flag("strictInvariants", False),
     )
-
-
-def _read_http(fields: Fields, values: _Values) -> HttpSpec | None:
-    if not any(camel_case(key) in fields.mapping for key in HTTP_KEYS):
-        return None
-    from mcptest.formats.http_servers import read_http  # noqa: PLC0415  # as above
-
-    return read_http(fields, camel_case, values)
-
-
-def _read_client(fields: Fields) -> ClientSpec:
-    client = fields.mapping_at("client")
-    if client is None:
-        return ClientSpec()
-
-    return read_client(client)
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
 
 
 class _Values:
-    """Texts of a config in which `${NAME}` stands for a variable of the environment."""
+    """Values of a config, in which `${NAME}` refers to a variable of the environment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        # The values that came from outside, all of which are treated as secrets.
+        # All values from the environment are treated as secrets.
         self.secrets: list[str] = []
 
     def header(self, fields: Fields, key: str) -> str:
-        """A text with its variables replaced."""
+        """Return a string with its variables replaced."""
         text = fields.text(key)
         filled = re.sub(_VARIABLE, lambda found: self._value(fields, key, found[1]), text)
         if "${" in re.sub(_VARIABLE, "", text):
@@ -282,18 +266,18 @@ class _Values:
         return filled
 
     def secret(self, fields: Fields, key: str) -> str:
-        """The value of the variable that is named at a key."""
+        """Return the value of the variable that is named at a key."""
         name = fields.text(key)
         if fields.mapping[key] == "":
             fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
         elif self._environment.get(name) == "":
-            # Nobody is known by an empty credential.
+            # An empty credential is of no use.
             message = f"the environment variable {name!r} is empty"
             fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
         return self._value(fields, key, name) if name else ""
 
     def _value(self, fields: Fields, key: str, name: str) -> str:
-        # Whoever starts no server has every variable, though `get` finds no value for it.
+        # Commands that start no server pass an environment that contains every name.
         if name not in self._environment:
             message = f"the environment variable {name!r} is not set"
             help = f"export {name}=… before the run"
@@ -302,9 +286,6 @@ class _Values:
         value = self._environment[name]
         if value:
             self.secrets.append(value)
-        from mcptest.core.secrets import names_secret  # noqa: PLC0415  # as above
-
-        # What is called like a setting is one.
         if names_secret(name) or names_secret(key):
             warn_of_weak_secret(fields, key, name, value)
         return value
@@ -313,7 +294,7 @@ class _Values:
 def _read_env(
     fields: Fields, environment: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables to set, and the values that came from outside and are secrets."""
+    """Return the variables to set, and those of their values that are secrets."""
     inner = fields.mapping_at("env")
     if inner is None:
         return {}, ()
@@ -330,7 +311,8 @@ def _read_env(
 def _read_ready_pattern(fields: Fields) -> str:
     if "readyPattern" not in fields.mapping:
         return ""
-    from mcptest.matching.regex import compile_regex  # noqa: PLC0415  # as above
+    # Only a config with this key needs it.
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
 
     try:
         return compile_regex(fields.text("readyPattern")).pattern
@@ -346,16 +328,16 @@ def _read_version(fields: Fields) -> str:
 
 
 def default_startup_s(command: str) -> float:
-    """How long a server may take to be ready when nobody has said."""
+    """Return the default time for a server to be ready."""
     is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
     return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
 
 
-# `client:` in a config: what the client can do, and its scripted answers to the server.
+# `client:`, the capabilities of the client and its scripted answers
 
 
 def read_client(fields: Fields) -> ClientSpec:
-    """The client that these keys describe; mistakes are added to the complaints of `fields`.
+    """Return the client that these keys describe; mistakes are reported through `fields`.
 
         client:
           roots: ["file:///project"]
@@ -456,11 +438,11 @@ class _Reader:
         place.complain("", "F009", message, help, on_key=False)
 
 
-# `imports.subprocess_matchers`: the plugins that a config or a suite brings along.
+# `imports.subprocess_matchers`, the plugins of a config or a suite
 
 
 def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, ...]:
-    """The plugins under this key of `imports`; every mistake has been complained about."""
+    """Return the plugins under `imports`; mistakes are reported through the fields."""
     inner = imports.mapping_at("subprocess_matchers")
     if inner is None:
         return ()

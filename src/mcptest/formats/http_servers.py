@@ -1,4 +1,4 @@
-"""What the keys of a server on HTTP are called: those who read them load the rest."""
+"""The keys of a server that is reached over HTTP, in a config and in a suite."""
 
 from __future__ import annotations
 
@@ -81,10 +81,7 @@ def camel_case(key: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-# The keys of a server on HTTP, in a config and in a suite, which spell them each in its way.
-
-
-# Headers that say how a message is sent, and are ours to say.
+# Headers that the transport sets.
 _OURS = frozenset(
     [
         "accept",
@@ -105,12 +102,12 @@ _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 
 
 def is_header_name(name: str) -> bool:
-    """Whether HTTP takes this for the name of a header."""
+    """True if HTTP allows this as the name of a header."""
     return re.fullmatch(_TOKEN, name) is not None
 
 
 def is_our_header(name: str) -> bool:
-    """Whether a header says how a message is sent: then nobody else may set it."""
+    """True for a header that the transport sets, and a file may not."""
     return name.lower() in _OURS
 
 
@@ -170,7 +167,7 @@ def _read_auth(
     bearer, grant = (spell(key) for key in AUTH_KEYS)
     fields.refuse_unknown((bearer, grant), '"auth"')
     given = [key for key in (bearer, grant) if key in fields.mapping]
-    # A key that is only misspelt has been told.
+    # A misspelt key has been reported already.
     if len(given) > 1 or not fields.mapping:
         message = f'"auth" needs either "{bearer}" or "{grant}"'
         fields.complain(given[1] if given else "", "F003" if given else "F007", message)

@@ -151,7 +151,7 @@ _KINDS = {
 
 
 def kind_of(value: object) -> str:
-    """What a value is, as an author of YAML would say it."""
+    """Return the kind of a value in the words of YAML."""
     return _KINDS.get(type(value), "a tag")
 
 
@@ -184,17 +184,17 @@ class Fields:
         )
 
     def at(self, steps: Steps) -> Fields:
-        """A place further down, to complain about."""
+        """Return a place further down, for complaints about it."""
         return Fields({}, (*self.steps, *steps), self._complaints)
 
     def replaced(self, mapping: dict[str, object]) -> Fields:
-        """The same place with another mapping, whose keys stand where its own do."""
+        """Return the same place with another mapping, for a mapping with values filled in."""
         other = Fields(mapping, self.steps, self._complaints)
         other._misspelt = self._misspelt
         return other
 
     def number(self, key: str, least: float, most: float) -> float | None:
-        """The number at a key, None when there is none; an error when it is out of bounds."""
+        """Return the number at a key, None if there is none; an error if it is out of bounds."""
         if key not in self.mapping:
             return None
         value = self.mapping[key]
@@ -209,12 +209,12 @@ class Fields:
 
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
-            # A key that is there under a wrong name has been complained about already.
+            # A misspelt key has been reported already.
             if key not in self.mapping and key not in self._misspelt:
                 self.complain("", "F007", f'{where} needs the key "{key}"')
 
     def is_misspelt(self, key: str) -> bool:
-        """Whether a complaint about another key has named this one as the right one."""
+        """True if an unknown key has been reported as a misspelling of this one."""
         return key in self._misspelt
 
     def check_keys(self, keys: Keys, where: str) -> None:
@@ -247,7 +247,7 @@ class Fields:
                 self.complain(key, "F006", message, f"there are: {', '.join(names)}")
 
     def text(self, key: str, default: str = "") -> str:
-        """The text at a key; an error when it is something else."""
+        """Return the string at a key; an error if it is something else."""
         value = self.mapping.get(key, default)
         if isinstance(value, str):
             return value
@@ -263,7 +263,7 @@ class Fields:
         return default
 
     def mapping_at(self, key: str) -> Fields | None:
-        """The mapping at a key as a reader of its own, or None when there is none."""
+        """Return the mapping at a key as `Fields`, or None if there is none."""
         value = self.mapping.get(key)
         if isinstance(value, dict):
             return Fields(value, (*self.steps, key), self._complaints)
@@ -279,7 +279,7 @@ class Fields:
         return []
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The list of texts at a key; an error for every item that is something else."""
+        """Return the list of strings at a key; an error for every item that is something else."""
         texts = []
         for index, item in enumerate(self.list_at(key)):
             if isinstance(item, str):
@@ -310,7 +310,7 @@ class Fields:
         return default
 
     def duration_s(self, key: str) -> float | None:
-        """The length of time at a key in seconds, or None when there is none."""
+        """Return the duration at a key in seconds, or None if there is none."""
         if key not in self.mapping:
             return None
         try:
@@ -328,14 +328,14 @@ class Fields:
 def diagnose(
     document: Document | Stream, complaints: Sequence[Complaint]
 ) -> tuple[Diagnostic, ...]:
-    """The complaints with their places in the file, in the order of the file.
+    """Return the complaints with their places, in the order of the file.
 
-    Of very many only the first are shown, errors before warnings, and the rest is counted.
+    Only the first `MAX_DIAGNOSTICS` are shown, errors before warnings; the rest is counted.
     """
     if not complaints:
         return ()
     shown = sorted(complaints, key=lambda complaint: complaint.severity)[:MAX_DIAGNOSTICS]
-    # A stream knows its places; and whoever has none should not have to load its reader.
+    # A stream knows its places. Not `isinstance`: most runs do not load the reader of streams.
     places = document.places() if hasattr(document, "places") else locate(document)
     found = [point_at(complaint, document.file, places) for complaint in shown]
     found.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
@@ -347,7 +347,7 @@ def diagnose(
 
 
 def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
-    """The complaint with its place in the file."""
+    """Return the complaint with its place in the file."""
     if complaint.on_key:
         place = places.key(complaint.steps)
     else:
@@ -374,15 +374,14 @@ def warn_of_weak_secret(fields: Fields, key: str, name: str, value: str) -> None
         fields.complain(key, "W003", message, help, on_key=False, severity="warning")
 
 
-# What an author can say about a test beside what it does: skip, only, tags.
-
+# skip, only, tags
 
 # Words that other versions of YAML take for booleans; none of them is a reason.
 _SWITCHES = frozenset(["yes", "no", "on", "off", "y", "n", "true", "false"])
 
 
 def read_only(fields: Fields, key: str) -> bool:
-    """Whether this test asks to be the only one; whoever does is warned."""
+    """Return the value of `only`, with a warning if it is true."""
     is_only = fields.flag(key, False)
     if is_only:
         message = f'"{key}" leaves out all other tests of this file'
@@ -397,7 +396,7 @@ def read_tags(fields: Fields, key: str) -> tuple[str, ...]:
 
 
 def read_skip(fields: Fields, key: str) -> str | None:
-    """Why the test is skipped, "" without a reason; None when it is not."""
+    """Return why the test is skipped, "" without a reason, None if it is not skipped."""
     value = fields.mapping[key]
     if isinstance(value, bool):
         return "" if value else None
@@ -410,8 +409,7 @@ def read_skip(fields: Fields, key: str) -> str | None:
     return None
 
 
-# Lengths of time as files and command lines write them: 500, "500ms", "2.5s", "1m".
-
+# Durations in files and on command lines: 500, "500ms", "2.5s", "1m"
 
 _WRITTEN = r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|)\s*"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 0.001}
@@ -420,12 +418,12 @@ MAX_DURATION_S = 24 * 3600.0
 
 
 def parse_duration(value: object) -> float:
-    """Seconds; a bare number means milliseconds. ValueError says what is wrong."""
+    """Return seconds; a bare number means milliseconds. ValueError says what is wrong."""
     if isinstance(value, str):
         found = re.fullmatch(_WRITTEN, value)
         seconds = float(found[1]) * _UNITS_S[found[2]] if found else None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        # Compared before it is divided: an integer may be too large for that.
+        # Compare first: an integer may be too large to divide.
         seconds = value / 1000 if value <= MAX_DURATION_S * 1000 else MAX_DURATION_S + 1
     else:
         seconds = None

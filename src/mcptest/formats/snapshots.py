@@ -47,7 +47,7 @@ KEYS = Keys(
 )
 _WHAT = "a file of snapshots"
 
-# Deeper values are beyond what anybody reads, and what our quick reader takes.
+# Deeper values are not readable, and too deep for the quick reader.
 _MAX_DEPTH = 40
 # So many quotes and backslashes make a text hard to read between quotes.
 _MANY_ESCAPES = 4
@@ -97,7 +97,7 @@ def _laid_out(value: object) -> object:
 
 
 def _is_readable(value: object) -> bool:
-    """Whether YAML can carry it, and somebody could read it."""
+    """True if YAML can carry the value in a readable form."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         below: list[object] = []

@@ -1,6 +1,6 @@
 """The schema of one document of a case file.
 
-To a schema, what stands behind a tag is a text: what tags mean is left to the loader.
+To a schema, a tagged value is a string: tags are checked by the loader.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _CASES_EXAMPLE = {
 
 
 def cases_schema(registry: Registry) -> Schema:
-    """What may stand in one document of a case file."""
+    """The schema of one document of a case file."""
     types = Types()
     types.named["server"] = config_server(required=("command",))
     body: Schema = {
@@ -108,7 +108,7 @@ def _awaited_message() -> Schema:
 
 # The schema of a manifest: what a mock offers, with canned answers.
 #
-# Manifests are read by a package that stands above this one, so its tables come as arguments.
+# The loader of manifests is in a package above this one, so its tables are arguments.
 
 
 class ManifestTables(Record):
@@ -151,11 +151,11 @@ _MANIFEST_EXAMPLE = {
 
 
 def manifest_schema(registry: Registry, tables: ManifestTables) -> Schema:
-    """What may stand in a manifest."""
+    """The schema of a manifest."""
     members = {
         "name": describe("What the server calls itself.", STRING),
-        "version": describe("The version that it tells.", STRING),
-        "instructions": describe("What it tells clients about itself.", STRING),
+        "version": describe("The version of the server.", STRING),
+        "instructions": describe("The instructions for clients.", STRING),
         "tools": describe("Its tools.", _list(_tool(tables))),
         "resources": describe("Its resources.", _list(_resource(tables))),
         "prompts": describe("Its prompts.", _list(_prompt(tables))),
@@ -196,7 +196,7 @@ def _listed(name: Schema) -> dict[str, Schema]:
 def _tool(tables: ManifestTables) -> Schema:
     answers = _answers()
     when = describe(
-        "What the arguments must be like; patterns may stand in it.",
+        "What the arguments must be like; it may have patterns.",
         {"type": "object", "allOf": [ref(EXPECTED)]},
         {"who": "Bob"},
     )

@@ -1,4 +1,4 @@
-"""`expect:` of a suite: assertions about what came, and what it may cost.
+"""`expect:` of a suite: assertions about the answer, and budgets.
 
     expect:
       - {target: "result.content[0].text", matcher: {contains: A-17}, message: echoed, weight: 2}
@@ -77,7 +77,7 @@ ASSERTION_KEYS = Keys(
 
 
 def successful(method: str) -> tuple[Assertion, ...]:
-    """What is asserted of a call of which nothing else is: that it succeeds."""
+    """Return the implied assertion of a call without assertions: that it succeeds."""
     check = Pattern(source=_SUCCESS, matcher=_SUCCEEDS, parameter=method, negated=False)
     return (Assertion(target="result", steps=("result",), check=check, is_implied=True),)
 
@@ -92,7 +92,7 @@ def _failure(method: str, result: object) -> Miss | None:
     return Miss(why=why) if why else None
 
 
-# No file can name it: it stands where nothing is written.
+# Files cannot name it: it is used where nothing is written.
 _SUCCEEDS = Matcher(
     name="succeeds",
     family="",
@@ -107,19 +107,19 @@ _SUCCEEDS = Matcher(
 
 
 class Budgets(Record):
-    """How much of the assertions must hold, and what a call may cost; None is not said."""
+    """How much of the assertions must hold, and what a call may cost; None if not written."""
 
     threshold: float | None = None
     max_duration_ms: float | None = None
     max_tokens: int | None = None
 
     def over(self, other: Budgets) -> Budgets:
-        """These, and the other ones where these say nothing."""
+        """Return these budgets, with those of `other` where these are not written."""
         return other.but(**{key: value for key, value in self.fields() if value is not None})
 
 
 def read_budgets(fields: Fields) -> Budgets:
-    """What a mapping says about budgets."""
+    """Return the budgets of a mapping."""
     threshold = fields.number("threshold", *BUDGETS["threshold"].bounds)
     if threshold == 0:
         message = '"threshold" is 0: this test would pass whatever comes'
@@ -142,7 +142,10 @@ class ExpectReader:
     def read(
         self, fields: Fields, key: str, name: str, shared: Budgets | None = None
     ) -> Expectation:
-        """What an entry or a step expects. `name` is for snapshots, `shared` what all have."""
+        """Return what an entry or a step expects.
+
+        `name` is for snapshots, `shared` are the budgets of `defaults`.
+        """
         self._words.start()
         budgets = read_budgets(fields)
         assertions: tuple[Assertion, ...] = ()
@@ -168,7 +171,7 @@ class ExpectReader:
             fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
 
     def _refuse_idle_threshold(self, fields: Fields, value: object) -> None:
-        """How much of no assertions must hold is no question."""
+        """Report a threshold without assertions to weigh."""
         if "threshold" in fields.mapping and isinstance(value, dict) and "assertions" not in value:
             message = '"threshold" weighs assertions, and there are none'
             fields.complain("threshold", "F011", message)
@@ -221,7 +224,7 @@ class ExpectReader:
         threshold = budgets.threshold
         return Expectation(
             assertions=assertions,
-            # Without assertions there is nothing of which a part would do.
+            # Without assertions there is nothing to weigh.
             threshold=threshold if assertions and threshold is not None else 1.0,
             performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
             max_tokens=budgets.max_tokens,

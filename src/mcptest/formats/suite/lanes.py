@@ -1,7 +1,7 @@
 """The lanes of a suite that are not plain calls: agents, evals, security and compliance.
 
-They are part of the format: every key is read, and every mistake told. What this version cannot
-run becomes a case that says so, one by one, so that nothing that is declared is ever dropped.
+Every key is read, and every mistake reported. What this version cannot run becomes a case that
+says so, so that nothing that is declared is ever dropped.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 TARGETS_OF_AGENTS = ("tool_calls", "tool_names", "final_response", "conversation")
 SEVERITIES = ("low", "medium", "high", "critical")
 
-# What the lane `compliance` can look at.
+# What the lane `compliance` can check.
 CHECKS = ("initialize", "ping", "list", "invariants", "rules")
 
 _MARKS = Keys(
@@ -128,14 +128,14 @@ SECURITY_KEYS = Keys(
     }
 )
 
-# The command that runs each lane, for whoever has a version that can.
+# The command that runs each lane, in a version that can.
 COMMANDS = {
     "agents": "mcptest run",
     "evals": "mcptest eval",
     "security": "mcptest run",
 }
 
-# What people call the checks that there are.
+# Other names that people use for the checks.
 _MEANT = {
     "initialize": ("handshake", "init", "initialise", "initialized", "lifecycle", "startup"),
     "ping": ("alive", "health", "healthcheck", "heartbeat", "keepalive"),
@@ -155,14 +155,14 @@ _MEANT = {
     "rules": ("compliance", "conformance", "passive", "protocol", "rule", "schema", "spec"),
 }
 
-# Of the defaults, what is said of any test, whatever it does.
+# The defaults that apply to every kind of test.
 _SHARED_KEYS = ("server", "tags")
 
 
 class LaneReader:
     """Reads these lanes of one file into cases, each with the name of its server.
 
-    `file` is how a command line names the suite.
+    `file` is the name of the suite on a command line.
     """
 
     def __init__(
@@ -178,7 +178,7 @@ class LaneReader:
         self._file = file
 
     def agents(self, fields: Fields) -> list[tuple[str, Case]]:
-        """One case for each agent; none of them can be run yet."""
+        """Return one case for each agent; none of them can be run yet."""
         return self._entries(fields, "agents", AGENT_KEYS, self._agent)
 
     def evals(self, fields: Fields) -> list[tuple[str, Case]]:
@@ -196,7 +196,7 @@ class LaneReader:
         return [(default, self._left(case, "security"))] if is_wanted else []
 
     def compliance(self, fields: Fields) -> list[tuple[str, Case]]:
-        """Checks of a server's conformance, by list or as `{spec_version, tests}`."""
+        """Return checks of a server's conformance, from a list or `{spec_version, tests}`."""
         value = fields.mapping.get("compliance")
         if not isinstance(value, dict):
             return self._entries(fields, "compliance", CHECK_KEYS, self._check)
@@ -210,12 +210,12 @@ class LaneReader:
         found = []
         for check, line in self._tests(inner):
             case = Case(name=f"compliance: {check}", line=line, tags=tags)
-            # As one of a session of this revision.
+            # Judged by this revision.
             found.append((server, case.but(check=f"{check} {version}".rstrip())))
         return found
 
     def _tests(self, fields: Fields) -> Iterator[tuple[str, int]]:
-        """The checks of `tests`, each with its line; all that there are when it does not say."""
+        """Yield the checks of `tests`, each with its line (default: all checks)."""
         if "tests" not in fields.mapping:
             yield from ((check, 1) for check in CHECKS)
             return
@@ -311,7 +311,7 @@ class LaneReader:
     # What cannot be run
 
     def _left(self, case: Case, lane: str) -> Case:
-        """A case that is declared and cannot be run; one that is skipped stays skipped."""
+        """Return a case that cannot be run; a skipped one stays skipped."""
         if case.skip is not None:
             return case.but(lane=lane)
         return case.but(
@@ -323,7 +323,7 @@ class LaneReader:
 
 
 def _meant_by(check: str) -> str:
-    """The check that somebody means who calls it something else, or ""."""
+    """Return the check that is probably meant, or ""."""
     word = check.casefold().strip()
     if word.startswith("inv-"):
         return "invariants"
@@ -334,7 +334,7 @@ def _meant_by(check: str) -> str:
 
 
 def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:
-    """What `defaults` says of every test; what an agent says of `servers` is said of `server`."""
+    """Return the defaults of every test; `servers` of an agent replaces `server`."""
     defaults = fields.mapping.get("defaults")
     if not isinstance(defaults, dict) or "servers" in (entry or {}):
         return {}
@@ -342,7 +342,7 @@ def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str,
 
 
 def _default_tags(fields: Fields) -> tuple[str, ...]:
-    """The tags that every test has; mistakes in them are told where they stand."""
+    """Return the tags of `defaults`; their mistakes are reported by the reader of `defaults`."""
     tags = _shared(fields).get("tags")
     listed = [tags] if isinstance(tags, str) else tags
     return tuple(tag for tag in listed if isinstance(tag, str)) if isinstance(listed, list) else ()

@@ -63,9 +63,9 @@ SERVER_KEYS = Keys(
 def read_servers(
     fields: Fields, variables: Variables, isolation: str
 ) -> dict[str, tuple[ServerSpec, tuple[Diagnostic, ...]]]:
-    """The servers of a file by name, each with what the environment does not have for it.
+    """Return the servers of a file by name, each with the variables that are not set.
 
-    Every mistake has been complained about.
+    Mistakes are reported through `fields`.
     """
     inner = fields.mapping_at("servers")
     if inner is None:
@@ -114,21 +114,21 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     )
 
 
-# What is text, whatever the value is that a reference stands for.
+# Keys whose value is a string, even if a reference in it is another value.
 _TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation", "url", "ca_file", "transport")
 
-# What has its own way with values from the environment.
+# Keys that read values from the environment themselves.
 _OWN_WAY = ("env", "headers")
 
 
 class _Values:
-    """The values of headers and of credentials."""
+    """Values of headers and credentials."""
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables
 
     def header(self, fields: Fields, key: str) -> str:
-        """A text, or a value that comes from the environment."""
+        """Return a string, or a value from the environment."""
         value = fields.mapping[key]
         if is_source(value):
             return self._variables.sent_from_environment(fields, key)
@@ -139,12 +139,12 @@ class _Values:
         return str(self._variables.text(value, fields.at((key,))))
 
     def secret(self, fields: Fields, key: str) -> str:
-        """The value of the variable that is named at a key."""
+        """Return the value of the variable that is named at a key."""
         return self._variables.secret(fields, key)
 
 
 def _filled(written: Fields, variables: Variables) -> Fields:
-    """The server with its references replaced; its environment and headers have their own way."""
+    """Return the server with its references replaced, except in `env` and `headers`."""
     filled = {
         key: value if key in _OWN_WAY else _filled_at(key, value, written, variables)
         for key, value in written.mapping.items()
@@ -175,7 +175,7 @@ def _command(fields: Fields) -> tuple[str, ...]:
 
 
 def _refuse_nul(fields: Fields, key: str, text: str) -> None:
-    """No program can be told such a text."""
+    """Report NUL, which no program can be given."""
     if "\0" in text:
         fields.complain(key, "F009", f'"{key}" must not hold NUL', on_key=False)
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
-    from mcptest.core.plan import Step
-    from mcptest.formats.keys import Fields
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
 
@@ -61,9 +59,6 @@ __all__ = [
     "EntryReader",
     "StepReader",
 ]
-
-
-# One call of a suite: a tool, a resource or a prompt, what is expected of it and kept of it.
 
 
 # The key that says what is called, by lane.
@@ -137,18 +132,18 @@ ENTRY_KEYS = {
 # Tags are added to those of an entry; of everything else an entry's own value counts.
 DEFAULT_KEYS = Keys({"server": SERVER, "tags": TEST_TAGS, **_PATIENCE, **_AROUND, **BUDGETS})
 
-# Where references to values may stand; a capture only says where a value is.
+# Keys that may have references to values; `capture` only has paths.
 _FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
 
-# Mistakes that another value in the same place would not be.
+# Codes of mistakes that depend on the value.
 _ABOUT_VALUES = frozenset(["F008", "F009", "F011", "F013", "F015", "F017", "F019"])
 
-# Stands for a value that is known only when the step is sent.
+# A sample for a value that is known only when the step is sent.
 _SAMPLE = "…"
 
 
 class _Origin(Record):
-    """What a step gets from where it stands: its id, its name, what all of the file have."""
+    """What a step gets from its context: its id, its name, the shared budgets."""
 
     id: str
     name: str
@@ -164,13 +159,13 @@ class StepReader:
         self._complaints = complaints
 
     def asked(self) -> tuple[Diagnostic, ...]:
-        """What the environment does not have of what was read since the last question."""
+        """Return the variables that are not set, of what was read since the last call."""
         return self._variables.asked()
 
     def read(
         self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
     ) -> Step | None:
-        """The step; what it keeps is added to `captured`. None when it has mistakes."""
+        """Return the step, None if it has mistakes; adds the names it saves to `captured`."""
         step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
         captures = self._captures(fields)
         captured += [capture.name for capture in captures]
@@ -179,7 +174,7 @@ class StepReader:
     def _read_filled(self, fields: Fields, origin: _Origin, captured: list[str]) -> Step | None:
         written = {key: value for key, value in fields.mapping.items() if key in _FILLED}
         needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
-        # Complains about what nobody knows; what is captured is not known before the step.
+        # Reports unknown names; captured values are not known before the step.
         values = {
             key: self._variables.fill(value, fields.at((key,)), captured)
             for key, value in written.items()
@@ -188,11 +183,11 @@ class StepReader:
             return self._made(_put(fields, written, values), origin, self._complaints)
         self._refuse_choices(fields, needs)
         found: list[Complaint] = []
-        # As they are now: what `CONFIG_DIR` means changes from file to file.
+        # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
         sample = self._sample(known, needs, fields, written, origin, found)
         places = [steps for each, steps in references(written) if each in needs]
-        # What is wrong with a sample may be right with the value.
+        # What is wrong with a sample may be right with the real value.
         base = len(fields.steps)
         self._complaints += [
             complaint
@@ -223,7 +218,7 @@ class StepReader:
             try:
                 filled(value, values)
             except ValueError as error:
-                # Two keys become one, whatever the captured values are.
+                # Two keys become equal, whatever the captured values are.
                 fields.complain(key, "F003", str(error))
                 return None
         return self._with(values, fields, written, origin, complaints)
@@ -241,7 +236,7 @@ class StepReader:
         origin: _Origin,
         complaints: list[Complaint],
     ) -> Step | None:
-        """The step with these values; None when it has mistakes."""
+        """Return the step with these values, None if it has mistakes."""
         inner = filled(written, values)
         assert isinstance(inner, dict)
         place = type(fields)(fields.mapping, fields.steps, complaints)
@@ -274,7 +269,7 @@ class StepReader:
     def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
         reader = ExpectReader(self._words(complaints))
-        # Whatever else is wrong: its other mistakes are told as well.
+        # Read first, to report its mistakes in any case.
         expectation = reader.read(fields, "expect", origin.name, origin.shared)
         if len(calls) != 1:
             if calls:
@@ -339,7 +334,7 @@ class StepReader:
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
-    """Everything has at least nothing."""
+    """Raise ValueError for empty values under `partial`, which every value would meet."""
     for name in names:
         if values[name] in ({}, []):
             raise ValueError(f'{name!r} is empty, and under "partial" every value would meet it')
@@ -363,7 +358,7 @@ def _has_empty(value: object) -> bool:
 
 
 def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:
-    """The call with its values; what a prompt is given is text, whatever it was before."""
+    """Return the call with its values; arguments of a prompt become strings."""
     given, args = written.get("args"), values.get("args")
     if "prompt" in fields.mapping and isinstance(given, dict) and isinstance(args, dict):
         texts = map(text_of, given.values(), args.values())
@@ -372,7 +367,7 @@ def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) 
 
 
 def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
-    """Whether one of two places is in the other."""
+    """True if one of two places is in the other."""
     shorter = min(len(steps), len(place))
     return steps[:shorter] == place[:shorter]
 
@@ -395,7 +390,7 @@ class EntryReader:
         self._written = frozenset(_names_in(part.top.mapping))
 
     def read(self, lane: str) -> list[tuple[str, Case]]:
-        """The cases of a lane, in the order of the file."""
+        """Return the cases of a lane, in the order of the file."""
         fields = self._part.top
         items = fields.list_at(lane)
         if not items and isinstance(fields.mapping.get(lane), list):
@@ -412,7 +407,7 @@ class EntryReader:
         return found
 
     def read_unused(self) -> None:
-        """What `defaults` says for entries that are not there has its mistakes told, too."""
+        """Report mistakes in defaults that no entry has used."""
         fields, used = self._defaults.fields, self._defaults.used
         for key in ("setup", "teardown"):
             if key in fields.mapping and key not in used:
@@ -452,9 +447,9 @@ class EntryReader:
             fields.complain("", "F007", message)
 
     def _key_of(self, name: str) -> str:
-        """The name under which snapshots are kept; a second of the same name has a number."""
+        """Return the name for snapshots; a second test of the same name gets a number."""
         count = self._names.get(name, 0) + 1
-        # A number must not make it the name of another test.
+        # With its number it must not equal the name of another test.
         while count > 1 and f"{name} ({count})" in self._written:
             count += 1
         self._names[name] = count
@@ -466,7 +461,7 @@ class EntryReader:
         shared = self._defaults.budgets
         if "steps" in fields.mapping:
             return self._listed(fields, "steps", id, name, captured, shared)
-        # A call of another lane has been refused.
+        # A call of another lane has been reported already.
         known = {key: fields.mapping[key] for key in ENTRY_KEYS[lane] if key in fields.mapping}
         step = self._steps.read(fields.replaced(known), id, name, captured, shared)
         return [step] if step else []
@@ -474,7 +469,7 @@ class EntryReader:
     def _around(
         self, fields: Fields, key: str, id: str, name: str, captured: list[str]
     ) -> list[Step]:
-        """What stands before or after the calls, which no budget is meant for."""
+        """Return the steps before or after the calls; budgets do not apply to them."""
         owner = self._defaults.owner_of(key, fields)
         return self._listed(owner, key, id, name, captured, Budgets())
 
@@ -527,7 +522,7 @@ class EntryReader:
 
 
 def _names_in(file: Mapping[str, object]) -> Iterator[str]:
-    """The names of all entries of a file, as they are written."""
+    """Yield the names of all entries of a file, as written."""
     for lane in CALLS:
         items = file.get(lane)
         for item in items if isinstance(items, list) else ():
@@ -536,13 +531,11 @@ def _names_in(file: Mapping[str, object]) -> Iterator[str]:
                 yield name
 
 
-# `defaults:` of a suite: what holds for every entry of its file that does not say it itself.
-
-
 class Defaults:
-    """What stands under `defaults`, read once, so that each mistake is told once.
+    """The `defaults` of a file, for entries that do not say it themselves.
 
-    `retries` are those of `run_options`, unless `defaults` has its own.
+    They are read once, so that each mistake is reported once. `retries` are those of
+    `run_options`, unless `defaults` has its own.
     """
 
     def __init__(self, top: Fields, variables: Variables, retries: int | None) -> None:
@@ -559,11 +552,11 @@ class Defaults:
         given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
         filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}
         self.budgets = read_budgets(fields.replaced(filled))
-        # What every test needs of the environment.
+        # Variables that every test needs and that are not set.
         self.needs = variables.asked()
 
     def owner_of(self, key: str, entry: Fields) -> Fields:
-        """Where a key of an entry stands: in the entry itself, or here."""
+        """Return the fields that have a key: the entry itself, or the defaults."""
         if key in entry.mapping or key not in self.fields.mapping:
             return entry
         self.used.add(key)
