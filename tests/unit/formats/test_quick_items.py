@@ -287,7 +287,7 @@ def impatient() -> Iterator[None]:
     """Items are compared again at once after one that was different."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quick, "_PAUSE", 1)
-        patch.setattr(quick, "_IN_SIGHT", 1)
+        patch.setattr(quick, "_MIN_ITEMS", 1)
         yield
 
 
