@@ -16,7 +16,24 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import trail_of
 from mcptest.formats.config import read_server
-from mcptest.formats.keys import Fields, diagnose, kind_of, read_only, read_skip, read_tags
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    ONLY,
+    SKIP,
+    STRING,
+    STRINGS,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    read_only,
+    read_skip,
+    read_tags,
+)
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
 from mcptest.matching.compare import Group, source_of
@@ -35,7 +52,6 @@ if TYPE_CHECKING:
 
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.core.plan import Leniency, ServerSpec
-    from mcptest.formats.keys import Fields
     from mcptest.formats.yaml.stream import Stream, StreamDocument
     from mcptest.matching.registry import Registry
 
@@ -43,23 +59,40 @@ if TYPE_CHECKING:
     # While entered, computing too long raises PatternTimeoutError.
     Bounded = AbstractContextManager[None]
 
-__all__ = ["EXTENSIONS", "is_ours", "is_turn", "load_cases"]
+__all__ = ["CASE", "EXTENSIONS", "is_ours", "is_turn", "load_cases"]
 
 
-# The keys of ours; those that begin with _ and are not among them belong to others.
-EXTENSIONS = (
-    "_server",
-    "_match",
-    "_strict",
-    "_patterns",
-    "_before",
-    "_after",
-    "_tags",
-    "_skip",
-    "_only",
-    "_timeout",
-    "_description",
-    "_wire_id",
+CASE = Key(STRING, "What this case shows.", "List tools")
+_HOOK_KEYS = Keys(
+    {
+        "command": Key(NON_EMPTY, "The program; no shell is involved.", is_required=True),
+        "arguments": Key(STRINGS, "Its arguments."),
+    }
+)
+# The keys that mcptest adds to the format; other keys that begin with _ are left alone.
+EXTENSIONS = Keys(
+    {
+        "_server": Key(
+            "server",
+            "How to start the server; only in the first document.",
+            {"command": "python3", "args": ["server.py"]},
+        ),
+        "_match": Key(
+            one_of(("exact", "partial")), "exact: nothing may arrive that is not written."
+        ),
+        "_strict": Key(FLAG, "true: a message that is not expected fails the case."),
+        "_patterns": Key(FLAG, "true: strings in out… that begin with match: are patterns."),
+        "_before": Key(_HOOK_KEYS, "A command to run before the case."),
+        "_after": Key(_HOOK_KEYS, "A command to run after the case."),
+        "_tags": TEST_TAGS,
+        "_skip": SKIP,
+        "_only": ONLY,
+        "_timeout": Key("duration", "Longest wait for each message of the server."),
+        "_description": Key(STRING, "What documentation says about the case."),
+        "_wire_id": Key(
+            FLAG, "true: ids are sent as written, even if the session has used them before."
+        ),
+    }
 )
 
 
@@ -73,7 +106,7 @@ def load_cases(
     for_mock: bool = False,
     bounded: Bounded | None = None,
 ) -> tuple[Suite, tuple[Diagnostic, ...]]:
-    """The suite in a case file, and warnings about slips that were accepted.
+    """Return the suite of a case file, and warnings about accepted mistakes.
 
     `bounded` limits how long a regular expression may compute. `for_mock` says that the
     messages of the server are to be sent as well: what no value can be made up for is a mistake
@@ -91,7 +124,7 @@ def load_cases(
 
 
 class _Loader:
-    """Reads the documents of one file; every mistake is a complaint, and reading goes on."""
+    """Reads the documents of one file; every mistake is a complaint, and reading continues."""
 
     def __init__(
         self,
@@ -130,7 +163,7 @@ class _Loader:
         )
 
     def _case(self, fields: Fields, document: StreamDocument, number: int) -> Case | None:
-        """The case in a document; None when it only holds what belongs to the file."""
+        """Return the case of a document; None if it only has keys that belong to the file."""
         written = fields.mapping
         self._refuse_unknown(fields)
         self._read_server(fields, document)
@@ -194,8 +227,7 @@ class _Loader:
         inner = fields.mapping_at(key)
         if inner is None:
             return None
-        inner.refuse_unknown(("command", "arguments"), (), f'"{key}"')
-        inner.require(("command",), f'"{key}"')
+        inner.check_keys(_HOOK_KEYS, f'"{key}"')
         command = inner.text("command")
         if inner.mapping.get("command") == "":
             inner.complain("command", "F009", '"command" is empty', on_key=False)
@@ -203,7 +235,7 @@ class _Loader:
 
 
 def _with_sessions(cases: list[Case]) -> list[Case]:
-    """The cases, each knowing whether the session is open when it begins.
+    """Return the cases, each with whether the session is open when it begins.
 
     A file that initialises somewhere does so itself; all others leave it to the runner.
     """
@@ -224,7 +256,7 @@ def _with_sessions(cases: list[Case]) -> list[Case]:
 
 
 def _hellos(case: Case) -> Iterator[object]:
-    """The params of every `initialize` that a case sends."""
+    """Yield the params of every `initialize` that a case sends."""
     for turn in case.dialogue.turns if case.dialogue else ():
         if _is_initialize(turn) and isinstance(turn.value, dict):
             yield turn.value.get("params")
@@ -235,20 +267,18 @@ def _is_initialize(turn: Turn) -> bool:
 
 
 def _meant(key: str) -> str:
-    """The key that was probably meant; of `ot_log` only the beginning can be wrong."""
+    """Return the key that was probably meant; in `ot_log` only the beginning can be wrong."""
     head, mark, rest = key.partition("_")
     whole = closest(key, ("case", *EXTENSIONS))
     begins = closest(head, ("in", "out")) if head else ""
     return whole or (f"{begins}{mark}{rest}" if begins else "")
 
 
-# The turns of a case: every message under a key that begins with `in` or `out`, in order.
+# Turns: every message under a key that begins with `in` or `out`, in order
 #
-# Which request a message answers, and which names it may use, follows from what was written
-# before it; what cannot be is complained about here.
+# Which request a message answers, and which names it may use, depends on the messages before it.
 
-
-# So many mistakes of one kind, and names in one sentence, are enough for anybody.
+# The most mistakes of one kind, and names in one message.
 _MAX_UNBOUND = 100
 _MAX_LISTED = 20
 _MAX_WEIGHED = 1000
@@ -258,17 +288,17 @@ _ASKED_HELP = "bind the id of the question with !!bind, and write !!ref here"
 
 
 def is_turn(key: str) -> bool:
-    """Whether a key of a case stands for a message."""
+    """True if a key of a case holds a message."""
     return key.startswith(("in", "out"))
 
 
 def is_ours(key: str) -> bool:
-    """Whether the message under a key is the client's."""
+    """True if the message under a key is the client's."""
     return key.startswith("in")
 
 
 class TurnReader:
-    """Reads the turns of one case after the other; `bound` are the names bound so far."""
+    """Reads the turns of all cases in order; `bound` are the names bound so far."""
 
     def __init__(self, compiler: Compiler, bounded: Bounded, *, for_mock: bool) -> None:
         self._compiler = compiler
@@ -278,7 +308,7 @@ class TurnReader:
         self._unbound = 0
 
     def read(self, fields: Fields, document: StreamDocument) -> tuple[Turn, ...]:
-        """All messages of a case, in the order in which they are written."""
+        """Return all messages of a case, in written order."""
         has_patterns = fields.flag("_patterns", False)
         is_exact = fields.choice("_match", ("exact", "partial"), "partial") == "exact"
         pairs = _Pairs(fields)
@@ -332,7 +362,7 @@ class TurnReader:
 
 
 def _is_message(fields: Fields, key: str, value: object) -> bool:
-    """Whether a message stands under the key; a complaint when it does not."""
+    """True if the key holds a message; reported if it does not."""
     direction = "in" if is_ours(key) else "out"
     parts = value if isinstance(value, list) and direction == "in" else [value]
     if not parts:
@@ -351,14 +381,14 @@ def _is_message(fields: Fields, key: str, value: object) -> bool:
 
 
 def _refuse_directive(here: Fields, message: Iterable[str]) -> None:
-    """Which request a message answers, and what it is, must be there to be read."""
+    """Report directives in place of the members that say which kind of message it is."""
     directive = next(name for name in message if name.startswith(PREFIX))
     said = f'"{directive}" cannot stand beside the members of a message'
     here.complain(directive, "F014", said, 'write it under "result", "error" or "params"')
 
 
 def _look_for_patterns(here: Fields, value: object, is_sent: bool) -> None:
-    """Texts that look like patterns and are none: in what is sent, and without `_patterns`."""
+    """Report strings that look like patterns where patterns have no meaning."""
     if isinstance(value, dict):
         for name, inner in value.items():
             _look_for_patterns(here.at((name,)), inner, is_sent)
@@ -380,7 +410,7 @@ def _complain_of_pattern(here: Fields, is_sent: bool) -> None:
 
 
 def _warn_of_version(here: Fields, value: object) -> None:
-    """What is sent is sent as it is written, and servers may well refuse it without a version."""
+    """Warn about sent messages without a version, which servers may refuse."""
     for message in value if isinstance(value, list) else (value,):
         if isinstance(message, dict) and message.get("jsonrpc") != "2.0":
             seen = "has another" if "jsonrpc" in message else "has no"
@@ -400,23 +430,23 @@ def _expectation(draft: Draft, leniency: Leniency) -> Expectation:
 
 
 class _Waiting:
-    """The requests of one side that wait for an answer, oldest first."""
+    """The requests of one side that have no answer yet, oldest first."""
 
     def __init__(self) -> None:
         self._indexes: dict[object, int] = {}
 
     def add(self, id: object, index: int) -> bool:
-        """Whether this is the only one with its id."""
+        """Add a request; return True if no other has its id."""
         key = _id_key(id)
         is_new = key not in self._indexes
-        # An id that says nothing of itself waits under its place.
+        # A request whose id can be anything is stored by its place.
         self._indexes[key if is_new and key is not None else ("at", index, len(self._indexes))] = (
             index
         )
         return is_new or key is None
 
     def take(self, id: object) -> int | None:
-        """The turn with the request that has this id; the oldest one for an id that is open."""
+        """Return the turn of the request with this id; the oldest if the id can be anything."""
         key = _id_key(id)
         if key is None:
             key = next(iter(self._indexes), None)
@@ -424,7 +454,7 @@ class _Waiting:
 
 
 def _id_key(id: object) -> object:
-    """What an id is looked up by; None when it can be anything."""
+    """Return the key to look up an id by; None if it can be anything."""
     if id is None or id is ABSENT:
         return None
     if has_blanks(id):
@@ -458,11 +488,11 @@ class _Pairs:
             self._complain(turn, "id", message, "give each request of a case an id of its own")
 
     def _answered(self, turn: Turn, id: object) -> int | None:
-        """The turn with the request that this message answers."""
+        """Return the turn of the request that this message answers."""
         waiting = self._waiting[not turn.is_ours]
         index = waiting.take(id)
         if index is None and bound_name(id):
-            # A name that is new here: whatever the id is, it gets it.
+            # A new name is bound to whatever the id is.
             index = waiting.take(ABSENT)
         if index is not None:
             return index
@@ -499,18 +529,16 @@ def _messages_of(turn: Turn) -> Iterator[dict[str, object]]:
 
 
 def _name_of(id: object) -> str:
-    """The name that an id is bound to or taken from, "" when there is none."""
+    """Return the name that an id is bound to or taken from, "" if there is none."""
     return bound_name(id) or (getattr(id, "name", "") if has_blanks(id) else "")
 
 
-# One message of a case file, compiled: tags become patterns, and what is wrong is complained of.
-#
-# A value with `Tagged` scalars goes in, a `Draft` comes out: the compiled value, what it binds
-# and refers to, and where. What the message means beside others is not known here.
+# Messages: a value with `Tagged` scalars is compiled into a `Draft`, with the names that it binds
+# and refers to
 
 
 class Draft(Record):
-    """A compiled message. `refs` are names and where they stand."""
+    """A compiled message. `refs` are names and their places."""
 
     value: object
     binds: tuple[Bind, ...]
@@ -524,7 +552,7 @@ class Draft(Record):
 class MessageReader:
     """Reads the messages of one case.
 
-    Without a compiler, `match:` is a text like any other. `is_sent` says that somebody will
+    Without a compiler, `match:` has no meaning. `is_sent` says that somebody will
     have to send such messages: what cannot be made up is a mistake then.
     """
 
@@ -540,7 +568,7 @@ class MessageReader:
         self._has_regex = False
 
     def read(self, key: str, value: object) -> Draft:
-        """The message under a key of the case."""
+        """Return the message under a key of the case."""
         compiled = self._compiled(key, value, ())
         compiler = self._compiler
         if compiler:

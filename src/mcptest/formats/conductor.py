@@ -1,6 +1,6 @@
 """`*.test.mcp.yml`: one description, a list of tests, each a raw request and what to expect.
 
-Text goes in, a `Suite` comes out, or a `FormatError` with every mistake in it.
+`load_conductor` returns a `Suite`, or raises a `FormatError` with every mistake.
 """
 
 from __future__ import annotations
@@ -19,7 +19,25 @@ from mcptest.formats.conductor_expect import (
     refuse_misplaced,
 )
 from mcptest.formats.config import read_server
-from mcptest.formats.keys import Fields, diagnose, kind_of
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    OBJECT,
+    ONLY,
+    SKIP,
+    STRING,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    read_only,
+    read_skip,
+    read_tags,
+    whole_number,
+)
 from mcptest.formats.templates import NAME, filled, filled_texts, misplaced, references
 from mcptest.formats.yaml.document import read_document
 from mcptest.matching.compare import parse_field_path
@@ -39,24 +57,63 @@ if TYPE_CHECKING:
     Message = dict[str, object]
     ReadBeside = Callable[[str], str] | None
 
-__all__ = ["FORMS", "load_conductor", "use_of"]
+__all__ = ["FILE_KEYS", "FORMS", "TEST_KEYS", "load_conductor", "use_of"]
+
+# What a test sends: it has exactly one of these keys.
+FORMS = Keys(
+    {
+        "request": Key(
+            OBJECT,
+            "A raw JSON-RPC request; without an id it is a notification.",
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/list"},
+        ),
+        "tool": Key(NON_EMPTY, "Call this tool.", "read_file"),
+        "resource": Key(NON_EMPTY, "Read the resource of this URI.", "file:///a.txt"),
+        "prompt": Key(NON_EMPTY, "Get this prompt.", "greet"),
+        "list": Key(one_of(KINDS), "Ask for a whole list."),
+    }
+)
+TEST_KEYS = Keys(
+    {
+        "it": Key(STRING, "What this test shows.", "reads a file", is_required=True),
+        **FORMS,
+        "arguments": Key(OBJECT, "The arguments of the tool or the prompt.", {"path": "a.txt"}),
+        "expect": Key("expect", "What is expected of the answer."),
+        "timeout": Key("duration", "Longest wait for the answer."),
+        "skip": SKIP,
+        "only": ONLY,
+        "tags": TEST_TAGS,
+        "capture": Key(
+            "capture",
+            "What to keep of the answer, by name; ${name} stands for it in the tests that follow.",
+            {"id": "result.structuredContent.id"},
+        ),
+        "retries": Key(whole_number(0, 100), "How often it is tried again when it does not pass."),
+        "wire_id": Key(
+            FLAG, "true: the id is sent as written, even if the session has used it before."
+        ),
+    }
+)
+FILE_KEYS = Keys(
+    {
+        "description": Key(STRING, "What reports call this file.", is_required=True),
+        "tests": Key("tests", "The tests, in the order in which they run.", is_required=True),
+        "server": Key("server", "How to start the server; otherwise a config says it."),
+    }
+)
 
 
-# What a test sends: a raw `request`, or one of the short forms.
+# Requests: a raw `request`, or one of the short forms
 #
 #     tool: read_file            resource: file:///a.txt
 #     arguments: {path: a.txt}   prompt: greet
 #     list: tools                arguments: {name: Ada}
 #
-# A raw request goes out as it is written. A short form gets its envelope and its id from us.
-
-
-# The keys of which a test has exactly one.
-FORMS = ("request", "tool", "resource", "prompt", "list")
+# A raw request is sent as it is written. A short form gets an envelope and an id.
 
 
 def read_request(fields: Fields, id: str) -> Message | None:
-    """The request of a test, None when it has mistakes; `id` is for the short forms."""
+    """Return the request of a test, None if it has mistakes; `id` is for the short forms."""
     forms = [form for form in FORMS if form in fields.mapping]
     if len(forms) > 1:
         message = f"a test sends one thing, and this one says {' and '.join(forms)}"
@@ -102,7 +159,7 @@ def _short(fields: Fields, form: str) -> tuple[str, Message]:
 
 
 def use_of(request: Message) -> Use | None:
-    """What a request exercises, for coverage; None when it is not about one offer."""
+    """Return what a request uses, for coverage; None if it is not about one tool, … or prompt."""
     params = request.get("params")
     if not isinstance(params, dict):
         return None
@@ -119,26 +176,9 @@ def use_of(request: Message) -> Use | None:
     return None
 
 
-_FILE_KEYS = ("description", "tests", "server")
-_TEST_KEYS = (
-    "it",
-    *FORMS,
-    "arguments",
-    "expect",
-    "timeout",
-    "skip",
-    "only",
-    "tags",
-    "capture",
-    "retries",
-    "wire_id",
-)
-_ALL_TEST_KEYS = frozenset(_TEST_KEYS)
-_REQUIRED_TEST_KEYS = frozenset(["it", "request", "expect"])
+_PLAIN_TEST_KEYS = frozenset(["it", "request", "expect"])
 
-_MAX_RETRIES = 100
-
-# What a manifest for the mock has at its top.
+# The keys of a manifest for the mock.
 _OFFERS = frozenset(["tools", "resources", "prompts"])
 
 
@@ -149,9 +189,9 @@ def load_conductor(
     environment: Mapping[str, str],
     read_beside: Callable[[str], str] | None = None,
 ) -> tuple[Suite, tuple[Diagnostic, ...]]:
-    """The suite in a file, and warnings about slips that were accepted.
+    """Return the suite of a file, and warnings about accepted mistakes.
 
-    `read_beside` gives the text of a file that the test file names.
+    `read_beside` returns the text of a file that the test file names.
     """
     document = read_document(text, file)
     steps = _step_reader(document, registry, read_beside)
@@ -168,13 +208,13 @@ def _step_reader(
 ) -> StepReader:
     if not _has_captures(document.value):
         return StepReader(registry, read_beside)
-    # Most files keep nothing.
+    # Most files save no values.
 
     return CapturingReader(registry, read_beside)
 
 
 class _Loader:
-    """Reads one document; every mistake is a complaint, and reading goes on."""
+    """Reads one document; every mistake is a complaint, and reading continues."""
 
     def __init__(
         self, document: Document, environment: Mapping[str, str], steps: StepReader
@@ -198,8 +238,8 @@ class _Loader:
         if "config" in value:
             message = 'a test file has no key "config"; the config on the command line is used'
             fields.complain("config", "W001", message, severity="warning")
-        fields.refuse_unknown(_FILE_KEYS, (), "a test file", accepted=("config",))
-        fields.require(("description", "tests"), "a test file")
+        fields.refuse_unknown(FILE_KEYS, "a test file", accepted=("config",))
+        fields.require(FILE_KEYS.required, "a test file")
         return Suite(
             name=fields.text("description"),
             file=self._document.file,
@@ -220,7 +260,7 @@ class _Loader:
         lines = self._document.item_lines(tests) if tests else []
         cases = []
         for index, (test, line) in enumerate(zip(tests, lines, strict=True)):
-            # Out of the list: what nobody keeps of a test makes room for the next ones.
+            # Remove it from the list, to free the memory of a test that has been read.
             tests[index] = None
             if isinstance(test, dict):
                 inner = Fields(test, ("tests", index), self.complaints)
@@ -232,19 +272,16 @@ class _Loader:
 
     def _case(self, fields: Fields, line: int, index: int) -> Case:
         test = fields.mapping
-        if not test.keys() <= _ALL_TEST_KEYS:
+        if not test.keys() <= TEST_KEYS.keys():
             refuse_misplaced(fields)
-            told = (*SLIPPED_KEYS, *misplaced_keys(test))
-            fields.refuse_unknown(_TEST_KEYS, (), "a test", accepted=told)
-        if not test.keys() >= _REQUIRED_TEST_KEYS:
+            reported = (*SLIPPED_KEYS, *misplaced_keys(test))
+            fields.refuse_unknown(TEST_KEYS, "a test", accepted=reported)
+        if not test.keys() >= _PLAIN_TEST_KEYS:
             self._require(fields)
         step = self._steps.read(fields, f"{self._document.file}#{index + 1}")
-        if len(test) == len(_REQUIRED_TEST_KEYS):
+        if len(test) == len(_PLAIN_TEST_KEYS):
             steps = (step,) if step else ()
             return Case.made_of({"name": fields.text("it"), "line": line, "steps": steps})
-        # As above.
-        from mcptest.formats.keys import read_only, read_skip, read_tags  # noqa: PLC0415
-
         if "wire_id" in test and step:
             step = step.but(keeps_id=self._keeps_id(fields))
         return Case(
@@ -255,7 +292,7 @@ class _Loader:
             skip=read_skip(fields, "skip") if "skip" in test else None,
             only=read_only(fields, "only") if "only" in test else False,
             tags=read_tags(fields, "tags") if "tags" in test else (),
-            retries=fields.whole_number("retries", 0, _MAX_RETRIES, 0)
+            retries=fields.whole_number("retries", *TEST_KEYS["retries"].bounds, 0)
             if "retries" in test
             else None,
         )
@@ -284,11 +321,11 @@ def _has_captures(document: object) -> bool:
     )
 
 
-# The step of a test: what it sends, and what must come of it.
+# Steps: a request and its expectation
 
 
 class StepReader:
-    """Reads the steps of one file, in its order."""
+    """Reads the steps of one file, in order."""
 
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         self._compiler = Compiler(registry, read_beside)
@@ -298,7 +335,7 @@ class StepReader:
         self.complaints: list[Complaint] = self._compiler.complaints
 
     def read(self, fields: Fields, id: str) -> Step | None:
-        """The step of a test, None when it has none; `id` is for the short forms."""
+        """Return the step of a test, None if it has mistakes; `id` is for the short forms."""
         request = read_request(fields, id)
         if request is None:
             return None
@@ -316,22 +353,21 @@ class StepReader:
         )
 
 
-# Steps of a file whose tests keep values of answers for later ones: `capture` and `${name}`.
-
+# Steps of a file that saves values of answers for later tests: `capture` and `${name}`
 
 # The keys of a test that may hold `${name}`.
 _FILLED_KEYS = (*FORMS, "arguments", "expect", *SLIPPED_KEYS)
 
-# Those of them that are compiled, and where values from outside must stay values.
+# Those that are compiled, in which values of a server must not become patterns.
 _COMPARED_KEYS = ("expect", *SLIPPED_KEYS)
 
-# What stands for a value that is not known yet, while the file is checked: it is a text, a
-# number and a date.
+# A sample for a value that is not known yet while the file is checked: it is a string, a number
+# and a date.
 _SAMPLE = "1"
 
 
 class CapturingReader(StepReader):
-    """Reads the steps of such a file; without a capture in it, ${…} is a text like any other."""
+    """Reads the steps of such a file; in a file without `capture`, ${…} has no meaning."""
 
     def __init__(self, registry: Registry, read_beside: ReadBeside) -> None:
         super().__init__(registry, read_beside)
@@ -357,7 +393,7 @@ class CapturingReader(StepReader):
         return sample.but(captures=captures, template=template)
 
     def _needs(self, fields: Fields) -> tuple[str, ...]:
-        """The names a test refers to, once each; a complaint about those nobody captures."""
+        """Return the names a test refers to, once each; report those that are not captured."""
         needs: dict[str, None] = {}
         for key in _FILLED_KEYS:
             for name, steps in references(fields.mapping.get(key), (key,)):
@@ -424,13 +460,13 @@ def _filled(
     complaints: list[Complaint],
     values: Mapping[str, object],
 ) -> Fields:
-    """A test with the values put in for which it has names."""
+    """Return a test with its references replaced by values."""
     inner = {
         key: filled(written[key], values, literal=key in _COMPARED_KEYS)
         for key in _FILLED_KEYS
         if key in written
     }
     if "prompt" in written and "arguments" in written:
-        # What a prompt is given is text, whatever it was captured as.
+        # Arguments of a prompt are strings.
         inner["arguments"] = filled_texts(written["arguments"], values)
     return Fields(written | inner, steps, complaints)

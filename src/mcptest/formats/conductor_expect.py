@@ -1,7 +1,6 @@
 """What a test expects: the response, stderr, exit code, times and notifications.
 
-A mapping goes in, an `Expectation` comes out; every mistake is a complaint, and reading
-goes on.
+Every mistake is a complaint, and reading continues.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.record import ABSENT
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import Fields, Key, Keys, kind_of, whole_number
 from mcptest.matching.expectation import Compiler, Literal
 from mcptest.matching.patterns import PREFIX
 from mcptest.matching.values import to_text
@@ -23,30 +22,65 @@ if TYPE_CHECKING:
 
     Message = dict[str, object]
 
-__all__ = ["SLIPPED_KEYS", "STDERR_EMPTY", "ExpectReader", "misplaced_keys", "refuse_misplaced"]
+__all__ = [
+    "ANSWER_KEYS",
+    "EXPECT_KEYS",
+    "PERFORMANCE_KEYS",
+    "SLIPPED_KEYS",
+    "STDERR_EMPTY",
+    "ExpectReader",
+    "misplaced_keys",
+    "refuse_misplaced",
+]
 
-EXPECT_KEYS = ("response", "stderr", "exitCode", "performance", "notifications")
-_ALL_EXPECT_KEYS = frozenset(EXPECT_KEYS)
-_PERFORMANCE_KEYS = ("maxResponseTime", "minResponseTime")
+STDERR_EMPTY = "toBeEmpty"
 
-# Keys that belong under `expect` and often stand one level too high.
+PERFORMANCE_KEYS = Keys(
+    {
+        "maxResponseTime": Key("duration", "The answer takes no longer.", "500ms"),
+        "minResponseTime": Key("duration", "The answer takes at least as long.", "100ms"),
+    }
+)
+EXPECT_KEYS = Keys(
+    {
+        "response": Key(
+            "response",
+            "The whole answer: what is written must be there, and nothing else.",
+            {"result": {"match:partial": {"isError": False}}},
+        ),
+        "stderr": Key(
+            "stderr",
+            f"What was written to stderr meanwhile: {STDERR_EMPTY}, a string or a pattern.",
+            STDERR_EMPTY,
+            "match:ready",
+        ),
+        "exitCode": Key(whole_number(-64, 255), "The exit code of the server, when it ends.", 0),
+        "performance": Key("performance", "How long the answer may take."),
+        "notifications": Key(
+            "notifications",
+            "Notifications that must arrive: their methods, or whole messages.",
+            ["notifications/progress"],
+        ),
+    }
+)
+# The keys of an answer.
+ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
+
+# Keys that belong under `expect` and are often written one level too high.
 SLIPPED_KEYS = ("stderr", "performance")
 _SLIPPED = frozenset(SLIPPED_KEYS)
 _NEVER_SLIPPED = tuple(key for key in EXPECT_KEYS if key not in _SLIPPED)
 
-STDERR_EMPTY = "toBeEmpty"
-
 _EMPTY_PARTIAL: Message = {"match:partial": {}}
-_ANSWER_KEYS = frozenset(["jsonrpc", "id", "result", "error"])
 
 
 def misplaced_keys(test: Message) -> tuple[str, ...]:
-    """The keys of `expect` that stand beside it, where they are not read."""
+    """Return the keys of `expect` that are beside it, where they are not read."""
     return tuple(key for key in _NEVER_SLIPPED if test.get(key) is not None)
 
 
 def refuse_misplaced(fields: Fields) -> None:
-    """An error for every key that stands beside `expect`, and says that it belongs there."""
+    """Report every key that is beside `expect` and belongs under it."""
     inner = fields.mapping.get("expect")
     for key in misplaced_keys(fields.mapping):
         if isinstance(inner, dict) and key in inner:
@@ -69,9 +103,9 @@ class ExpectReader:
         self.complaints: list[Complaint] = compiler.complaints
 
     def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
-        """What the test expects of the answer to its request."""
+        """Return what the test expects of the answer to its request."""
         holders = self._holders(fields)
-        # What is not said is left to the defaults: most tests say little.
+        # Only what is written: most tests leave most fields at their defaults.
         said: dict[str, Any] = {}
         if "response" in holders:
             said["response"] = self._response(holders["response"], request, is_short)
@@ -83,13 +117,15 @@ class ExpectReader:
             said |= self._seen()
             self._compiler.forget()
         if "exitCode" in holders:
-            said["exit_code"] = holders["exitCode"].whole_number("exitCode", -64, 255, 0)
+            said["exit_code"] = holders["exitCode"].whole_number(
+                "exitCode", *EXPECT_KEYS["exitCode"].bounds, 0
+            )
         if "performance" in holders:
             said["performance"] = self._performance(holders["performance"], request)
         return Expectation.made_of(said)
 
     def _seen(self) -> dict[str, bool]:
-        """What the compiler says of all that it has compiled for a test."""
+        """Return what the compiler found in the expectations of a test."""
         compiler = self._compiler
         return {
             "has_regex": compiler.has_seen_regex,
@@ -99,13 +135,13 @@ class ExpectReader:
         }
 
     def _holders(self, fields: Fields) -> dict[str, Fields]:
-        """The mapping that holds each key of `expect`: itself, or the test it slipped out to."""
+        """Return the mapping that holds each key: `expect`, or the test itself."""
         test = fields.mapping
         inner = fields.mapping_at("expect") if test.get("expect") is not None else None
         holders: dict[str, Fields] = {}
         if inner:
-            if not inner.mapping.keys() <= _ALL_EXPECT_KEYS:
-                inner.refuse_unknown(EXPECT_KEYS, (), '"expect"')
+            if not inner.mapping.keys() <= EXPECT_KEYS.keys():
+                inner.refuse_unknown(EXPECT_KEYS, '"expect"')
             holders = dict.fromkeys(inner.mapping, inner)
             if _SLIPPED.isdisjoint(test) and holders and None not in inner.mapping.values():
                 return holders
@@ -115,7 +151,7 @@ class ExpectReader:
         if any(holder.mapping[key] is not None for key, holder in holders.items()):
             return holders
         if misplaced_keys(test):
-            # It says what to check, in the wrong place, and that has been complained about.
+            # A key in the wrong place has been reported already.
             return {}
         if holders or inner or test.get("expect", ABSENT) is None:
             message = '"expect" is empty: this test would check nothing'
@@ -143,16 +179,16 @@ class ExpectReader:
         return self._compiler.compile_at(value, (*fields.steps, "response"))
 
     def _in_envelope(self, fields: Fields, response: Message, request: Message) -> Message:
-        """What a short form need not say of an answer: the envelope is ours."""
+        """Check the response of a short form, whose envelope is not written."""
         for key in response:
-            if key not in _ANSWER_KEYS:
+            if key not in ANSWER_KEYS:
                 message = f'no answer has a key "{key}" at its top'
                 help = f"what a server answers stands under result: or error:, so put {key} there"
                 fields.at(("response", key)).complain("", "F017", message, help)
         return {"jsonrpc": "2.0", "id": request["id"]} | response
 
     def _refuse_impossible(self, fields: Fields, response: Message, request: Message) -> None:
-        """Expectations that no answer can meet, or that every answer meets."""
+        """Report expectations that no answer can meet, or that every answer meets."""
         if request and "id" not in request:
             message = 'the request has no "id", so it is a notification and no response will come'
             fields.complain("response", "F017", message, 'give the request an "id"')
@@ -160,7 +196,7 @@ class ExpectReader:
             fields.complain("response", "F011", '"match:partial" is empty: every answer meets it')
         if not response:
             fields.complain("response", "F017", "no answer is an empty object")
-        for key in _ALL_EXPECT_KEYS.intersection(response):
+        for key in EXPECT_KEYS.keys() & response.keys():
             message = f'no answer has a key "{key}"; it belongs beside "response", not in it'
             fields.at(("response", key)).complain("", "F017", message)
         version = response.get("jsonrpc", "2.0")
@@ -190,7 +226,7 @@ class ExpectReader:
         inner = fields.mapping_at("performance")
         if inner is None:
             return None
-        inner.refuse_unknown(_PERFORMANCE_KEYS, (), '"performance"')
+        inner.refuse_unknown(PERFORMANCE_KEYS, '"performance"')
         if request and "id" not in request:
             message = "a notification has no answer whose time could be taken"
             fields.complain("performance", "F017", message)
@@ -215,7 +251,7 @@ class ExpectReader:
         )
 
     def _notification(self, place: Fields, value: object) -> object:
-        """A text stands for the method alone, a mapping for the whole message."""
+        """Compile a notification: a string is its method, a mapping the whole message."""
         if isinstance(value, (str, Literal)):
             value = {"match:partial": {"method": value}}
         elif not isinstance(value, dict):
@@ -235,7 +271,7 @@ def _has_directive(value: Message) -> bool:
 
 
 def _may_be_id(wanted: object, sent: object) -> bool:
-    """Can an answer to `sent` have this id? An error may have none, or null."""
+    """True if an answer to `sent` can have this id; an error may have none, or null."""
     wanted = wanted.value if isinstance(wanted, Literal) else wanted
     if isinstance(wanted, str):
         return wanted == sent or _is_pattern(wanted)

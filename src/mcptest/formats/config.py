@@ -1,7 +1,7 @@
 """`conductor.config.json`, and the same keys under `server:` in a test file.
 
-A mapping goes in, a `ServerSpec` comes out. Whether folders and programs exist is
-for whoever starts the server to find out; the environment is an argument.
+`read_server` turns a mapping into a `ServerSpec`. Whether folders and programs exist is checked
+when the server is started; the environment is an argument.
 """
 
 from __future__ import annotations
@@ -18,9 +18,24 @@ from mcptest.core.plan import (
     PluginSpec,
     ServerSpec,
 )
+from mcptest.core.secrets import names_secret
 from mcptest.core.text import visible
-from mcptest.formats.http_servers import HTTP_KEYS, camel_case
-from mcptest.formats.keys import Fields, diagnose, kind_of, warn_of_weak_secret
+from mcptest.formats.http_servers import HTTP_KEYS, camel_case, read_http
+from mcptest.formats.keys import (
+    FLAG,
+    NON_EMPTY,
+    OBJECT,
+    STRING,
+    STRINGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    one_of,
+    warn_of_weak_secret,
+    whole_number,
+)
 from mcptest.formats.yaml.document import read_document
 from mcptest.protocol.revisions import REVISIONS
 
@@ -29,15 +44,24 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
-    from mcptest.core.plan import HttpSpec, PluginSpec
-    from mcptest.formats.keys import Fields
 
     Body = dict[str, object]
 
 __all__ = [
-    "CLIENT_KEYS",
+    "CLIENT",
+    "ELICITATION_ACTIONS",
+    "IMPORT_KEYS",
+    "INHERIT_ENV",
+    "ISOLATION",
     "KEYS",
+    "MAX_LINE_BYTES",
+    "PLUGIN_KEYS",
     "PLUGIN_NAME",
+    "PROTOCOL_VERSION",
+    "READY_PATTERN",
+    "STARTUP_TIMEOUT",
+    "SUBPROCESS_MATCHERS",
+    "TIMEOUT",
     "default_startup_s",
     "load_config",
     "read_client",
@@ -46,24 +70,99 @@ __all__ = [
 ]
 
 
-KEYS = (
-    "name",
-    "command",
-    "args",
-    "cwd",
-    "env",
-    "inheritEnv",
-    "startupTimeout",
-    "readyPattern",
-    "timeout",
-    "protocolVersion",
-    "isolation",
-    "maxLineBytes",
-    "client",
-    "strictInvariants",
-    *map(camel_case, HTTP_KEYS),
+# Keys that a server has in a config and, in another spelling, in a suite.
+INHERIT_ENV = Key(
+    FLAG,
+    "false: the server gets only a few variables of the environment, such as PATH.",
+    is_filled=True,
 )
-_REQUIRED = ("name", "command", "args")
+STARTUP_TIMEOUT = Key(
+    "duration",
+    "Longest wait until the server is ready and the handshake done.",
+    "20s",
+    is_filled=True,
+)
+READY_PATTERN = Key(
+    STRING,
+    "A regular expression that must appear on stderr before the handshake begins.",
+    "listening on",
+)
+TIMEOUT = Key("duration", "Longest wait for one answer (default: 30 s).", is_filled=True)
+PROTOCOL_VERSION = Key(
+    one_of(REVISIONS), "The revision of the protocol that is offered.", is_filled=True
+)
+ISOLATION = Key(one_of(ISOLATIONS), "What gets a server process of its own.", is_filled=True)
+MAX_LINE_BYTES = Key(
+    whole_number(1, 1 << 31),
+    f"Longest line that the server may write, in bytes (default: {Limits().max_line_bytes}).",
+    is_filled=True,
+)
+CLIENT = Key(
+    Keys(
+        {
+            "capabilities": Key(
+                OBJECT,
+                "Capabilities to declare, beside those that follow from the answers.",
+                is_filled=True,
+            ),
+            "roots": Key("roots", "The roots of the client.", ["file:///project"], is_filled=True),
+            "sampling": Key(
+                "sampling",
+                "What a model answers: a string or a whole result, or a list of them, in turn.",
+                "The capital of France is Paris.",
+            ),
+            "elicitation": Key(
+                "elicitation",
+                "What the user answers, or a list of answers, in turn.",
+                "decline",
+                {"action": "accept", "content": {"name": "Ada"}},
+            ),
+        }
+    ),
+    "What the client can do, and its answers when the server asks.",
+    is_filled=True,
+)
+ELICITATION_ACTIONS = ("accept", "decline", "cancel")
+
+# A dot ends the name in a pattern, an equals sign on the command line.
+PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
+PLUGIN_KEYS = Keys(
+    {
+        "command": Key(
+            "argv", "The program and its arguments.", ["python3", "geo.py"], is_required=True
+        ),
+        "call_timeout": Key("duration", "Longest wait for one verdict.", "5s"),
+    }
+)
+SUBPROCESS_MATCHERS = Key(
+    "plugins", "Programs that judge values, by the name that match:plugin:NAME.METHOD asks them by."
+)
+IMPORT_KEYS = Keys({"subprocess_matchers": SUBPROCESS_MATCHERS})
+
+# Without a URL, "command" and "args" are required as well.
+KEYS = Keys(
+    {
+        "name": Key(STRING, "What reports call the server.", "files", is_required=True),
+        "command": Key(NON_EMPTY, "The program; no shell is involved.", "python3"),
+        "args": Key(STRINGS, "Its arguments.", ["server.py"]),
+        "cwd": Key(STRING, "The working folder of the server. Relative to the config's."),
+        "env": Key(
+            "env",
+            "Variables to set for the server; ${NAME} takes a value from the environment.",
+            {"API_KEY": "${MY_API_KEY}"},
+        ),
+        "inheritEnv": INHERIT_ENV,
+        "startupTimeout": STARTUP_TIMEOUT,
+        "readyPattern": READY_PATTERN,
+        "timeout": TIMEOUT,
+        "protocolVersion": PROTOCOL_VERSION,
+        "isolation": ISOLATION,
+        "maxLineBytes": MAX_LINE_BYTES,
+        "client": CLIENT,
+        "strictInvariants": Key(FLAG, "true: a broken rule about whole sessions fails the run."),
+        **HTTP_KEYS.spelled(camel_case),
+    }
+)
 
 # They may have to fetch the server before they can start it.
 _PACKAGE_RUNNERS = frozenset(["bunx", "docker", "npm", "npx", "pipx", "pnpm", "uv", "uvx", "yarn"])
@@ -74,7 +173,7 @@ _STARTUP_WITH_FETCH_S = 20.0
 def load_config(
     text: str, file: str, environment: Mapping[str, str]
 ) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
-    """The server a config file describes, and warnings. FormatError lists every mistake."""
+    """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
     complaints: list[Complaint] = []
     if isinstance(document.value, dict):
@@ -96,38 +195,37 @@ def _read_plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
     imports = fields.mapping_at("imports")
     if imports is None:
         return ()
-    # Most configs say no more than how a server is started, and nobody waits for the rest.
-
-    imports.refuse_unknown(("subprocess_matchers",), (), '"imports" in a config')
+    imports.check_keys(IMPORT_KEYS, '"imports" in a config')
     return read_subprocess_matchers(imports, file)
 
 
 def read_server(
     fields: Fields, environment: Mapping[str, str], also: tuple[str, ...] = ()
 ) -> ServerSpec:
-    """The server that these keys describe; every mistake has been complained about.
+    """Return the server that these keys describe; mistakes are reported through `fields`.
 
-    `also` are further keys that may stand beside them, and are somebody else's to read.
+    `also` are further keys that the caller reads.
     """
     if "mcpServers" in fields.mapping:
         message = '"mcpServers" is what a client\'s config has; this one describes one server'
         help = 'copy one entry of mcpServers to the top and give it a "name"'
         fields.complain("mcpServers", "F006", message, help)
         return ServerSpec(name="", command=("",))
-    fields.refuse_unknown((*KEYS, *also), (), "the config of a server")
-    # One with a URL need not be started by us.
-    needed = _REQUIRED if "url" not in fields.mapping else _REQUIRED[:1]
+    fields.refuse_unknown((*KEYS, *also), "the config of a server")
+    # A server with a URL may be running already.
+    has_url = "url" in fields.mapping
+    needed = ("name",) if has_url else ("name", "command", "args")
     fields.require(needed, "the config of a server")
-    if fields.mapping.get("args") and needed is not _REQUIRED and "command" not in fields.mapping:
+    if fields.mapping.get("args") and has_url and "command" not in fields.mapping:
         fields.complain("args", "F003", '"args" are for a "command", and there is none')
     command = fields.text("command")
     if fields.mapping.get("command") == "":
         fields.complain("command", "F009", '"command" is empty', on_key=False)
     env, secrets = _read_env(fields, environment)
     values = _Values(environment)
-    http = _read_http(fields, values)
-    most = 1 << 31
-    limit = fields.whole_number("maxLineBytes", 1, most, Limits().max_line_bytes)
+    http = read_http(fields, camel_case, values)
+    client = fields.mapping_at("client")
+    limit = fields.whole_number("maxLineBytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=fields.text("name"),
         command=(command, *fields.texts("args")) if command or not http else (),
@@ -142,40 +240,24 @@ def read_server(
         isolation=fields.choice("isolation", ISOLATIONS, "run"),
         limits=Limits(max_line_bytes=limit),
         secrets=(*secrets, *values.secrets),
-        client=_read_client(fields),
+        client=read_client(client) if client else ClientSpec(),
         strict_invariants=fields.flag("strictInvariants", False),
     )
-
-
-def _read_http(fields: Fields, values: _Values) -> HttpSpec | None:
-    if not any(camel_case(key) in fields.mapping for key in HTTP_KEYS):
-        return None
-    from mcptest.formats.http_servers import read_http  # noqa: PLC0415  # as above
-
-    return read_http(fields, camel_case, values)
-
-
-def _read_client(fields: Fields) -> ClientSpec:
-    client = fields.mapping_at("client")
-    if client is None:
-        return ClientSpec()
-
-    return read_client(client)
 
 
 _VARIABLE = r"\$\{([^}]*)\}"
 
 
 class _Values:
-    """Texts of a config in which `${NAME}` stands for a variable of the environment."""
+    """Values of a config, in which `${NAME}` refers to a variable of the environment."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._environment = environment
-        # The values that came from outside, all of which are treated as secrets.
+        # All values from the environment are treated as secrets.
         self.secrets: list[str] = []
 
     def header(self, fields: Fields, key: str) -> str:
-        """A text with its variables replaced."""
+        """Return a string with its variables replaced."""
         text = fields.text(key)
         filled = re.sub(_VARIABLE, lambda found: self._value(fields, key, found[1]), text)
         if "${" in re.sub(_VARIABLE, "", text):
@@ -184,18 +266,18 @@ class _Values:
         return filled
 
     def secret(self, fields: Fields, key: str) -> str:
-        """The value of the variable that is named at a key."""
+        """Return the value of the variable that is named at a key."""
         name = fields.text(key)
         if fields.mapping[key] == "":
             fields.complain(key, "F009", f'"{key}" is empty', on_key=False)
         elif self._environment.get(name) == "":
-            # Nobody is known by an empty credential.
+            # An empty credential is of no use.
             message = f"the environment variable {name!r} is empty"
             fields.complain(key, "F016", message, f"export {name}=… before the run", on_key=False)
         return self._value(fields, key, name) if name else ""
 
     def _value(self, fields: Fields, key: str, name: str) -> str:
-        # Whoever starts no server has every variable, though `get` finds no value for it.
+        # Commands that start no server pass an environment that contains every name.
         if name not in self._environment:
             message = f"the environment variable {name!r} is not set"
             help = f"export {name}=… before the run"
@@ -204,9 +286,6 @@ class _Values:
         value = self._environment[name]
         if value:
             self.secrets.append(value)
-        from mcptest.core.secrets import names_secret  # noqa: PLC0415  # as above
-
-        # What is called like a setting is one.
         if names_secret(name) or names_secret(key):
             warn_of_weak_secret(fields, key, name, value)
         return value
@@ -215,7 +294,7 @@ class _Values:
 def _read_env(
     fields: Fields, environment: Mapping[str, str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
-    """The variables to set, and the values that came from outside and are secrets."""
+    """Return the variables to set, and those of their values that are secrets."""
     inner = fields.mapping_at("env")
     if inner is None:
         return {}, ()
@@ -232,7 +311,8 @@ def _read_env(
 def _read_ready_pattern(fields: Fields) -> str:
     if "readyPattern" not in fields.mapping:
         return ""
-    from mcptest.matching.regex import compile_regex  # noqa: PLC0415  # as above
+    # Only a config with this key needs it.
+    from mcptest.matching.regex import compile_regex  # noqa: PLC0415
 
     try:
         return compile_regex(fields.text("readyPattern")).pattern
@@ -248,24 +328,16 @@ def _read_version(fields: Fields) -> str:
 
 
 def default_startup_s(command: str) -> float:
-    """How long a server may take to be ready when nobody has said."""
+    """Return the default time for a server to be ready."""
     is_runner = posixpath.basename(command) in _PACKAGE_RUNNERS
     return _STARTUP_WITH_FETCH_S if is_runner else _STARTUP_S
 
 
-# `client:` in a config: what the client can do, and its scripted answers to the server.
-
-
-CLIENT_KEYS = ("capabilities", "roots", "sampling", "elicitation")
-
-_ACTIONS = ("accept", "decline", "cancel")
-
-# What says that an answer is an error and not a result.
-_ERROR = "error"
+# `client:`, the capabilities of the client and its scripted answers
 
 
 def read_client(fields: Fields) -> ClientSpec:
-    """The client that these keys describe; mistakes are added to the complaints of `fields`.
+    """Return the client that these keys describe; mistakes are reported through `fields`.
 
         client:
           roots: ["file:///project"]
@@ -275,7 +347,8 @@ def read_client(fields: Fields) -> ClientSpec:
     Each of the three is one answer, given every time, or a list of answers, given one after
     the other. Whatever has an answer is declared as a capability; `capabilities` adds more.
     """
-    fields.refuse_unknown(CLIENT_KEYS, (), '"client"')
+    assert isinstance(CLIENT.type, Keys)
+    fields.check_keys(CLIENT.type, '"client"')
     reader = _Reader(fields)
     answers: dict[str, object] = {}
     declared: dict[str, object] = {}
@@ -327,13 +400,13 @@ class _Reader:
         value: object,
         read: Callable[[str, int | None, object], Body],
     ) -> Body:
-        if not isinstance(value, dict) or _ERROR not in value:
+        if not isinstance(value, dict) or "error" not in value:
             return read(key, index, value)
-        error = value[_ERROR]
+        error = value["error"]
         if len(value) > 1 or not isinstance(error, dict) or type(error.get("code")) is not int:
             message = 'an error answer is {error: {code: NUMBER, message: "…"}} and nothing else'
             self._complain(key, index, message)
-        return {_ERROR: error}
+        return {"error": error}
 
     def sample(self, key: str, index: int | None, value: object) -> Body:
         if isinstance(value, str):
@@ -350,8 +423,8 @@ class _Reader:
 
     def elicit(self, key: str, index: int | None, value: object) -> Body:
         result = {"action": value} if isinstance(value, str) else value
-        if not isinstance(result, dict) or result.get("action") not in _ACTIONS:
-            message = f"an answer to elicitation says one of {', '.join(_ACTIONS)}"
+        if not isinstance(result, dict) or result.get("action") not in ELICITATION_ACTIONS:
+            message = f"an answer to elicitation says one of {', '.join(ELICITATION_ACTIONS)}"
             self._complain(key, index, message, "for example {action: accept, content: {…}}")
             return {"result": {}}
         for member in result:
@@ -365,17 +438,11 @@ class _Reader:
         place.complain("", "F009", message, help, on_key=False)
 
 
-# `imports.subprocess_matchers`: the plugins that a config or a suite brings along.
-
-
-# A dot ends it in a pattern, an equals sign on the command line.
-PLUGIN_NAME = r"[A-Za-z][A-Za-z0-9_-]*"
-
-_KEYS = ("command", "call_timeout")
+# `imports.subprocess_matchers`, the plugins of a config or a suite
 
 
 def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, ...]:
-    """The plugins under this key of `imports`; every mistake has been complained about."""
+    """Return the plugins under `imports`; mistakes are reported through the fields."""
     inner = imports.mapping_at("subprocess_matchers")
     if inner is None:
         return ()
@@ -391,8 +458,7 @@ def read_subprocess_matchers(imports: Fields, owner: str) -> tuple[PluginSpec, .
 
 
 def _read_plugin(name: str, fields: Fields, owner: str) -> PluginSpec:
-    fields.refuse_unknown(_KEYS, (), "a plugin")
-    fields.require(("command",), "a plugin")
+    fields.check_keys(PLUGIN_KEYS, "a plugin")
     command = fields.texts("command")
     if fields.mapping.get("command") == [] or command[:1] == ("",):
         message = '"command" is empty: it is the program and its arguments'

@@ -1,10 +1,11 @@
-"""What the keys of a server on HTTP are called: those who read them load the rest."""
+"""The keys of a server that is reached over HTTP, in a config and in a suite."""
 
 from __future__ import annotations
 
 import re
 
 from mcptest.core.plan import HttpSpec, OAuthSpec
+from mcptest.formats.keys import FLAG, NON_EMPTY, STRING, Key, Keys, one_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,10 +33,46 @@ __all__ = [
 ]
 
 
-HTTP_KEYS = ("url", "headers", "auth", "ca_file", "insecure_tls", "transport")
-AUTH_KEYS = ("bearer_token_env", "client_credentials")
-GRANT_KEYS = ("token_url", "client_id", "client_id_env", "client_secret_env", "scope", "resource")
 TRANSPORTS = ("auto", "streamable-http", "sse")
+GRANT_KEYS = Keys(
+    {
+        "token_url": Key(
+            "url", "Where to fetch the token: https, or on this machine.", is_required=True
+        ),
+        "client_id": Key(STRING, "The client id."),
+        "client_id_env": Key(NON_EMPTY, "The environment variable that holds the client id."),
+        "client_secret_env": Key(
+            NON_EMPTY,
+            "The environment variable that holds the client secret.",
+            is_required=True,
+        ),
+        "scope": Key(STRING, "The scopes to request."),
+        "resource": Key(STRING, "The server that the token is for."),
+    }
+)
+AUTH_KEYS = Keys(
+    {
+        "bearer_token_env": Key(
+            NON_EMPTY, "The environment variable that holds a token.", "SHOP_TOKEN"
+        ),
+        "client_credentials": Key("grant", "Fetch a token by OAuth client credentials."),
+    }
+)
+# Names as suites spell them; configs use camel case.
+HTTP_KEYS = Keys(
+    {
+        "url": Key(
+            "url",
+            "Where the server is; {port} stands for a free port, in the command as well.",
+            "http://127.0.0.1:3001/mcp",
+        ),
+        "headers": Key("headers", "Headers to send with every request."),
+        "auth": Key("auth", "How to authenticate to the server."),
+        "ca_file": Key(STRING, "Additional CA certificates to trust (a PEM file)."),
+        "insecure_tls": Key(FLAG, "true: the server's certificate is not checked.", is_filled=True),
+        "transport": Key(one_of(TRANSPORTS), "Which HTTP transport to use.", is_filled=True),
+    }
+)
 
 
 def camel_case(key: str) -> str:
@@ -44,10 +81,7 @@ def camel_case(key: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-# The keys of a server on HTTP, in a config and in a suite, which spell them each in its way.
-
-
-# Headers that say how a message is sent, and are ours to say.
+# Headers that the transport sets.
 _OURS = frozenset(
     [
         "accept",
@@ -68,19 +102,19 @@ _TOKEN = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
 
 
 def is_header_name(name: str) -> bool:
-    """Whether HTTP takes this for the name of a header."""
+    """True if HTTP allows this as the name of a header."""
     return re.fullmatch(_TOKEN, name) is not None
 
 
 def is_our_header(name: str) -> bool:
-    """Whether a header says how a message is sent: then nobody else may set it."""
+    """True for a header that the transport sets, and a file may not."""
     return name.lower() in _OURS
 
 
 def read_http(fields: Fields, spell: Callable[[str], str], values: Values) -> HttpSpec | None:
     """How a server on HTTP is reached; None for one that is not."""
     if "url" not in fields.mapping:
-        for key in HTTP_KEYS[1:]:
+        for key in list(HTTP_KEYS)[1:]:
             if spell(key) in fields.mapping:
                 message = f'"{spell(key)}" is for a server on HTTP, and there is no "url"'
                 fields.complain(spell(key), "F003", message)
@@ -131,9 +165,9 @@ def _read_auth(
     fields: Fields, spell: Callable[[str], str], values: Values, headers: dict[str, str]
 ) -> OAuthSpec | None:
     bearer, grant = (spell(key) for key in AUTH_KEYS)
-    fields.refuse_unknown((bearer, grant), (), '"auth"')
+    fields.refuse_unknown((bearer, grant), '"auth"')
     given = [key for key in (bearer, grant) if key in fields.mapping]
-    # A key that is only misspelt has been told.
+    # A misspelt key has been reported already.
     if len(given) > 1 or not fields.mapping:
         message = f'"auth" needs either "{bearer}" or "{grant}"'
         fields.complain(given[1] if given else "", "F003" if given else "F007", message)
@@ -151,8 +185,7 @@ def _read_auth(
 
 def _read_grant(fields: Fields, spell: Callable[[str], str], values: Values) -> OAuthSpec:
     where = f'"{spell("client_credentials")}"'
-    fields.refuse_unknown(tuple(spell(key) for key in GRANT_KEYS), (), where)
-    fields.require((spell("token_url"), spell("client_secret_env")), where)
+    fields.check_keys(GRANT_KEYS.spelled(spell), where)
     token_url = fields.text(spell("token_url"))
     if isinstance(fields.mapping.get(spell("token_url")), str):
         _check_url(fields, spell("token_url"), token_url, needs_tls=True)

@@ -1,7 +1,17 @@
-"""Read the keys of a mapping, and complain about every one that is wrong.
+"""The keys of a format: how they are declared, and how a mapping is read by them.
 
-A reader is given the keys there are; whatever else stands in the mapping is an
-error with a suggestion, so nothing that was written is ever ignored.
+A loader declares the keys of each mapping it reads as `Keys`, next to the code that reads them:
+
+    RUN_KEYS = Keys(
+        {
+            "parallel": Key(whole_number(1, 256), "How many files run at a time."),
+            "retries": Key(whole_number(0, 100), "How often a failed test is tried again."),
+        }
+    )
+
+The loader (`Fields`), the JSON Schema (`formats.schemas`) and the documentation all use this
+declaration. A key that is not declared is an error with a suggestion, so nothing that is written
+is ever ignored.
 """
 
 from __future__ import annotations
@@ -15,27 +25,119 @@ from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
+    from typing import Any
 
     from mcptest.core.diagnostics import Severity
     from mcptest.formats.yaml.document import Document, Places
     from mcptest.formats.yaml.stream import Stream
 
+    Schema = dict[str, Any]
     Steps = tuple[str | int, ...]
 
 __all__ = [
+    "ANYTHING",
+    "FLAG",
     "MAX_DURATION_S",
+    "NON_EMPTY",
+    "OBJECT",
+    "ONLY",
+    "SKIP",
+    "STRING",
+    "STRINGS",
+    "TEST_TAGS",
     "Fields",
+    "Key",
+    "Keys",
     "diagnose",
     "kind_of",
+    "number",
+    "one_of",
     "parse_duration",
     "point_at",
     "read_only",
     "read_skip",
     "read_tags",
     "warn_of_weak_secret",
+    "whole_number",
 ]
 
+
+class Key:
+    """One key of a mapping: the type of its value, what it means, and examples.
+
+    `type` is a JSON Schema, the `Keys` of an inner mapping, or the name of a type that
+    `formats.schemas` builds, such as "duration". With `is_filled`, `${name}` may stand for the
+    value or in it.
+    """
+
+    __slots__ = ("description", "examples", "is_filled", "is_required", "type")
+
+    def __init__(
+        self,
+        type: Schema | Keys | str,
+        description: str,
+        *examples: object,
+        is_required: bool = False,
+        is_filled: bool = False,
+    ) -> None:
+        self.type = type
+        self.description = description
+        self.examples = examples
+        self.is_required = is_required
+        self.is_filled = is_filled
+
+    @property
+    def bounds(self) -> tuple[Any, Any]:
+        """The least and the greatest value of a number."""
+        assert isinstance(self.type, dict)
+        least = self.type.get("minimum", self.type.get("exclusiveMinimum"))
+        return least, self.type["maximum"]
+
+
+class Keys(dict[str, Key]):
+    """The keys of one mapping by name."""
+
+    @property
+    def required(self) -> list[str]:
+        return [name for name, key in self.items() if key.is_required]
+
+    def spelled(self, spell: Callable[[str], str]) -> Keys:
+        """The same keys with their names in another spelling."""
+        return Keys({spell(name): key for name, key in self.items()})
+
+
+# Types of values, as JSON Schemas.
+
+ANYTHING: Schema = {}
+STRING: Schema = {"type": "string"}
+NON_EMPTY: Schema = {"type": "string", "minLength": 1}
+STRINGS: Schema = {"type": "array", "items": STRING}
+FLAG: Schema = {"type": "boolean"}
+OBJECT: Schema = {"type": "object"}
+
+
+def number(least: float, most: float, *, is_open: bool = False) -> Schema:
+    """A number in a range; with `is_open`, `least` itself is excluded."""
+    return {"type": "number", "exclusiveMinimum" if is_open else "minimum": least, "maximum": most}
+
+
+def whole_number(least: int, most: int) -> Schema:
+    return {"type": "integer", "minimum": least, "maximum": most}
+
+
+def one_of(choices: Iterable[str]) -> Schema:
+    """One of these strings."""
+    return {"enum": list(choices)}
+
+
+# Keys that several formats have.
+
+TEST_TAGS = Key("tags", "Words to choose tests by: mcptest run --tag and --skip-tag.", ["quick"])
+SKIP = Key(
+    "skip", "true, or the reason why this test is not run.", True, "the server has no clock yet"
+)
+ONLY = Key(FLAG, "true: no other test of this file is run. Take it out before committing.")
 
 _KINDS = {
     str: "text",
@@ -49,7 +151,7 @@ _KINDS = {
 
 
 def kind_of(value: object) -> str:
-    """What a value is, as an author of YAML would say it."""
+    """Return the kind of a value in the words of YAML."""
     return _KINDS.get(type(value), "a tag")
 
 
@@ -82,17 +184,17 @@ class Fields:
         )
 
     def at(self, steps: Steps) -> Fields:
-        """A place further down, to complain about."""
+        """Return a place further down, for complaints about it."""
         return Fields({}, (*self.steps, *steps), self._complaints)
 
     def replaced(self, mapping: dict[str, object]) -> Fields:
-        """The same place with another mapping, whose keys stand where its own do."""
+        """Return the same place with another mapping, for a mapping with values filled in."""
         other = Fields(mapping, self.steps, self._complaints)
         other._misspelt = self._misspelt
         return other
 
     def number(self, key: str, least: float, most: float) -> float | None:
-        """The number at a key, None when there is none; an error when it is out of bounds."""
+        """Return the number at a key, None if there is none; an error if it is out of bounds."""
         if key not in self.mapping:
             return None
         value = self.mapping[key]
@@ -107,46 +209,45 @@ class Fields:
 
     def require(self, keys: Iterable[str], where: str) -> None:
         for key in keys:
-            # A key that is there under a wrong name has been complained about already.
+            # A misspelt key has been reported already.
             if key not in self.mapping and key not in self._misspelt:
                 self.complain("", "F007", f'{where} needs the key "{key}"')
 
     def is_misspelt(self, key: str) -> bool:
-        """Whether a complaint about another key has named this one as the right one."""
+        """True if an unknown key has been reported as a misspelling of this one."""
         return key in self._misspelt
 
-    def refuse_unknown(
-        self,
-        known: Sequence[str],
-        planned: Sequence[str],
-        where: str,
-        accepted: Sequence[str] = (),
-    ) -> None:
-        """An error for every key that is not known; a warning for one that is empty.
+    def check_keys(self, keys: Keys, where: str) -> None:
+        """An error for every key that is not declared, and for every required one that is missing.
 
-        What is `accepted` is let pass, and not recommended to anybody.
+        `where` names the mapping in messages.
+        """
+        self.refuse_unknown(keys, where)
+        self.require(keys.required, where)
+
+    def refuse_unknown(
+        self, known: Collection[str], where: str, accepted: Collection[str] = ()
+    ) -> None:
+        """An error for every key that is not known, or a warning if it is empty.
+
+        Keys in `accepted` are allowed, but never suggested.
         """
         for key, value in self.mapping.items():
             if key in known or key in accepted:
                 continue
-            if key in planned:
-                message = f'"{key}" is not supported by this version of mcptest'
-                self.complain(key, "F010", message)
-            elif value is None:
+            if value is None:
                 message = f'"{key}" means nothing in {where}; it is empty, and is left out'
                 self.complain(key, "W001", message, severity="warning")
             else:
-                there_are = (*known, *planned)
-                meant = closest(key, there_are) or shortened(key, there_are)
+                names = tuple(known)
+                meant = closest(key, names) or shortened(key, names)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
-                there = ", ".join(known)
-                self.complain(
-                    key, "F006", f'{where} has no key "{key}"{question}', f"there are: {there}"
-                )
+                message = f'{where} has no key "{key}"{question}'
+                self.complain(key, "F006", message, f"there are: {', '.join(names)}")
 
     def text(self, key: str, default: str = "") -> str:
-        """The text at a key; an error when it is something else."""
+        """Return the string at a key; an error if it is something else."""
         value = self.mapping.get(key, default)
         if isinstance(value, str):
             return value
@@ -162,7 +263,7 @@ class Fields:
         return default
 
     def mapping_at(self, key: str) -> Fields | None:
-        """The mapping at a key as a reader of its own, or None when there is none."""
+        """Return the mapping at a key as `Fields`, or None if there is none."""
         value = self.mapping.get(key)
         if isinstance(value, dict):
             return Fields(value, (*self.steps, key), self._complaints)
@@ -178,7 +279,7 @@ class Fields:
         return []
 
     def texts(self, key: str) -> tuple[str, ...]:
-        """The list of texts at a key; an error for every item that is something else."""
+        """Return the list of strings at a key; an error for every item that is something else."""
         texts = []
         for index, item in enumerate(self.list_at(key)):
             if isinstance(item, str):
@@ -209,7 +310,7 @@ class Fields:
         return default
 
     def duration_s(self, key: str) -> float | None:
-        """The length of time at a key in seconds, or None when there is none."""
+        """Return the duration at a key in seconds, or None if there is none."""
         if key not in self.mapping:
             return None
         try:
@@ -227,14 +328,14 @@ class Fields:
 def diagnose(
     document: Document | Stream, complaints: Sequence[Complaint]
 ) -> tuple[Diagnostic, ...]:
-    """The complaints with their places in the file, in the order of the file.
+    """Return the complaints with their places, in the order of the file.
 
-    Of very many only the first are shown, errors before warnings, and the rest is counted.
+    Only the first `MAX_DIAGNOSTICS` are shown, errors before warnings; the rest is counted.
     """
     if not complaints:
         return ()
     shown = sorted(complaints, key=lambda complaint: complaint.severity)[:MAX_DIAGNOSTICS]
-    # A stream knows its places; and whoever has none should not have to load its reader.
+    # A stream knows its places. Not `isinstance`: most runs do not load the reader of streams.
     places = document.places() if hasattr(document, "places") else locate(document)
     found = [point_at(complaint, document.file, places) for complaint in shown]
     found.sort(key=lambda diagnostic: (diagnostic.line, diagnostic.column))
@@ -246,7 +347,7 @@ def diagnose(
 
 
 def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
-    """The complaint with its place in the file."""
+    """Return the complaint with its place in the file."""
     if complaint.on_key:
         place = places.key(complaint.steps)
     else:
@@ -273,15 +374,14 @@ def warn_of_weak_secret(fields: Fields, key: str, name: str, value: str) -> None
         fields.complain(key, "W003", message, help, on_key=False, severity="warning")
 
 
-# What an author can say about a test beside what it does: skip, only, tags.
-
+# skip, only, tags
 
 # Words that other versions of YAML take for booleans; none of them is a reason.
 _SWITCHES = frozenset(["yes", "no", "on", "off", "y", "n", "true", "false"])
 
 
 def read_only(fields: Fields, key: str) -> bool:
-    """Whether this test asks to be the only one; whoever does is warned."""
+    """Return the value of `only`, with a warning if it is true."""
     is_only = fields.flag(key, False)
     if is_only:
         message = f'"{key}" leaves out all other tests of this file'
@@ -296,7 +396,7 @@ def read_tags(fields: Fields, key: str) -> tuple[str, ...]:
 
 
 def read_skip(fields: Fields, key: str) -> str | None:
-    """Why the test is skipped, "" without a reason; None when it is not."""
+    """Return why the test is skipped, "" without a reason, None if it is not skipped."""
     value = fields.mapping[key]
     if isinstance(value, bool):
         return "" if value else None
@@ -309,8 +409,7 @@ def read_skip(fields: Fields, key: str) -> str | None:
     return None
 
 
-# Lengths of time as files and command lines write them: 500, "500ms", "2.5s", "1m".
-
+# Durations in files and on command lines: 500, "500ms", "2.5s", "1m"
 
 _WRITTEN = r"\s*([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|)\s*"
 _UNITS_S = {"ms": 0.001, "s": 1.0, "m": 60.0, "": 0.001}
@@ -319,12 +418,12 @@ MAX_DURATION_S = 24 * 3600.0
 
 
 def parse_duration(value: object) -> float:
-    """Seconds; a bare number means milliseconds. ValueError says what is wrong."""
+    """Return seconds; a bare number means milliseconds. ValueError says what is wrong."""
     if isinstance(value, str):
         found = re.fullmatch(_WRITTEN, value)
         seconds = float(found[1]) * _UNITS_S[found[2]] if found else None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
-        # Compared before it is divided: an integer may be too large for that.
+        # Compare first: an integer may be too large to divide.
         seconds = value / 1000 if value <= MAX_DURATION_S * 1000 else MAX_DURATION_S + 1
     else:
         seconds = None

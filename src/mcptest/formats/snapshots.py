@@ -22,7 +22,7 @@ import re
 from mcptest.core.diagnostics import Complaint, Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
-from mcptest.formats.keys import Fields, diagnose, kind_of
+from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, diagnose, kind_of
 from mcptest.formats.yaml.document import read_document
 from mcptest.formats.yaml.writer import LiteralBlock, comment_lines, render_yaml
 
@@ -30,13 +30,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["read_snapshots", "write_snapshots"]
+__all__ = ["KEYS", "VERSION", "read_snapshots", "write_snapshots"]
 
-_VERSION = 1
-_KEYS = ("version", "snapshots", "json")
+VERSION = 1
+KEYS = Keys(
+    {
+        "version": Key({"const": VERSION}, "The version of this format.", is_required=True),
+        "snapshots": Key(
+            OBJECT, "The accepted values, by the name of the snapshot.", is_required=True
+        ),
+        "json": Key(
+            {**OBJECT, "additionalProperties": STRING},
+            "The same for values that YAML cannot hold, each as a string of JSON.",
+        ),
+    }
+)
 _WHAT = "a file of snapshots"
 
-# Deeper values are beyond what anybody reads, and what our quick reader takes.
+# Deeper values are not readable, and too deep for the quick reader.
 _MAX_DEPTH = 40
 # So many quotes and backslashes make a text hard to read between quotes.
 _MANY_ESCAPES = 4
@@ -58,7 +69,7 @@ def write_snapshots(entries: Mapping[str, object], suite_name: str) -> str:
         for key in sorted(entries)
         if key not in readable
     }
-    lines = [*comment_lines(remarks), f"version: {_VERSION}"]
+    lines = [*comment_lines(remarks), f"version: {VERSION}"]
     lines += _section("snapshots", {key: _laid_out(value) for key, value in readable.items()})
     if others:
         lines += _section("json", others)
@@ -86,7 +97,7 @@ def _laid_out(value: object) -> object:
 
 
 def _is_readable(value: object) -> bool:
-    """Whether YAML can carry it, and somebody could read it."""
+    """True if YAML can carry the value in a readable form."""
     level = [value]
     for _ in range(_MAX_DEPTH):
         below: list[object] = []
@@ -151,11 +162,10 @@ def _refuse_conflicts(text: str, file: str) -> None:
 
 
 def _read(fields: Fields) -> dict[str, object]:
-    fields.refuse_unknown(_KEYS, (), _WHAT)
-    fields.require(("version", "snapshots"), _WHAT)
-    version = fields.mapping.get("version", _VERSION)
-    if type(version) is not int or version != _VERSION:
-        message = f'"version" must be {_VERSION}: this mcptest knows no other'
+    fields.check_keys(KEYS, _WHAT)
+    version = fields.mapping.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        message = f'"version" must be {VERSION}: this mcptest knows no other'
         help = "a newer mcptest may have written it"
         fields.complain("version", "F010", message, help, on_key=False)
     snapshots = fields.mapping_at("snapshots")

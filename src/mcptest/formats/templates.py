@@ -25,14 +25,14 @@ _REFERENCE = re.compile(r"(\$?)\$\{([^}]*)\}")
 
 
 def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
-    """Every name that a value refers to, and where."""
+    """Yield every name that a value refers to, and where."""
     if isinstance(value, str):
         for found in _REFERENCE.finditer(value):
             if not found[1]:
                 yield found[2], steps
     elif isinstance(value, dict):
         for key, member in value.items():
-            # In a key it stands where no place can be shown but the mapping's own.
+            # A reference in a key is reported at the place of the mapping.
             yield from references(key, steps)
             yield from references(member, (*steps, key))
     elif isinstance(value, list):
@@ -41,7 +41,7 @@ def references(value: object, steps: Steps = ()) -> Iterator[tuple[str, Steps]]:
 
 
 def alone(text: str) -> str:
-    """The name in a text that is nothing but one reference, "" for any other."""
+    """Return the name in a string that is exactly one reference, "" for any other string."""
     whole = _REFERENCE.fullmatch(text)
     return whole[2] if whole and not whole[1] else ""
 
@@ -66,7 +66,7 @@ def filled(value: object, values: Mapping[str, object], *, literal: bool = False
 
 
 def filled_texts(value: object, values: Mapping[str, object]) -> object:
-    """As `filled`, for a mapping of texts that are to stay texts."""
+    """Like `filled`, for a mapping of strings that must stay strings."""
     if not isinstance(value, dict):
         return filled(value, values)
     members: dict[str, object] = {}
@@ -82,7 +82,7 @@ def _filled_text(text: str, values: Mapping[str, object], literal: bool) -> obje
         value = values[whole[2]]
         return Literal(value=value) if literal else value
     put = _as_text(text, values)
-    # What the author did not begin as a pattern is none, whatever was put in.
+    # A string that was not written as a pattern does not become one by a value.
     is_marked = literal and put != text and not text.startswith(PREFIX)
     return Literal(value=put) if is_marked else put
 
@@ -107,7 +107,7 @@ def _replacement(found: re.Match[str], values: Mapping[str, object]) -> str:
     return value if isinstance(value, str) else dump_json(value)
 
 
-# A reference where the name of a matcher, of a file or of a plugin and its method is wanted.
+# References in the name of a matcher, of a file, or of a plugin and its method.
 _MISPLACED = re.compile(
     PREFIX + r"(?:not:)?(?:[^:]*(?<!\$)\$\{|jsonSchema:.*(?<!\$)\$\{|plugin:[^:]*(?<!\$)\$\{)",
     re.DOTALL,
@@ -115,7 +115,7 @@ _MISPLACED = re.compile(
 
 
 def misplaced(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Where a value from outside would choose what is checked, instead of being checked with."""
+    """Yield the places where a value from a server would choose what is checked."""
     if isinstance(value, str):
         if _MISPLACED.match(value):
             yield steps

@@ -83,7 +83,7 @@ def load_manifest(
     manifest = None
     if isinstance(document.value, dict):
         fields = Fields(document.value, (), compiler.complaints)
-        fields.refuse_unknown(MANIFEST_KEYS, (), "a manifest")
+        fields.refuse_unknown(MANIFEST_KEYS, "a manifest")
         stem = posixpath.basename(file).partition(".")[0]
         manifest = Manifest(
             name=fields.text("name") or stem or "mock",
@@ -163,7 +163,7 @@ class _Item:
     def read_name(self, kind: Kind, keys: Sequence[str], key: str) -> str:
         """Check the keys of the item; return its name, which is at `key`."""
         fields = self.fields
-        fields.refuse_unknown(keys, (), f"a {kind}")
+        fields.refuse_unknown(keys, f"a {kind}")
         fields.require((key,), f"a {kind}")
         for each in ("name", "uri", "title", "description", "mimeType"):
             fields.text(each)
@@ -347,7 +347,7 @@ def _read_choice(item: _Item, known: Sequence[str] | None) -> Iterator[CannedAns
     example = '{when: {who: Bob}, answer: "Hello"}'
     inner = list(item.mappings_at(item.fields, "answers", "an answer", example))
     for fields in inner:
-        fields.refuse_unknown(("when", *ANSWER_KEYS), (), "an answer")
+        fields.refuse_unknown(("when", *ANSWER_KEYS), "an answer")
         found = item.one_of(fields, ANSWER_KEYS, "an answer")
         answer = _read_answer(item, fields, found, known)
         when = fields.mapping_at("when")
@@ -369,7 +369,7 @@ def _read_answer(
     elif key and (inner := fields.mapping_at(key)):
         body = {key: inner.mapping}
         if key == "error":
-            inner.refuse_unknown(("code", "message", "data"), (), "an error")
+            inner.refuse_unknown(("code", "message", "data"), "an error")
             inner.require(("code", "message"), "an error")
             if "code" in inner.mapping:
                 inner.whole_number("code", -(1 << 31), 1 << 31, 0)
@@ -427,7 +427,7 @@ def _read_prompt(item: _Item) -> Offer:
     found = item.one_of(fields, MESSAGE_KEYS, "a prompt")
     required: dict[str, bool] = {}
     for inner in item.mappings_at(fields, "arguments", "an argument", "{name: city}"):
-        inner.refuse_unknown(ARGUMENT_KEYS, (), "an argument of a prompt")
+        inner.refuse_unknown(ARGUMENT_KEYS, "an argument of a prompt")
         inner.require(("name",), "an argument of a prompt")
         required[inner.text("name")] = inner.flag("required", False)
     known = list(required) if "arguments" in fields.mapping else None
@@ -455,7 +455,7 @@ def _read_messages(item: _Item, key: str) -> Iterator[Body]:
         return
     example = "{role: user, content: Hello}"
     for fields in item.mappings_at(item.fields, "messages", "a message", example):
-        fields.refuse_unknown(("role", "content"), (), "a message")
+        fields.refuse_unknown(("role", "content"), "a message")
         fields.require(("role", "content"), "a message")
         content = fields.mapping.get("content")
         if isinstance(content, str):

@@ -15,9 +15,10 @@ from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import plural, shorten, visible
+from mcptest.formats.yaml.full import Tagged
 from mcptest.protocol.jsonrpc import id_key, message_kind, tool_failure
 from mcptest.traffic.reading import messages_in, method_of, opposite, progress_token
-from mcptest.traffic.varying import ANY, Tag
+from mcptest.traffic.varying import ANY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     # Tags by the index of a message in its case and the path in that message. None keeps the
     # recorded value.
-    Marks = dict[tuple[int, Steps], Tag | None]
+    Marks = dict[tuple[int, Steps], Tagged | None]
 
 __all__ = [
     "Names",
@@ -243,11 +244,11 @@ def mark_server_ids(case: RecordedCase, names: Names) -> Marks:
             if index in responses:
                 name = names.unique(f"{identifier(method_of(message).partition('/')[0])}_id")
                 request_names[id_key(message["id"])] = name
-                marks[index, ("id",)] = Tag(name="bind", text=name)
-                marks[responses[index], ("id",)] = Tag(name="ref", text=name)
+                marks[index, ("id",)] = Tagged(tag="bind", text=name)
+                marks[responses[index], ("id",)] = Tagged(tag="ref", text=name)
         elif method_of(message) == _CANCELLED:
             known = request_names.get(id_key(_param(message, "requestId")))
-            marks[index, ("params", "requestId")] = Tag(name="ref", text=known) if known else ANY
+            marks[index, ("params", "requestId")] = Tagged(tag="ref", text=known) if known else ANY
     _mark_tokens(case, names, marks)
     return marks
 
@@ -263,7 +264,7 @@ def _mark_tokens(case: RecordedCase, names: Names, marks: Marks) -> None:
         token = id_key(_param(message, "progressToken")) if is_progress else None
         if each.direction == "in":
             if token in token_names:
-                tag = Tag(name="ref", text=token_names[token])
+                tag = Tagged(tag="ref", text=token_names[token])
                 marks[index, ("params", "progressToken")] = tag
         elif is_progress:
             # The client sends its token again as it was, so it comes back as it was.
@@ -272,7 +273,7 @@ def _mark_tokens(case: RecordedCase, names: Names, marks: Marks) -> None:
             if token in used_tokens and token not in token_names:
                 token_names[token] = names.unique("progress_token")
             name = token_names.get(token)
-            tag = Tag(name="bind", text=name) if name else ANY
+            tag = Tagged(tag="bind", text=name) if name else ANY
             marks[index, ("params", "_meta", "progressToken")] = tag
 
 

@@ -12,8 +12,9 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.secrets import BLANK, REDACTED, is_secret, members_of
-from mcptest.core.text import render_path, shorten, visible
-from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits
+from mcptest.core.text import defuse_markers, render_path, shorten, visible
+from mcptest.formats.yaml.quick import MAX_NODES, MAX_TEXT_BYTES, is_within_limits, resolve_plain
+from mcptest.formats.yaml.writer import json_lines, quoted
 from mcptest.traffic.cases import (
     Names,
     case_comment,
@@ -36,17 +37,19 @@ from mcptest.traffic.varying import (
     tag_for_spans,
     without_overlaps,
 )
-from mcptest.traffic.writing import WrittenCase, render_cases
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from mcptest.formats.yaml.writer import Tagged
     from mcptest.traffic.cases import Marks, RecordedCase
     from mcptest.traffic.reading import Message, Traffic, TrafficMessage
-    from mcptest.traffic.varying import Span, Steps, Tag, VaryingStrings
+    from mcptest.traffic.varying import Span, Steps, VaryingStrings
 
 __all__ = ["Contract", "build_contract", "contract_text"]
+
+_PLAIN = r"[A-Za-z](?:[A-Za-z0-9 _/().-]|:(?=[A-Za-z0-9/]))*"
 
 
 class Contract(Record):
@@ -96,20 +99,19 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         for case, own, name in zip(cases, marks, names, strict=True):
             linker.link(case, own, name)
     describer = _Describer(secrets, linker.varying, keep_values=keep_values)
-    written = []
+    source = shorten(posixpath.basename(file), 200)
+    # Comments in a document of their own belong to no case.
+    documents = [f"{_comment(f'Made by mcptest from {source}; edit it as you like.')}\n"]
     for case, own, name in zip(cases, marks, names, strict=True):
         comment = case_comment(_with_redacted_targets(case, secrets))
         described = describer.describe(case, own, name)
-        written.append(
-            WrittenCase(
-                name=name,
-                comment=secrets.redact_known(comment),
-                messages=tuple(zip(message_keys(case), described, strict=True)),
-                skip="not answered when it was recorded" if case.is_unanswered else "",
-            )
-        )
-    source = shorten(posixpath.basename(file), 200)
-    text = render_cases(f"Made by mcptest from {source}; edit it as you like.", written)
+        lines = [_comment(secrets.redact_known(comment)), f"case: {_plain_or_quoted(name)}"]
+        if case.is_unanswered:
+            lines.append("_skip: not answered when it was recorded")
+        for key, message in zip(message_keys(case), described, strict=True):
+            lines += json_lines(key, message)
+        documents.append("".join(f"{line}\n" for line in lines))
+    text = "\n---\n".join(documents)
     size = len(text.encode("utf-8"))
     if size > MAX_TEXT_BYTES:
         message = f"the contract would have {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
@@ -120,6 +122,16 @@ def build_contract(traffic: Traffic, *, keep_values: bool = False) -> Contract:
         skipped=sum(case.is_unanswered for case in cases),
         notes=(*notes, *map(secrets.redact_known, (*linker.notes, *describer.notes))),
     )
+
+
+def _comment(text: str) -> str:
+    return f"# {defuse_markers(visible(text))}"
+
+
+def _plain_or_quoted(text: str) -> str:
+    """A string without quotes where it cannot be read as anything else."""
+    is_plain = re.fullmatch(_PLAIN, text) and not text.endswith(" ")
+    return text if is_plain and resolve_plain(text) == text else quoted(text)
 
 
 def _with_redacted_targets(case: RecordedCase, secrets: Secrets) -> RecordedCase:
@@ -261,7 +273,7 @@ class _Describer:
             self._note(steps, "holds half a character, which cannot be written")
         return str(_without_half_characters(redacted))
 
-    def _describe_received_string(self, text: str, key: str, *, is_schema: bool) -> Tag | str:
+    def _describe_received_string(self, text: str, key: str, *, is_schema: bool) -> Tagged | str:
         is_constant = key in CONSTANT_KEYS
         places = self._secrets.find(text, is_prose=is_schema or is_constant)
         if places == [(0, len(text))]:

@@ -12,13 +12,13 @@ from operator import getitem
 
 from mcptest.core.secrets import split_words
 from mcptest.core.text import visible
+from mcptest.formats.yaml.full import Tagged
 from mcptest.protocol.jsonrpc import id_key
 from mcptest.traffic.cases import identifier
 from mcptest.traffic.reading import messages_in
 from mcptest.traffic.varying import (
     CONSTANT_KEYS,
     SCHEMA_KEYS,
-    Tag,
     VaryingStrings,
     find_varying,
     has_digit,
@@ -68,7 +68,7 @@ class Linker:
     def link(self, case: RecordedCase, marks: Marks, name: str) -> None:
         """Mark the messages of a case; the ids of the server's requests are marked already."""
         for (index, steps), tag in marks.items():
-            if tag is not None and tag.name == "bind":
+            if tag is not None and tag.tag == "bind":
                 self.varying.add_bound(reduce(getitem, steps, case.messages[index].message))
         for index, each in enumerate(case.messages):
             for steps, key, value in _scalars_of(each.message):
@@ -88,7 +88,7 @@ class Linker:
         value_key = id_key(value)
         name = self._bound.get(value_key)
         if name and (_is_same_thing(key, key, value) or _is_unmistakable(value)):
-            marks[at] = Tag(name="ref", text=name)
+            marks[at] = Tagged(tag="ref", text=name)
         elif is_source and value_key not in self._sent:
             first = self._received.setdefault(value_key, place)
             # A place whose key says that it is an id is preferred to the first.
@@ -130,9 +130,9 @@ class Linker:
             words = split_words(source_key if key == "id" else key)
             name = self._names.unique(identifier("_".join(words).removeprefix("next_")))
             self._bound[value_key] = name
-            source_marks[source_at] = Tag(name="bind", text=name)
+            source_marks[source_at] = Tagged(tag="bind", text=name)
             self.varying.add_bound(value)
-        marks[at] = Tag(name="ref", text=self._bound[value_key])
+        marks[at] = Tagged(tag="ref", text=self._bound[value_key])
 
     def _note_unlinked(self, key: str, value: str, case_name: str) -> None:
         """Report a value of the server that cannot be replaced, as it is inside a longer string."""

@@ -11,6 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.secrets import split_words
+from mcptest.formats.yaml.full import Tagged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +28,6 @@ __all__ = [
     "HALF_CHARACTER",
     "SCHEMA_KEYS",
     "STRING",
-    "Tag",
     "VaryingStrings",
     "expression_for",
     "find_varying",
@@ -58,12 +58,12 @@ class Tag(Record):
     text: str = ""
 
 
-ANY = Tag(name="any")
-NUMBER = Tag(name="type", text="number")
-STRING = Tag(name="type", text="string")
+ANY = Tagged(tag="any", text="")
+NUMBER = Tagged(tag="type", text="number")
+STRING = Tagged(tag="type", text="string")
 
 
-def tag_for(key: str, value: object, known: Container[str] = ()) -> Tag | None:
+def tag_for(key: str, value: object, known: Container[str] = ()) -> Tagged | None:
     """A tag for a value that is likely to differ in the next run, None for any other.
 
     Strings in `known` were sent by the client before: the server repeats them.
@@ -74,14 +74,14 @@ def tag_for(key: str, value: object, known: Container[str] = ()) -> Tag | None:
     return NUMBER if is_number and _is_varying_number(key, str(value), known) else None
 
 
-def tag_for_spans(text: str, spans: Iterable[Span]) -> Tag | None:
+def tag_for_spans(text: str, spans: Iterable[Span]) -> Tagged | None:
     """A tag for a string of which some parts vary, None if there are none."""
     spans = sorted(spans)
     if not spans:
         return None
     start, end, expression = spans[0]
     if len(spans) == 1 and (start, end) == (0, len(text)):
-        return Tag(name="re", text=f"^{expression}$")
+        return Tagged(tag="re", text=f"^{expression}$")
     if len(text) > _MAX_EXPRESSION_CHARS or HALF_CHARACTER.search(text):
         return STRING
     pieces: list[str] = []
@@ -89,7 +89,7 @@ def tag_for_spans(text: str, spans: Iterable[Span]) -> Tag | None:
     for start, end, expression in spans:
         pieces += [_literal(text[done:start]), f"/{expression}/"]
         done = end
-    return Tag(name="ere", text="".join([*pieces, _literal(text[done:], is_last=True)]))
+    return Tagged(tag="ere", text="".join([*pieces, _literal(text[done:], is_last=True)]))
 
 
 def _literal(text: str, *, is_last: bool = False) -> str:

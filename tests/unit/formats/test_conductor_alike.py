@@ -10,7 +10,7 @@ import pytest
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
 from mcptest.formats.conductor import load_conductor
-from mcptest.formats.yaml import quick as quick_items
+from mcptest.formats.yaml import quick as quick_reader
 from mcptest.formats.yaml.full import read_fully
 from mcptest.matching.registry import builtin_registry
 
@@ -143,5 +143,5 @@ def test_what_the_slow_reader_read_is_the_same_plan(monkeypatch: pytest.MonkeyPa
             "mcptest.formats.yaml.document.read_quickly", lambda text: read_fully(text, "f")
         )
         assert load_conductor(text, "f", REGISTRY, {}) == quick
-    monkeypatch.setattr(quick_items, "_IN_SIGHT", 10**6)
+    monkeypatch.setattr(quick_reader, "_MIN_ITEMS", 10**6)
     assert load_conductor(text, "f", REGISTRY, {}) == quick

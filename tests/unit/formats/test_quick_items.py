@@ -59,7 +59,7 @@ def assert_agreement(text: str) -> None:
 def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The lines where items begin that were not read line by line."""
     lines: list[int] = []
-    fill = quick._Mould.fill
+    fill = quick._ItemTemplate.fill
 
     def noted(self: Any, text: list[str], at: int, count: int, starts: Any) -> list[Any]:
         size = len(self._lines)
@@ -67,7 +67,7 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         lines.extend(range(at + 1, at + 1 + size * len(items), size))
         return items
 
-    monkeypatch.setattr(quick._Mould, "fill", noted)
+    monkeypatch.setattr(quick._ItemTemplate, "fill", noted)
     return lines
 
 
@@ -287,7 +287,7 @@ def impatient() -> Iterator[None]:
     """Items are compared again at once after one that was different."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(quick, "_PAUSE", 1)
-        patch.setattr(quick, "_IN_SIGHT", 1)
+        patch.setattr(quick, "_MIN_ITEMS", 1)
         yield
 
 

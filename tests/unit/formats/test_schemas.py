@@ -26,11 +26,11 @@ from mcptest.engine.loading import Shelf, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
+from mcptest.formats.keys import Key, Keys
 from mcptest.formats.schemas.conductor import conductor_schema
-from mcptest.formats.schemas.parts import closed
-from mcptest.formats.schemas.suite import suite_schema
+from mcptest.formats.schemas.types import Types
 from mcptest.formats.snapshots import read_snapshots
-from mcptest.formats.suite.loader import FILE_KEYS, SuiteContext, load_suite
+from mcptest.formats.suite.loader import SuiteContext, load_suite
 from mcptest.formats.yaml.document import read_document
 from mcptest.formats.yaml.full import Tagged
 from mcptest.formats.yaml.stream import read_stream
@@ -393,17 +393,9 @@ def test_the_example_of_a_whole_file_loads(format: str) -> None:
         assert errors(diagnostics(format, json.dumps(example))) == []
 
 
-def test_a_key_without_a_schema_does_not_go_unnoticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = "mcptest.formats.schemas.suite.FILE_KEYS"
-    monkeypatch.setattr(table, (*FILE_KEYS, "cassettes"))
-    with pytest.raises(LookupError, match=r"without a schema: \['cassettes'\]"):
-        suite_schema(builtin_registry())
-
-
-def test_a_key_without_a_loader_does_not_go_unnoticed() -> None:
-    assert closed(("a",), {"a": {}})["properties"] == {"a": {}}
-    with pytest.raises(LookupError, match=r"without a loader: \['b'\]"):
-        closed(("a",), {"a": {}, "b": {}})
+def test_a_key_of_an_unknown_type_does_not_go_unnoticed() -> None:
+    with pytest.raises(KeyError, match="cassette"):
+        Types().mapping(Keys({"record": Key("cassette", "What is recorded.")}))
 
 
 # As editors read them

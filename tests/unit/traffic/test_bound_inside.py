@@ -18,8 +18,9 @@ from traffic_samples import (
     told,
 )
 
+from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.tags import make_value, read_tag
-from mcptest.traffic.varying import Tag, VaryingStrings, expression_for, is_random
+from mcptest.traffic.varying import VaryingStrings, expression_for, is_random
 
 ID = "caf2bc7d"
 HEX = "0123456789abcdef0123"
@@ -321,9 +322,9 @@ def test_an_expression_is_narrow_and_a_mock_can_generate_a_match(
     text: str, expression: str
 ) -> None:
     assert expression_for(text) == expression
-    tag = Tag(name="re", text=f"^{expression}$")
+    tag = Tagged(tag="re", text=f"^{expression}$")
     assert is_met(tag, text)
-    assert is_met(tag, make_value(read_tag(tag.name, tag.text)))
+    assert is_met(tag, make_value(read_tag(tag.tag, tag.text)))
 
 
 def test_the_longest_of_several_values_is_found() -> None:

@@ -51,14 +51,14 @@ def test_a_text_that_varies_is_met_by_another_of_its_kind_and_by_no_other(
 ) -> None:
     tag = tag_for("text", value)
     assert tag is not None
-    assert tag.name in ("re", "ere")
+    assert tag.tag in ("re", "ere")
     assert is_met(tag, value)
     assert is_met(tag, other)
     assert not is_met(tag, f"{value}.")
     assert not is_met(tag, f"x{value}")
     assert not is_met(tag, 12)
     # Written into a file and read again it is the same.
-    assert answer_to_call(value) == f"!!{tag.name} {tag.text}"
+    assert answer_to_call(value) == f"!!{tag.tag} {tag.text}"
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_value_that_does_not_look_so_stays(value: object) -> None:
 def test_a_key_says_that_a_value_varies(key: str, value: object, tag: str) -> None:
     found = tag_for(key, value)
     assert found is not None
-    assert f"!!{found.name} {found.text}" == tag
+    assert f"!!{found.tag} {found.text}" == tag
     assert is_met(found, value)
 
 
@@ -192,7 +192,7 @@ def test_very_many_values_in_one_text_are_described() -> None:
 def test_a_mock_can_make_up_a_value_for_every_tag(value: str) -> None:
     tag = tag_for("text", f"a/b\\ {value}!")
     assert tag is not None
-    made = make_value(read_tag(tag.name, tag.text))
+    made = make_value(read_tag(tag.tag, tag.text))
     assert is_met(tag, made)
 
 

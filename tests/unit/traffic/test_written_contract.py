@@ -11,9 +11,8 @@ import yaml
 from traffic_samples import FILE, answer_to_call, call, capture, cases_of, contract, log, result
 
 from mcptest.core.errors import FormatError
+from mcptest.formats.yaml.writer import Tagged, json_lines
 from mcptest.traffic import contract_text
-from mcptest.traffic.varying import Tag
-from mcptest.traffic.writing import WrittenCase, render_cases
 
 ROOT = Path(__file__).parents[3]
 
@@ -156,22 +155,21 @@ def test_a_contract_is_yaml_for_everybody() -> None:
 @pytest.mark.parametrize(
     ("tag", "written"),
     [
-        (Tag(name="any"), "!!any"),
-        (Tag(name="type", text="string"), "!!type string"),
-        (Tag(name="bind", text="a_2"), "!!bind a_2"),
-        (Tag(name="re", text="^a's$"), "!!re '^a''s$'"),
-        (Tag(name="ere", text='a\n"/\\d/'), '!!ere "a\\n\\"/\\\\d/"'),
-        (Tag(name="re", text="null"), "!!re null"),
+        (Tagged(tag="any", text=""), "!!any"),
+        (Tagged(tag="type", text="string"), "!!type string"),
+        (Tagged(tag="bind", text="a_2"), "!!bind a_2"),
+        (Tagged(tag="re", text="^a's$"), "!!re '^a''s$'"),
+        (Tagged(tag="ere", text='a\n"/\\d/'), '!!ere "a\\n\\"/\\\\d/"'),
+        (Tagged(tag="re", text="null"), "!!re null"),
     ],
 )
-def test_a_tag_is_written_so_that_it_is_read_as_such(tag: Tag, written: str) -> None:
+def test_a_tag_is_written_so_that_it_is_read_as_such(tag: Tagged, written: str) -> None:
     message = {"jsonrpc": "2.0", "result": {"a": tag, "b": [tag], "c": tag}, "id": 1}
     asked = {"jsonrpc": "2.0", "method": "x", "id": 1}
-    case = WrittenCase(name="a", comment="b", messages=(("in", asked), ("out", message)))
-    text = render_cases("", [case])
+    text = "\n".join(["case: a", *json_lines("in", asked), *json_lines("out", message), ""])
     assert f'"a": {written}' in text
     (found,) = cases_of(text).values()
-    read = f"!!{tag.name} {tag.text}".strip()
+    read = f"!!{tag.tag} {tag.text}".strip()
     assert found["out"]["result"] == {"a": read, "b": [read], "c": read}
 
 

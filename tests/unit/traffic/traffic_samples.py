@@ -7,13 +7,13 @@ from typing import Any
 
 from mcptest.core.plan import Suite
 from mcptest.formats.cases import load_cases
+from mcptest.formats.yaml.full import Tagged
 from mcptest.matching.compare import source_of
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import builtin_registry
 from mcptest.matching.tags import read_tag
 from mcptest.traffic.contract import Contract, build_contract
 from mcptest.traffic.reading import Traffic, read_traffic
-from mcptest.traffic.varying import Tag
 
 Message = dict[str, Any]
 
@@ -98,9 +98,9 @@ def answer_to_call(value: Any, **beside: Any) -> Any:
     return cases_of(made.text)["tools/call get_time"]["out"]["result"]["value"]
 
 
-def is_met(tag: Tag | str, value: object) -> bool:
+def is_met(tag: Tagged | str, value: object) -> bool:
     """Whether a value is what a tag describes; a text only by itself."""
     if isinstance(tag, str):
         return tag == value
-    pattern = read_tag(tag.name, tag.text)
+    pattern = read_tag(tag.tag, tag.text)
     return pattern.is_met(value) if isinstance(pattern, Pattern) else True

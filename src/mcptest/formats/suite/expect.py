@@ -1,4 +1,4 @@
-"""`expect:` of a suite: assertions about what came, and what it may cost.
+"""`expect:` of a suite: assertions about the answer, and budgets.
 
     expect:
       - {target: "result.content[0].text", matcher: {contains: A-17}, message: echoed, weight: 2}
@@ -11,7 +11,7 @@ from __future__ import annotations
 from mcptest.core.plan import Assertion, Expectation, Performance
 from mcptest.core.record import Record
 from mcptest.core.text import trail_of
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of, number, whole_number
 from mcptest.matching.patterns import Pattern
 from mcptest.matching.registry import Matcher, Miss
 from mcptest.matching.suite_matchers import ROOTS, parse_target
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ASSERTION_KEYS",
     "BUDGETS",
+    "DAY_MS",
+    "EXPECT",
     "EXPECT_KEYS",
     "Budgets",
     "ExpectReader",
@@ -34,17 +36,48 @@ __all__ = [
     "successful",
 ]
 
-BUDGETS = ("threshold", "max_duration_ms", "max_response_tokens")
-EXPECT_KEYS = ("assertions", *BUDGETS)
-ASSERTION_KEYS = ("target", "matcher", "message", "weight")
+DAY_MS = 24 * 3600 * 1000
+_SHARE = "The share of the weights that must hold; 1 is all of them."
 
-DAY_MS = 24 * 3600 * 1000.0
-_MAX_TOKENS = 1_000_000_000
-_MAX_WEIGHT = 1_000_000.0
+BUDGETS = Keys(
+    {
+        "threshold": Key(number(0, 1, is_open=True), _SHARE, 0.8, is_filled=True),
+        "max_duration_ms": Key(
+            number(0.001, DAY_MS), "The longest time that the answer may take.", 900, is_filled=True
+        ),
+        "max_response_tokens": Key(
+            whole_number(1, 1_000_000_000),
+            "The largest answer, in tokens: a token is four bytes of its JSON.",
+            2000,
+            is_filled=True,
+        ),
+    }
+)
+EXPECT = Key("expect", "What must hold of the answer; without it, that the call succeeds.")
+EXPECT_KEYS = Keys(
+    {
+        "assertions": Key("assertions", "What must hold of the answer.", is_filled=True),
+        **BUDGETS,
+    }
+)
+ASSERTION_KEYS = Keys(
+    {
+        "target": Key(
+            "target", "Where to look: a path into the answer.", is_required=True, is_filled=True
+        ),
+        "matcher": Key("matcher", "What must hold of the value there.", is_required=True),
+        "message": Key(STRING, "What it means when this does not hold."),
+        "weight": Key(
+            number(0, 1_000_000, is_open=True),
+            "How much it counts where there is a threshold (default: 1).",
+            is_filled=True,
+        ),
+    }
+)
 
 
 def successful(method: str) -> tuple[Assertion, ...]:
-    """What is asserted of a call of which nothing else is: that it succeeds."""
+    """Return the implied assertion of a call without assertions: that it succeeds."""
     check = Pattern(source=_SUCCESS, matcher=_SUCCEEDS, parameter=method, negated=False)
     return (Assertion(target="result", steps=("result",), check=check, is_implied=True),)
 
@@ -59,7 +92,7 @@ def _failure(method: str, result: object) -> Miss | None:
     return Miss(why=why) if why else None
 
 
-# No file can name it: it stands where nothing is written.
+# Files cannot name it: it is used where nothing is written.
 _SUCCEEDS = Matcher(
     name="succeeds",
     family="",
@@ -74,27 +107,28 @@ _SUCCEEDS = Matcher(
 
 
 class Budgets(Record):
-    """How much of the assertions must hold, and what a call may cost; None is not said."""
+    """How much of the assertions must hold, and what a call may cost; None if not written."""
 
     threshold: float | None = None
     max_duration_ms: float | None = None
     max_tokens: int | None = None
 
     def over(self, other: Budgets) -> Budgets:
-        """These, and the other ones where these say nothing."""
+        """Return these budgets, with those of `other` where these are not written."""
         return other.but(**{key: value for key, value in self.fields() if value is not None})
 
 
 def read_budgets(fields: Fields) -> Budgets:
-    """What a mapping says about budgets."""
-    threshold = fields.number("threshold", 0.0, 1.0)
+    """Return the budgets of a mapping."""
+    threshold = fields.number("threshold", *BUDGETS["threshold"].bounds)
     if threshold == 0:
         message = '"threshold" is 0: this test would pass whatever comes'
         fields.complain("threshold", "F011", message, on_key=False)
     tokens = None
     if "max_response_tokens" in fields.mapping:
-        tokens = fields.whole_number("max_response_tokens", 1, _MAX_TOKENS, 1)
-    slowest_ms = fields.number("max_duration_ms", 0.001, DAY_MS)
+        bounds = BUDGETS["max_response_tokens"].bounds
+        tokens = fields.whole_number("max_response_tokens", *bounds, 1)
+    slowest_ms = fields.number("max_duration_ms", *BUDGETS["max_duration_ms"].bounds)
     return Budgets(threshold=threshold, max_duration_ms=slowest_ms, max_tokens=tokens)
 
 
@@ -108,7 +142,10 @@ class ExpectReader:
     def read(
         self, fields: Fields, key: str, name: str, shared: Budgets | None = None
     ) -> Expectation:
-        """What an entry or a step expects. `name` is for snapshots, `shared` what all have."""
+        """Return what an entry or a step expects.
+
+        `name` is for snapshots, `shared` are the budgets of `defaults`.
+        """
         self._words.start()
         budgets = read_budgets(fields)
         assertions: tuple[Assertion, ...] = ()
@@ -125,7 +162,7 @@ class ExpectReader:
         return self._expectation(assertions, budgets.over(shared or Budgets()))
 
     def _refuse_mixture(self, fields: Fields, inner: Fields, key: str) -> None:
-        inner.refuse_unknown(EXPECT_KEYS, (), f'"{key}"')
+        inner.check_keys(EXPECT_KEYS, f'"{key}"')
         for each in BUDGETS:
             if each in fields.mapping and each in inner.mapping:
                 message = f'"{each}" stands here and under "{key}"; only one of them can count'
@@ -134,7 +171,7 @@ class ExpectReader:
             fields.complain(key, "F011", f'"{key}" is empty: this test would check nothing')
 
     def _refuse_idle_threshold(self, fields: Fields, value: object) -> None:
-        """How much of no assertions must hold is no question."""
+        """Report a threshold without assertions to weigh."""
         if "threshold" in fields.mapping and isinstance(value, dict) and "assertions" not in value:
             message = '"threshold" weighs assertions, and there are none'
             fields.complain("threshold", "F011", message)
@@ -152,15 +189,14 @@ class ExpectReader:
             place.complain("", "F008", message, on_key=False)
             return None
         fields = place.replaced(item)
-        fields.refuse_unknown(ASSERTION_KEYS, (), "an assertion")
-        fields.require(("target", "matcher"), "an assertion")
+        fields.check_keys(ASSERTION_KEYS, "an assertion")
         target = fields.text("target")
         steps = self._target(fields, target) if isinstance(item.get("target"), str) else ()
         check = None
         if "matcher" in item:
             trail = trail_of((*fields.steps, "matcher"))
             check = self._words.compile(item["matcher"], trail, f"{name} > {target}")
-        weight = fields.number("weight", 0.0, _MAX_WEIGHT)
+        weight = fields.number("weight", *ASSERTION_KEYS["weight"].bounds)
         if weight == 0:
             fields.complain("weight", "F011", "with a weight of 0 it counts for nothing")
         message = fields.text("message")
@@ -188,7 +224,7 @@ class ExpectReader:
         threshold = budgets.threshold
         return Expectation(
             assertions=assertions,
-            # Without assertions there is nothing of which a part would do.
+            # Without assertions there is nothing to weigh.
             threshold=threshold if assertions and threshold is not None else 1.0,
             performance=Performance(max_response_s=slowest_ms / 1000) if slowest_ms else None,
             max_tokens=budgets.max_tokens,

@@ -1,15 +1,33 @@
 """The lanes of a suite that are not plain calls: agents, evals, security and compliance.
 
-They are part of the format: every key is read, and every mistake told. What this version cannot
-run becomes a case that says so, one by one, so that nothing that is declared is ever dropped.
+Every key is read, and every mistake reported. What this version cannot run becomes a case that
+says so, so that nothing that is declared is ever dropped.
 """
 
 from __future__ import annotations
 
 from mcptest.core.diagnostics import closest
 from mcptest.core.plan import Case
-from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
-from mcptest.formats.suite.expect import ExpectReader
+from mcptest.formats.keys import (
+    FLAG,
+    ONLY,
+    SKIP,
+    STRING,
+    STRINGS,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    kind_of,
+    number,
+    one_of,
+    read_only,
+    read_skip,
+    read_tags,
+    whole_number,
+)
+from mcptest.formats.suite.expect import BUDGETS, EXPECT, ExpectReader
+from mcptest.formats.suite.servers import SERVER
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
@@ -33,40 +51,91 @@ __all__ = [
     "LaneReader",
 ]
 
-_MARKS = ("name", "server", "tags", "skip", "only")
-AGENT_KEYS = (
-    *_MARKS,
-    "servers",
-    "model",
-    "models",
-    "system_prompt",
-    "prompt",
-    "max_turns",
-    "runs",
-    "expect",
-    "threshold",
-)
-EVAL_KEYS = (*_MARKS, "model", "prompt", "rubric", "threshold")
-CHECK_KEYS = (*_MARKS, "check")
-SECURITY_KEYS = ("scan", "fail_on")
-COMPLIANCE_KEYS = ("spec_version", "tests", "server")
-RUBRIC_KEYS = ("criteria", "threshold")
-CRITERION_KEYS = ("name", "description", "weight")
-
 TARGETS_OF_AGENTS = ("tool_calls", "tool_names", "final_response", "conversation")
 SEVERITIES = ("low", "medium", "high", "critical")
 
-# What the lane `compliance` can look at.
+# What the lane `compliance` can check.
 CHECKS = ("initialize", "ping", "list", "invariants", "rules")
 
-# The command that runs each lane, for whoever has a version that can.
+_MARKS = Keys(
+    {
+        "name": Key(STRING, "What reports call it.", is_required=True),
+        "server": SERVER,
+        "tags": TEST_TAGS,
+        "skip": SKIP,
+        "only": ONLY,
+    }
+)
+_MODEL = Key(STRING, "The model to ask.", "some-model")
+_TURNS = whole_number(1, 1000)
+_LEAST_MARK = Key(number(0, 1), "The lowest mark that passes.", 0.7)
+
+AGENT_KEYS = Keys(
+    {
+        **_MARKS,
+        "servers": Key(STRINGS, "The servers whose tools the agent may use."),
+        "model": _MODEL,
+        "models": Key(STRINGS, "Several models, each of which is asked."),
+        "system_prompt": Key(STRING, "The system prompt of the model."),
+        "prompt": Key(
+            STRING, "What the agent is asked to do.", "Refund order A-17", is_required=True
+        ),
+        "max_turns": Key(_TURNS, "How often the model may be asked."),
+        "runs": Key(_TURNS, "How often it is done."),
+        "expect": Key("expect_of_agent", EXPECT.description),
+        "threshold": Key(number(0, 1, is_open=True), BUDGETS["threshold"].description),
+    }
+)
+CRITERION_KEYS = Keys(
+    {
+        "name": Key(STRING, "What is judged.", "kindness", is_required=True),
+        "description": Key(STRING, "What it means."),
+        "weight": Key(number(0, 1_000_000), "How much it counts."),
+    }
+)
+RUBRIC_KEYS = Keys(
+    {
+        "criteria": Key("criteria", "What is judged, one by one.", is_required=True),
+        "threshold": _LEAST_MARK,
+    }
+)
+EVAL_KEYS = Keys(
+    {
+        **_MARKS,
+        "model": _MODEL,
+        "prompt": Key(STRING, "What the model is asked.", "Say no politely", is_required=True),
+        "rubric": Key(
+            "rubric",
+            "What a good answer is like.",
+            "The answer declines and stays kind",
+            is_required=True,
+        ),
+        "threshold": _LEAST_MARK,
+    }
+)
+CHECK_KEYS = Keys({**_MARKS, "check": Key(one_of(CHECKS), "What is checked.", is_required=True)})
+COMPLIANCE_KEYS = Keys(
+    {
+        "spec_version": Key(one_of(REVISIONS), "The revision of the protocol to judge by."),
+        "tests": Key("checks", "What is checked (default: everything)."),
+        "server": SERVER,
+    }
+)
+SECURITY_KEYS = Keys(
+    {
+        "scan": Key(FLAG, "false: no scan."),
+        "fail_on": Key(one_of(SEVERITIES), "The lowest severity that fails the run."),
+    }
+)
+
+# The command that runs each lane, in a version that can.
 COMMANDS = {
     "agents": "mcptest run",
     "evals": "mcptest eval",
     "security": "mcptest run",
 }
 
-# What people call the checks that there are.
+# Other names that people use for the checks.
 _MEANT = {
     "initialize": ("handshake", "init", "initialise", "initialized", "lifecycle", "startup"),
     "ping": ("alive", "health", "healthcheck", "heartbeat", "keepalive"),
@@ -86,16 +155,14 @@ _MEANT = {
     "rules": ("compliance", "conformance", "passive", "protocol", "rule", "schema", "spec"),
 }
 
-# Of the defaults, what is said of any test, whatever it does.
+# The defaults that apply to every kind of test.
 _SHARED_KEYS = ("server", "tags")
-
-_MOST_TURNS = 1000
 
 
 class LaneReader:
     """Reads these lanes of one file into cases, each with the name of its server.
 
-    `file` is how a command line names the suite.
+    `file` is the name of the suite on a command line.
     """
 
     def __init__(
@@ -111,17 +178,17 @@ class LaneReader:
         self._file = file
 
     def agents(self, fields: Fields) -> list[tuple[str, Case]]:
-        """One case for each agent; none of them can be run yet."""
-        return self._entries(fields, "agents", AGENT_KEYS, ("name", "prompt"), self._agent)
+        """Return one case for each agent; none of them can be run yet."""
+        return self._entries(fields, "agents", AGENT_KEYS, self._agent)
 
     def evals(self, fields: Fields) -> list[tuple[str, Case]]:
-        return self._entries(fields, "evals", EVAL_KEYS, ("name", "prompt", "rubric"), self._eval)
+        return self._entries(fields, "evals", EVAL_KEYS, self._eval)
 
     def security(self, fields: Fields, default: str) -> list[tuple[str, Case]]:
         inner = fields.mapping_at("security")
         if inner is None:
             return []
-        inner.refuse_unknown(SECURITY_KEYS, (), '"security"')
+        inner.check_keys(SECURITY_KEYS, '"security"')
         is_wanted = inner.flag("scan", True)
         if "fail_on" in inner.mapping:
             inner.choice("fail_on", SEVERITIES, "high")
@@ -129,13 +196,12 @@ class LaneReader:
         return [(default, self._left(case, "security"))] if is_wanted else []
 
     def compliance(self, fields: Fields) -> list[tuple[str, Case]]:
-        """Checks of a server's conformance, by list or as `{spec_version, tests}`."""
+        """Return checks of a server's conformance, from a list or `{spec_version, tests}`."""
         value = fields.mapping.get("compliance")
         if not isinstance(value, dict):
-            needed = ("name", "check")
-            return self._entries(fields, "compliance", CHECK_KEYS, needed, self._check)
+            return self._entries(fields, "compliance", CHECK_KEYS, self._check)
         inner = fields.at(("compliance",)).replaced(value)
-        inner.refuse_unknown(COMPLIANCE_KEYS, (), '"compliance"')
+        inner.check_keys(COMPLIANCE_KEYS, '"compliance"')
         version = ""
         if "spec_version" in value:
             version = inner.choice("spec_version", tuple(REVISIONS), "")
@@ -144,12 +210,12 @@ class LaneReader:
         found = []
         for check, line in self._tests(inner):
             case = Case(name=f"compliance: {check}", line=line, tags=tags)
-            # As one of a session of this revision.
+            # Judged by this revision.
             found.append((server, case.but(check=f"{check} {version}".rstrip())))
         return found
 
     def _tests(self, fields: Fields) -> Iterator[tuple[str, int]]:
-        """The checks of `tests`, each with its line; all that there are when it does not say."""
+        """Yield the checks of `tests`, each with its line (default: all checks)."""
         if "tests" not in fields.mapping:
             yield from ((check, 1) for check in CHECKS)
             return
@@ -169,8 +235,7 @@ class LaneReader:
         self,
         fields: Fields,
         lane: str,
-        keys: tuple[str, ...],
-        needed: tuple[str, ...],
+        keys: Keys,
         read: Callable[[Fields, Case], Case],
     ) -> list[tuple[str, Case]]:
         found = []
@@ -184,8 +249,7 @@ class LaneReader:
                 place.complain("", "F008", message, on_key=False)
                 continue
             written = place.replaced(item)
-            written.refuse_unknown(keys, (), f"an entry of {lane}")
-            written.require(needed, f"an entry of {lane}")
+            written.check_keys(keys, f"an entry of {lane}")
             case = self._marked(written, self._line_of(items, index), _default_tags(fields))
             entry = written.replaced({**_shared(fields, item), **item})
             found.append((self._server_of(entry), read(written, case)))
@@ -209,20 +273,19 @@ class LaneReader:
         for index, name in enumerate(fields.texts("servers")):
             self._server_of(fields.at(("servers", index)).replaced({"server": name}))
         for key in ("max_turns", "runs"):
-            fields.whole_number(key, 1, _MOST_TURNS, 1)
+            fields.whole_number(key, *AGENT_KEYS[key].bounds, 1)
         ExpectReader(self._words, TARGETS_OF_AGENTS).read(fields, "expect", case.name)
         return self._left(case, "agents")
 
     def _eval(self, fields: Fields, case: Case) -> Case:
         for key in ("model", "prompt"):
             fields.text(key)
-        fields.number("threshold", 0.0, 1.0)
+        fields.number("threshold", *_LEAST_MARK.bounds)
         if isinstance(fields.mapping.get("rubric"), dict):
             inner = fields.mapping_at("rubric")
             assert inner is not None
-            inner.refuse_unknown(RUBRIC_KEYS, (), "a rubric")
-            inner.require(("criteria",), "a rubric")
-            inner.number("threshold", 0.0, 1.0)
+            inner.check_keys(RUBRIC_KEYS, "a rubric")
+            inner.number("threshold", *_LEAST_MARK.bounds)
             for index, item in enumerate(inner.list_at("criteria")):
                 _read_criterion(inner.at(("criteria", index)), item)
         else:
@@ -248,7 +311,7 @@ class LaneReader:
     # What cannot be run
 
     def _left(self, case: Case, lane: str) -> Case:
-        """A case that is declared and cannot be run; one that is skipped stays skipped."""
+        """Return a case that cannot be run; a skipped one stays skipped."""
         if case.skip is not None:
             return case.but(lane=lane)
         return case.but(
@@ -260,7 +323,7 @@ class LaneReader:
 
 
 def _meant_by(check: str) -> str:
-    """The check that somebody means who calls it something else, or ""."""
+    """Return the check that is probably meant, or ""."""
     word = check.casefold().strip()
     if word.startswith("inv-"):
         return "invariants"
@@ -271,7 +334,7 @@ def _meant_by(check: str) -> str:
 
 
 def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str, object]:
-    """What `defaults` says of every test; what an agent says of `servers` is said of `server`."""
+    """Return the defaults of every test; `servers` of an agent replaces `server`."""
     defaults = fields.mapping.get("defaults")
     if not isinstance(defaults, dict) or "servers" in (entry or {}):
         return {}
@@ -279,7 +342,7 @@ def _shared(fields: Fields, entry: dict[str, object] | None = None) -> dict[str,
 
 
 def _default_tags(fields: Fields) -> tuple[str, ...]:
-    """The tags that every test has; mistakes in them are told where they stand."""
+    """Return the tags of `defaults`; their mistakes are reported by the reader of `defaults`."""
     tags = _shared(fields).get("tags")
     listed = [tags] if isinstance(tags, str) else tags
     return tuple(tag for tag in listed if isinstance(tag, str)) if isinstance(listed, list) else ()
@@ -291,8 +354,7 @@ def _read_criterion(place: Fields, item: object) -> None:
         place.complain("", "F008", message, on_key=False)
         return
     fields = place.replaced(item)
-    fields.refuse_unknown(CRITERION_KEYS, (), "a criterion")
-    fields.require(("name",), "a criterion")
+    fields.check_keys(CRITERION_KEYS, "a criterion")
     for key in ("name", "description"):
         fields.text(key)
-    fields.number("weight", 0.0, 1_000_000.0)
+    fields.number("weight", *CRITERION_KEYS["weight"].bounds)

@@ -1,7 +1,7 @@
 """`mcptest.yaml`: servers, and everything that is asked of them, in one file.
 
-Text goes in; suites come out, one for each server of each file, or a FormatError with every
-mistake in it. What a file imports is read through the same functions as the file itself.
+`load_suite` returns one suite for each server of each file, or raises a FormatError with every
+mistake. Imported files are read by the same functions as the file itself.
 """
 
 from __future__ import annotations
@@ -15,12 +15,30 @@ from mcptest.core.plan import ISOLATIONS, Case, Gates, Suite
 from mcptest.core.record import Record
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import visible
-from mcptest.formats.config import read_subprocess_matchers
-from mcptest.formats.keys import Fields, diagnose, kind_of, point_at
+from mcptest.formats.config import ISOLATION, SUBPROCESS_MATCHERS, read_subprocess_matchers
+from mcptest.formats.keys import (
+    STRING,
+    STRINGS,
+    Fields,
+    Key,
+    Keys,
+    diagnose,
+    kind_of,
+    number,
+    point_at,
+    whole_number,
+)
 from mcptest.formats.suite.expect import DAY_MS
-from mcptest.formats.suite.lanes import LaneReader
+from mcptest.formats.suite.lanes import SECURITY_KEYS, LaneReader
 from mcptest.formats.suite.servers import read_servers
-from mcptest.formats.suite.tests import CALLS, MOST_RETRIES, Defaults, EntryReader, StepReader
+from mcptest.formats.suite.tests import (
+    CALLS,
+    DEFAULT_KEYS,
+    RETRIES,
+    Defaults,
+    EntryReader,
+    StepReader,
+)
 from mcptest.formats.suite.variables import Variables
 from mcptest.formats.yaml.document import locate, read_document
 from mcptest.matching.suite_matchers import SuiteMatchers
@@ -50,33 +68,90 @@ __all__ = [
 ]
 
 
-LANES = (*CALLS, "agents", "evals", "compliance", "security")
-FILE_KEYS = (
-    "name",
-    "description",
-    "$schema",
-    "servers",
-    "variables",
-    "imports",
-    "defaults",
-    *LANES,
-    "coverage",
-    "performance",
-    "run_options",
-)
-RUN_KEYS = ("parallel", "isolation", "retries")
-COVERAGE_KEYS = ("tools", "resources", "prompts", "total")
-PERFORMANCE_KEYS = ("p50_ms", "p90_ms", "p95_ms", "p99_ms", "mean_ms", "max_ms")
+_PERCENT = number(0, 100)
+_TIME_MS = number(0, DAY_MS)
 
-_MOST_WORKERS = 256
+COVERAGE_KEYS = Keys(
+    {
+        "tools": Key(_PERCENT, "Percent of the tools."),
+        "resources": Key(_PERCENT, "Percent of the resources."),
+        "prompts": Key(_PERCENT, "Percent of the prompts."),
+        "total": Key(_PERCENT, "Percent of everything that is offered."),
+    }
+)
+PERFORMANCE_KEYS = Keys(
+    {
+        "p50_ms": Key(_TIME_MS, "Half of the answers take no longer."),
+        "p90_ms": Key(_TIME_MS, "90 of 100 answers take no longer."),
+        "p95_ms": Key(_TIME_MS, "95 of 100 answers take no longer."),
+        "p99_ms": Key(_TIME_MS, "99 of 100 answers take no longer."),
+        "mean_ms": Key(_TIME_MS, "The mean of all answers is no longer."),
+        "max_ms": Key(_TIME_MS, "No answer takes longer."),
+    }
+)
+RUN_KEYS = Keys(
+    {
+        "parallel": Key(whole_number(1, 256), "How many files run at a time."),
+        "isolation": Key(ISOLATION.type, ISOLATION.description),
+        "retries": RETRIES,
+    }
+)
+IMPORT_KEYS = Keys(
+    {
+        "suites": Key(STRINGS, "Other suites, relative to this file.", ["orders.yaml"]),
+        "subprocess_matchers": SUBPROCESS_MATCHERS,
+    }
+)
+_LANES = Keys(
+    {
+        "tools": Key("entries_of_tools", "Tests that call tools."),
+        "resources": Key("entries_of_resources", "Tests that read resources."),
+        "prompts": Key("entries_of_prompts", "Tests that get prompts."),
+        "agents": Key("agents", "What a model does with the tools of the servers."),
+        "evals": Key("evals", "Answers of a model that another model judges by a rubric."),
+        "compliance": Key(
+            "compliance", "Whether the servers keep to the protocol.", {"tests": ["initialize"]}
+        ),
+        "security": Key(SECURITY_KEYS, "What is hostile in the definitions of a server."),
+    }
+)
+FILE_KEYS = Keys(
+    {
+        "name": Key(STRING, "What reports call this suite."),
+        "description": Key(STRING, "What it is about; reports show it where there is no name."),
+        "$schema": Key(STRING, "Where the schema of this file is, for editors."),
+        "servers": Key(
+            "servers",
+            "The servers by name. Each is started once, and only when a test needs it.",
+            {"shop": {"command": ["python3", "shop_server.py"]}},
+        ),
+        "variables": Key(
+            "variables",
+            "Values by name; ${name} stands for them in servers, calls and expectations.",
+            {"order": "A-17", "region": {"from_env": "REGION", "default": "eu"}},
+        ),
+        "imports": Key(
+            "imports", "Other suites that belong to this one, and plugins.", ["orders.yaml"]
+        ),
+        "defaults": Key(
+            DEFAULT_KEYS, "What holds for every entry of this file that does not say it itself."
+        ),
+        **_LANES,
+        "coverage": Key(
+            "coverage", "How much of what the servers offer must be called, in percent."
+        ),
+        "performance": Key("performance", "How long answers may take, in milliseconds."),
+        "run_options": Key(RUN_KEYS, "How the tests are run."),
+    }
+)
 
 
 class SuiteContext(Record):
-    """What a suite is read with: everything outside of its text.
+    """What the loader needs beside the text of the suite.
 
-    `folder` is where the file lies, definite. `registry_with` gives the matchers together with
-    plugins that the file declares, `book_of` the snapshots of a file, `real_path` what a path
-    leads to, by which imports are told apart.
+    `folder` is the absolute path of the file's folder. `registry_with` returns the matchers
+    including the plugins that the file declares, `book_of` the snapshots of a file, `real_path`
+    the target of a path, which identifies imported files.
     """
 
     environment: Mapping[str, str]
@@ -90,20 +165,20 @@ class SuiteContext(Record):
 def load_suite(
     text: str, file: str, context: SuiteContext
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
-    """The suites in a file and in those it imports, and warnings."""
+    """Return the suites of a file and of those it imports, and warnings."""
     real_path = context.real_path or posixpath.normpath
     parts = read_parts(text, file, context.folder, context.read_beside, real_path)
     loader = _Loader(parts, context)
     suites = loader.suites()
     found = list(parts.mistakes)
     for part in parts.files:
-        # What `defaults` says is read for each entry, and told once.
+        # `defaults` is read for each entry; report its mistakes once.
         found += diagnose(part.document, list(dict.fromkeys(part.complaints)))
-    # Mistakes are told with the values that were filled in.
+    # Messages may contain values that were filled in.
     if loader.secrets:
         found = redact_all(found, redactor(loader.secrets))
     if any(each.severity == "error" for each in found):
-        # What is not set may be the reason.
+        # Unset variables may be the reason.
         needs = (need for suite in suites for case in suite.cases for need in case.needs)
         found += (need.but(severity="warning") for need in dict.fromkeys(needs))
         raise FormatError(found)
@@ -111,13 +186,13 @@ def load_suite(
 
 
 class _Loader:
-    """Reads all parts of one suite; every mistake is a complaint, and reading goes on."""
+    """Reads all files of one suite; every mistake is a complaint, and reading continues."""
 
     def __init__(self, parts: Parts, context: SuiteContext) -> None:
         self._parts = parts.files
         self._context = context
         complaints = (each for part in parts.files for each in part.complaints)
-        # What cannot be read may have held what is missed elsewhere.
+        # A file that cannot be read may declare what is missing elsewhere.
         self._is_whole = not parts.mistakes and all(each.code != "F001" for each in complaints)
         self._variables = Variables(context.environment, context.folder, self._is_whole)
         self._servers: dict[str, ServerSpec] = {}
@@ -126,11 +201,11 @@ class _Loader:
         self._options: dict[str, object] = {}
         coverage: dict[str, float] = {}
         performance: dict[str, float] = {}
-        # What is imported is there for whoever imports it, whose own word is the last.
+        # Imports first: what the importing file says overrides them.
         for part in parts.imports_first:
             self._read_head(part)
-            coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS, 100.0)
-            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS, DAY_MS)
+            coverage |= _numbers(part.top, "coverage", COVERAGE_KEYS)
+            performance |= _numbers(part.top, "performance", PERFORMANCE_KEYS)
         for part in parts.imports_first:
             self._read_servers(part)
         self._gates = None
@@ -141,17 +216,17 @@ class _Loader:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The values that must be shown to nobody."""
+        """The values that must not be shown."""
         return tuple(dict.fromkeys(self._variables.secrets))
 
     def suites(self) -> list[Suite]:
-        """One suite for each server of each file; those of one server stand together."""
+        """Return one suite for each server of each file; those of one server are adjacent."""
         self._refuse_no_servers()
         found = [suite for part in self._parts for suite in self._suites_of(part)]
         if not found and not any(part.complaints for part in self._parts):
-            message = f"a suite needs tests: one of the keys {', '.join(LANES)}"
+            message = f"a suite needs tests: one of the keys {', '.join(_LANES)}"
             self._parts[0].top.complain("", "F007", message)
-        # A server is started once, so its turn comes once.
+        # A server is started once, so its suites run one after the other.
         turns: dict[str, int] = {}
         for suite in found:
             turns.setdefault(_server_name(suite), len(turns))
@@ -159,8 +234,8 @@ class _Loader:
         return [suite for name in turns for suite in _checks_last(found, name)]
 
     def _read_head(self, part: Part) -> None:
-        """What a file says of itself, and for all of its tests."""
-        part.top.refuse_unknown(FILE_KEYS, (), "a suite")
+        """Read what a file says about itself and all of its tests."""
+        part.top.check_keys(FILE_KEYS, "a suite")
         for key in ("name", "description", "$schema"):
             part.top.text(key)
         self._options |= _run_options(part.top)
@@ -189,11 +264,11 @@ class _Loader:
         files = [part.top.mapping for part in self._parts]
         if any("servers" in file for file in files) or not self._is_whole:
             return
-        if any(lane in file for file in files for lane in LANES):
+        if any(lane in file for file in files for lane in _LANES):
             self._parts[0].top.require(("servers",), "a suite")
 
     def _suites_of(self, part: Part) -> list[Suite]:
-        """The cases of one file, dealt out to its servers in the order in which they appear."""
+        """Return the cases of one file by server, in the order in which servers appear."""
         self._variables.turn_to(part.folder, part.point)
         by_server: dict[str, list[Case]] = {}
         for server, case in self._cases(part):
@@ -246,7 +321,7 @@ class _Loader:
         return found
 
     def _server_of(self, fields: Fields) -> str:
-        """The server that an entry names, or the only one there is."""
+        """Return the name of the server of an entry: the one it names, or the only one."""
         if "server" in fields.mapping:
             name = fields.text("server")
             if isinstance(fields.mapping["server"], str):
@@ -263,7 +338,7 @@ class _Loader:
         return next(iter(self._servers), "")
 
     def _refuse_unknown_server(self, place: Fields, name: str) -> None:
-        # One that is there and has mistakes has been complained about.
+        # A declared server with mistakes has been reported already.
         declared = (part.top.mapping.get("servers") for part in self._parts)
         names = dict.fromkeys(
             each for inner in declared if isinstance(inner, dict) for each in inner
@@ -277,7 +352,7 @@ class _Loader:
 
 
 def _checks_last(suites: list[Suite], server: str) -> list[Suite]:
-    """The suites of a server; what is said of its whole session is asked after all calls."""
+    """Return the suites of a server, with checks of the whole session after all calls."""
     mine = [suite for suite in suites if _server_name(suite) == server]
     if len(mine) == 1:
         return mine
@@ -293,45 +368,42 @@ def _server_name(suite: Suite) -> str:
 
 
 def _run_options(fields: Fields) -> dict[str, object]:
-    """What a file says about how it is run; only what is written."""
+    """Return the `run_options` that are written."""
     inner = fields.mapping_at("run_options")
     if inner is None:
         return {}
-    inner.refuse_unknown(RUN_KEYS, (), '"run_options"')
+    inner.check_keys(RUN_KEYS, '"run_options"')
     found: dict[str, object] = {}
     if "parallel" in inner.mapping:
-        found["parallel"] = inner.whole_number("parallel", 1, _MOST_WORKERS, 1)
+        found["parallel"] = inner.whole_number("parallel", *RUN_KEYS["parallel"].bounds, 1)
     if "retries" in inner.mapping:
-        found["retries"] = inner.whole_number("retries", 0, MOST_RETRIES, 0)
+        found["retries"] = inner.whole_number("retries", *RETRIES.bounds, 0)
     if "isolation" in inner.mapping:
         found["isolation"] = inner.choice("isolation", ISOLATIONS, "run")
     return found
 
 
-def _numbers(fields: Fields, key: str, keys: tuple[str, ...], most: float) -> dict[str, float]:
+def _numbers(fields: Fields, key: str, keys: Keys) -> dict[str, float]:
     inner = fields.mapping_at(key)
     if inner is None:
         return {}
-    inner.refuse_unknown(keys, (), f'"{key}"')
+    inner.check_keys(keys, f'"{key}"')
     if not inner.mapping:
         fields.complain(key, "F011", f'"{key}" is empty: it asks for nothing')
-    found = {each: inner.number(each, 0.0, most) for each in keys if each in inner.mapping}
+    found = {each: inner.number(each, *keys[each].bounds) for each in keys if each in inner.mapping}
     return {each: value for each, value in found.items() if value is not None}
 
 
-# The files that make up a suite: itself, and what its `imports` name, each once.
+# The files of a suite: itself and its imports, each once
 
-
-IMPORT_KEYS = ("suites", "subprocess_matchers")
-
-# More files than anybody imports by hand; whoever has more has a circle of copies.
+# Suites with more files have a circle of copies.
 _MOST_PARTS = 200
 
 
 class Part(Record):
-    """One file of a suite. `folder` is where it lies, definite.
+    """One file of a suite. `folder` is the absolute path of its folder.
 
-    `point` gives the place of a complaint that is not, or not yet, one of the file's.
+    `point` turns a complaint into a diagnostic at its place in the file.
     """
 
     file: str
@@ -345,10 +417,9 @@ class Part(Record):
 
 
 class Parts(Record):
-    """All files of a suite, itself first, and what is wrong with those that cannot be read.
+    """All files of a suite, itself first, and the mistakes of those that cannot be read.
 
-    `imports_first` has them in the order in which they are to be taken in: what a file imports,
-    in the order in which it does, and then the file.
+    `imports_first` has the imports of a file, in order, before the file itself.
     """
 
     files: tuple[Part, ...]
@@ -363,9 +434,9 @@ def read_parts(
     read_beside: Callable[[str], str],
     real_path: Resolve = posixpath.normpath,
 ) -> Parts:
-    """The file and everything it imports.
+    """Return the file and everything it imports.
 
-    By `real_path` files are told apart: one may have several names, by links.
+    `real_path` identifies files: one file may have several names through links.
     """
     reader = _PartReader(folder, read_beside, real_path)
     main = reader.read(text, file, ".")
@@ -393,16 +464,16 @@ class _PartReader:
         return _read_part(text, file, home, place, self._read_beside)
 
     def _plain(self, path: str) -> str:
-        """The path without detours, unless one of them leads elsewhere, through a link."""
+        """Return the path without `..`, unless that would lead elsewhere because of a link."""
         plain = posixpath.normpath(path)
         return plain if self._real_path(plain) == self._real_path(path) else path
 
     def follow(self, part: Part, real: str, place: str) -> None:
-        """Take in a file, and whatever it imports before it."""
+        """Add a file, and its imports before it."""
         self.found[real] = part
         for path, key in _imports(part.top):
             shown = self._plain(posixpath.join(posixpath.dirname(part.file), path))
-            # A circle ends where it began.
+            # Also ends circular imports.
             if self._real_path(shown) in self.found:
                 continue
             if len(self.found) >= _MOST_PARTS:
@@ -422,7 +493,7 @@ class _PartReader:
         except FormatError as error:
             part, mistakes = None, list(error.diagnostics)
         if isinstance(text, UnquotedText) and mistakes:
-            # Where it is named is the only line that may be shown.
+            # Only the line that names the file may be shown.
             first = mistakes[0]
             what = f"{CODES[first.code]} (line {first.line}, column {first.column})"
             message = f"cannot import it: {what}"
@@ -434,7 +505,7 @@ class _PartReader:
 
 
 class _Pointer:
-    """Points at places of one document, whose text is read for that once, and only if need be."""
+    """Finds places in one document, whose text is read again at most once."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -473,12 +544,12 @@ def _plugins(fields: Fields, file: str) -> tuple[PluginSpec, ...]:
         return ()
     imports = fields.mapping_at("imports")
     assert imports is not None
-    imports.refuse_unknown(IMPORT_KEYS, (), '"imports"')
+    imports.check_keys(IMPORT_KEYS, '"imports"')
     return read_subprocess_matchers(imports, file)
 
 
 def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
-    """The paths that a file imports, each with its place in it."""
+    """Return the paths that a file imports, each with its place."""
     value = fields.mapping.get("imports", [])
     if not isinstance(value, (list, dict)):
         message = f'"imports" must be a list of files, or a mapping, and is {kind_of(value)}'
@@ -487,7 +558,7 @@ def _imports(fields: Fields) -> list[tuple[str, tuple[str | int, ...]]]:
     inner, key = fields, "imports"
     if isinstance(value, dict):
         inner, key = fields.at(("imports",)).replaced(value), "suites"
-    # Complains about what is no text.
+    # Reports items that are not strings.
     inner.texts(key)
     where = (*inner.steps, key)
     items = enumerate(inner.list_at(key))

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from mcptest.core.plan import DEFAULT_TIMEOUT_S, ISOLATIONS, ClientSpec, Limits, ServerSpec
-from mcptest.formats.config import default_startup_s, read_client
+from mcptest.formats.config import (
+    CLIENT,
+    INHERIT_ENV,
+    ISOLATION,
+    MAX_LINE_BYTES,
+    PROTOCOL_VERSION,
+    READY_PATTERN,
+    STARTUP_TIMEOUT,
+    TIMEOUT,
+    default_startup_s,
+    read_client,
+)
 from mcptest.formats.http_servers import HTTP_KEYS, read_http
-from mcptest.formats.keys import Fields, kind_of
+from mcptest.formats.keys import STRING, Fields, Key, Keys, kind_of
 from mcptest.formats.suite.variables import is_source
 from mcptest.matching.regex import compile_regex
 from mcptest.protocol.revisions import REVISIONS
@@ -15,30 +26,46 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.formats.suite.variables import Variables
 
-__all__ = ["SERVER_KEYS", "read_servers"]
+__all__ = ["SERVER", "SERVER_KEYS", "read_servers"]
 
-SERVER_KEYS = (
-    "command",
-    "env",
-    "inherit_env",
-    "cwd",
-    "startup_timeout",
-    "ready_pattern",
-    "timeout",
-    "protocol_version",
-    "isolation",
-    "max_line_bytes",
-    "client",
-    *HTTP_KEYS,
+# How tests name their server.
+SERVER = Key(STRING, "The server that is meant; it may be left out when there is only one.")
+
+SERVER_KEYS = Keys(
+    {
+        "command": Key(
+            "argv",
+            "The program and its arguments; no shell is involved.",
+            ["python3", "server.py"],
+            is_filled=True,
+        ),
+        "env": Key(
+            "env",
+            "Variables to set for the server.",
+            {"SHOP_MODE": "test", "TOKEN": {"secret_env": "API_TOKEN"}},
+        ),
+        "inherit_env": INHERIT_ENV,
+        "cwd": Key(
+            STRING, "The working folder of the server. Relative to the suite's.", "${CONFIG_DIR}"
+        ),
+        "startup_timeout": STARTUP_TIMEOUT,
+        "ready_pattern": READY_PATTERN,
+        "timeout": TIMEOUT,
+        "protocol_version": PROTOCOL_VERSION,
+        "isolation": ISOLATION,
+        "max_line_bytes": MAX_LINE_BYTES,
+        "client": CLIENT,
+        **HTTP_KEYS,
+    }
 )
 
 
 def read_servers(
     fields: Fields, variables: Variables, isolation: str
 ) -> dict[str, tuple[ServerSpec, tuple[Diagnostic, ...]]]:
-    """The servers of a file by name, each with what the environment does not have for it.
+    """Return the servers of a file by name, each with the variables that are not set.
 
-    Every mistake has been complained about.
+    Mistakes are reported through `fields`.
     """
     inner = fields.mapping_at("servers")
     if inner is None:
@@ -58,7 +85,7 @@ def read_servers(
 
 
 def _read_server(name: str, written: Fields, variables: Variables, isolation: str) -> ServerSpec:
-    written.refuse_unknown(SERVER_KEYS, (), "a server")
+    written.check_keys(SERVER_KEYS, "a server")
     if "url" not in written.mapping:
         written.require(("command",), "a server")
     fields = _filled(written, variables)
@@ -68,7 +95,7 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     cwd = fields.text("cwd")
     _refuse_nul(fields, "cwd", cwd)
     client = fields.mapping_at("client")
-    limit = fields.whole_number("max_line_bytes", 1, 1 << 31, Limits().max_line_bytes)
+    limit = fields.whole_number("max_line_bytes", *MAX_LINE_BYTES.bounds, Limits().max_line_bytes)
     return ServerSpec(
         name=name,
         command=command,
@@ -87,21 +114,21 @@ def _read_server(name: str, written: Fields, variables: Variables, isolation: st
     )
 
 
-# What is text, whatever the value is that a reference stands for.
+# Keys whose value is a string, even if a reference in it is another value.
 _TEXTS = ("cwd", "ready_pattern", "protocol_version", "isolation", "url", "ca_file", "transport")
 
-# What has its own way with values from the environment.
+# Keys that read values from the environment themselves.
 _OWN_WAY = ("env", "headers")
 
 
 class _Values:
-    """The values of headers and of credentials."""
+    """Values of headers and credentials."""
 
     def __init__(self, variables: Variables) -> None:
         self._variables = variables
 
     def header(self, fields: Fields, key: str) -> str:
-        """A text, or a value that comes from the environment."""
+        """Return a string, or a value from the environment."""
         value = fields.mapping[key]
         if is_source(value):
             return self._variables.sent_from_environment(fields, key)
@@ -112,12 +139,12 @@ class _Values:
         return str(self._variables.text(value, fields.at((key,))))
 
     def secret(self, fields: Fields, key: str) -> str:
-        """The value of the variable that is named at a key."""
+        """Return the value of the variable that is named at a key."""
         return self._variables.secret(fields, key)
 
 
 def _filled(written: Fields, variables: Variables) -> Fields:
-    """The server with its references replaced; its environment and headers have their own way."""
+    """Return the server with its references replaced, except in `env` and `headers`."""
     filled = {
         key: value if key in _OWN_WAY else _filled_at(key, value, written, variables)
         for key, value in written.mapping.items()
@@ -148,7 +175,7 @@ def _command(fields: Fields) -> tuple[str, ...]:
 
 
 def _refuse_nul(fields: Fields, key: str, text: str) -> None:
-    """No program can be told such a text."""
+    """Report NUL, which no program can be given."""
     if "\0" in text:
         fields.complain(key, "F009", f'"{key}" must not hold NUL', on_key=False)
 

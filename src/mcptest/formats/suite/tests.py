@@ -7,8 +7,31 @@ import re
 from mcptest.core.plan import Capture, Case, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
-from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
-from mcptest.formats.suite.expect import BUDGETS, Budgets, ExpectReader, read_budgets, successful
+from mcptest.formats.keys import (
+    NON_EMPTY,
+    OBJECT,
+    ONLY,
+    SKIP,
+    STRING,
+    TEST_TAGS,
+    Fields,
+    Key,
+    Keys,
+    kind_of,
+    read_only,
+    read_skip,
+    read_tags,
+    whole_number,
+)
+from mcptest.formats.suite.expect import (
+    BUDGETS,
+    EXPECT,
+    Budgets,
+    ExpectReader,
+    read_budgets,
+    successful,
+)
+from mcptest.formats.suite.servers import SERVER
 from mcptest.formats.suite.variables import CAPTURED, choosing, least, size_put_in, text_of
 from mcptest.formats.templates import NAME, filled, references
 from mcptest.matching.suite_matchers import SuiteMatchers, parse_target
@@ -19,18 +42,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from mcptest.core.diagnostics import Complaint, Diagnostic
-    from mcptest.core.plan import Step
-    from mcptest.formats.keys import Fields
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
 
     Words = Callable[[list[Complaint]], SuiteMatchers]
 
 __all__ = [
+    "ARGS",
     "CALLS",
+    "CALL_KEYS",
     "DEFAULT_KEYS",
     "ENTRY_KEYS",
-    "MOST_RETRIES",
+    "RETRIES",
     "STEP_KEYS",
     "Defaults",
     "EntryReader",
@@ -38,26 +61,89 @@ __all__ = [
 ]
 
 
-# One call of a suite: a tool, a resource or a prompt, what is expected of it and kept of it.
-
-
 # The key that says what is called, by lane.
 CALLS = {"tools": "tool", "resources": "uri", "prompts": "prompt"}
 _METHODS = {"tool": "tools/call", "uri": "resources/read", "prompt": "prompts/get"}
-STEP_KEYS = ("name", *CALLS.values(), "args", "capture", "expect", *BUDGETS)
 
-# Where references to values may stand; a capture only says where a value is.
+_TARGETS = Keys(
+    {
+        "tool": Key(NON_EMPTY, "The tool to call.", "find_order"),
+        "uri": Key(NON_EMPTY, "The resource to read.", "file:///readme"),
+        "prompt": Key(NON_EMPTY, "The prompt to get.", "greet"),
+    }
+)
+# What goes with each of them.
+ARGS = Keys(
+    {
+        "tool": Key(OBJECT, "The arguments of the call.", {"id": "${order}"}, is_filled=True),
+        "uri": Key({"not": {}}, "A resource takes no arguments."),
+        "prompt": Key(
+            {**OBJECT, "additionalProperties": STRING},
+            "The arguments of the call; a prompt takes strings.",
+            is_filled=True,
+        ),
+    }
+)
+CALL_KEYS = Keys(
+    {
+        "args": ARGS["tool"],
+        "capture": Key(
+            "capture",
+            "What to keep of the answer, by name; ${name} stands for it in the steps that follow.",
+            {"order": "result.structuredContent.id"},
+        ),
+        "expect": EXPECT,
+        **BUDGETS,
+    }
+)
+STEP_KEYS = Keys({"name": Key(STRING, "What reports call this step."), **_TARGETS, **CALL_KEYS})
+
+RETRIES = Key(whole_number(0, 100), "How often a test that does not pass is tried again.")
+_PATIENCE = Keys(
+    {
+        "timeout": Key("duration", "Longest wait for one answer of this test."),
+        "retries": RETRIES,
+    }
+)
+_AROUND = Keys(
+    {
+        "setup": Key("steps", "Calls that are made before."),
+        "teardown": Key("steps", "Calls that are made after, whether or not the test passed."),
+    }
+)
+ENTRY_KEYS = {
+    lane: Keys(
+        {
+            "name": Key(NON_EMPTY, "What reports call this test.", is_required=True),
+            "server": SERVER,
+            "tags": TEST_TAGS,
+            "skip": SKIP,
+            "only": ONLY,
+            **_PATIENCE,
+            call: _TARGETS[call],
+            **CALL_KEYS,
+            "args": ARGS[call],
+            "steps": Key("steps", "Several calls, one after the other."),
+            **_AROUND,
+        }
+    )
+    for lane, call in CALLS.items()
+}
+# Tags are added to those of an entry; of everything else an entry's own value counts.
+DEFAULT_KEYS = Keys({"server": SERVER, "tags": TEST_TAGS, **_PATIENCE, **_AROUND, **BUDGETS})
+
+# Keys that may have references to values; `capture` only has paths.
 _FILLED = (*CALLS.values(), "args", "expect", *BUDGETS)
 
-# Mistakes that another value in the same place would not be.
+# Codes of mistakes that depend on the value.
 _ABOUT_VALUES = frozenset(["F008", "F009", "F011", "F013", "F015", "F017", "F019"])
 
-# Stands for a value that is known only when the step is sent.
+# A sample for a value that is known only when the step is sent.
 _SAMPLE = "…"
 
 
 class _Origin(Record):
-    """What a step gets from where it stands: its id, its name, what all of the file have."""
+    """What a step gets from its context: its id, its name, the shared budgets."""
 
     id: str
     name: str
@@ -73,13 +159,13 @@ class StepReader:
         self._complaints = complaints
 
     def asked(self) -> tuple[Diagnostic, ...]:
-        """What the environment does not have of what was read since the last question."""
+        """Return the variables that are not set, of what was read since the last call."""
         return self._variables.asked()
 
     def read(
         self, fields: Fields, id: str, name: str, captured: list[str], shared: Budgets
     ) -> Step | None:
-        """The step; what it keeps is added to `captured`. None when it has mistakes."""
+        """Return the step, None if it has mistakes; adds the names it saves to `captured`."""
         step = self._read_filled(fields, _Origin(id=id, name=name, shared=shared), captured)
         captures = self._captures(fields)
         captured += [capture.name for capture in captures]
@@ -88,7 +174,7 @@ class StepReader:
     def _read_filled(self, fields: Fields, origin: _Origin, captured: list[str]) -> Step | None:
         written = {key: value for key, value in fields.mapping.items() if key in _FILLED}
         needs = tuple(dict.fromkeys(each for each, _ in references(written) if each in captured))
-        # Complains about what nobody knows; what is captured is not known before the step.
+        # Reports unknown names; captured values are not known before the step.
         values = {
             key: self._variables.fill(value, fields.at((key,)), captured)
             for key, value in written.items()
@@ -97,11 +183,11 @@ class StepReader:
             return self._made(_put(fields, written, values), origin, self._complaints)
         self._refuse_choices(fields, needs)
         found: list[Complaint] = []
-        # As they are now: what `CONFIG_DIR` means changes from file to file.
+        # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
         sample = self._sample(known, needs, fields, written, origin, found)
         places = [steps for each, steps in references(written) if each in needs]
-        # What is wrong with a sample may be right with the value.
+        # What is wrong with a sample may be right with the real value.
         base = len(fields.steps)
         self._complaints += [
             complaint
@@ -132,7 +218,7 @@ class StepReader:
             try:
                 filled(value, values)
             except ValueError as error:
-                # Two keys become one, whatever the captured values are.
+                # Two keys become equal, whatever the captured values are.
                 fields.complain(key, "F003", str(error))
                 return None
         return self._with(values, fields, written, origin, complaints)
@@ -150,7 +236,7 @@ class StepReader:
         origin: _Origin,
         complaints: list[Complaint],
     ) -> Step | None:
-        """The step with these values; None when it has mistakes."""
+        """Return the step with these values, None if it has mistakes."""
         inner = filled(written, values)
         assert isinstance(inner, dict)
         place = type(fields)(fields.mapping, fields.steps, complaints)
@@ -183,7 +269,7 @@ class StepReader:
     def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
         reader = ExpectReader(self._words(complaints))
-        # Whatever else is wrong: its other mistakes are told as well.
+        # Read first, to report its mistakes in any case.
         expectation = reader.read(fields, "expect", origin.name, origin.shared)
         if len(calls) != 1:
             if calls:
@@ -248,7 +334,7 @@ class StepReader:
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
-    """Everything has at least nothing."""
+    """Raise ValueError for empty values under `partial`, which every value would meet."""
     for name in names:
         if values[name] in ({}, []):
             raise ValueError(f'{name!r} is empty, and under "partial" every value would meet it')
@@ -272,7 +358,7 @@ def _has_empty(value: object) -> bool:
 
 
 def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) -> Fields:
-    """The call with its values; what a prompt is given is text, whatever it was before."""
+    """Return the call with its values; arguments of a prompt become strings."""
     given, args = written.get("args"), values.get("args")
     if "prompt" in fields.mapping and isinstance(given, dict) and isinstance(args, dict):
         texts = map(text_of, given.values(), args.values())
@@ -281,15 +367,9 @@ def _put(fields: Fields, written: dict[str, object], values: dict[str, object]) 
 
 
 def _meets(steps: tuple[object, ...], place: tuple[object, ...]) -> bool:
-    """Whether one of two places is in the other."""
+    """True if one of two places is in the other."""
     shorter = min(len(steps), len(place))
     return steps[:shorter] == place[:shorter]
-
-
-_MARKS = ("name", "server", "tags", "skip", "only", "timeout", "retries")
-_CALL = ("args", "capture", "expect", *BUDGETS)
-_AROUND = ("steps", "setup", "teardown")
-ENTRY_KEYS = {lane: (*_MARKS, call, *_CALL, *_AROUND) for lane, call in CALLS.items()}
 
 
 class EntryReader:
@@ -310,7 +390,7 @@ class EntryReader:
         self._written = frozenset(_names_in(part.top.mapping))
 
     def read(self, lane: str) -> list[tuple[str, Case]]:
-        """The cases of a lane, in the order of the file."""
+        """Return the cases of a lane, in the order of the file."""
         fields = self._part.top
         items = fields.list_at(lane)
         if not items and isinstance(fields.mapping.get(lane), list):
@@ -327,7 +407,7 @@ class EntryReader:
         return found
 
     def read_unused(self) -> None:
-        """What `defaults` says for entries that are not there has its mistakes told, too."""
+        """Report mistakes in defaults that no entry has used."""
         fields, used = self._defaults.fields, self._defaults.used
         for key in ("setup", "teardown"):
             if key in fields.mapping and key not in used:
@@ -336,8 +416,7 @@ class EntryReader:
             self._server_of(fields)
 
     def _entry(self, lane: str, fields: Fields, index: int, line: int) -> tuple[str, Case]:
-        fields.refuse_unknown(ENTRY_KEYS[lane], (), f"an entry of {lane}")
-        fields.require(("name",), f"an entry of {lane}")
+        fields.check_keys(ENTRY_KEYS[lane], f"an entry of {lane}")
         self._refuse_mixture(lane, fields)
         name = fields.text("name")
         if fields.mapping.get("name") == "":
@@ -359,7 +438,7 @@ class EntryReader:
     def _refuse_mixture(self, lane: str, fields: Fields) -> None:
         call = CALLS[lane]
         if "steps" in fields.mapping:
-            for key in (call, *_CALL):
+            for key in (call, *CALL_KEYS):
                 if key in fields.mapping:
                     message = f'"{key}" and "steps" do not go together: each step has its own'
                     fields.complain(key, "F003", message)
@@ -368,9 +447,9 @@ class EntryReader:
             fields.complain("", "F007", message)
 
     def _key_of(self, name: str) -> str:
-        """The name under which snapshots are kept; a second of the same name has a number."""
+        """Return the name for snapshots; a second test of the same name gets a number."""
         count = self._names.get(name, 0) + 1
-        # A number must not make it the name of another test.
+        # With its number it must not equal the name of another test.
         while count > 1 and f"{name} ({count})" in self._written:
             count += 1
         self._names[name] = count
@@ -382,7 +461,7 @@ class EntryReader:
         shared = self._defaults.budgets
         if "steps" in fields.mapping:
             return self._listed(fields, "steps", id, name, captured, shared)
-        # A call of another lane has been refused.
+        # A call of another lane has been reported already.
         known = {key: fields.mapping[key] for key in ENTRY_KEYS[lane] if key in fields.mapping}
         step = self._steps.read(fields.replaced(known), id, name, captured, shared)
         return [step] if step else []
@@ -390,7 +469,7 @@ class EntryReader:
     def _around(
         self, fields: Fields, key: str, id: str, name: str, captured: list[str]
     ) -> list[Step]:
-        """What stands before or after the calls, which no budget is meant for."""
+        """Return the steps before or after the calls; budgets do not apply to them."""
         owner = self._defaults.owner_of(key, fields)
         return self._listed(owner, key, id, name, captured, Budgets())
 
@@ -419,7 +498,7 @@ class EntryReader:
         return found
 
     def _step_fields(self, fields: Fields) -> Fields:
-        fields.refuse_unknown(STEP_KEYS, (), "a step")
+        fields.check_keys(STEP_KEYS, "a step")
         calls = CALLS.values()
         if not any(call in fields.mapping or fields.is_misspelt(call) for call in calls):
             fields.complain("", "F007", f"a step needs one of the keys {', '.join(calls)}")
@@ -429,7 +508,7 @@ class EntryReader:
         mapping, defaults = fields.mapping, self._defaults
         retries = defaults.retries
         if "retries" in mapping:
-            retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+            retries = fields.whole_number("retries", *RETRIES.bounds, 0)
         tags = read_tags(fields, "tags") if "tags" in mapping else ()
         return Case(
             name=name,
@@ -443,7 +522,7 @@ class EntryReader:
 
 
 def _names_in(file: Mapping[str, object]) -> Iterator[str]:
-    """The names of all entries of a file, as they are written."""
+    """Yield the names of all entries of a file, as written."""
     for lane in CALLS:
         items = file.get(lane)
         for item in items if isinstance(items, list) else ():
@@ -452,40 +531,32 @@ def _names_in(file: Mapping[str, object]) -> Iterator[str]:
                 yield name
 
 
-# `defaults:` of a suite: what holds for every entry of its file that does not say it itself.
-
-
-# Tags are added to those of an entry; of everything else the entry's own word counts.
-DEFAULT_KEYS = ("server", "tags", "timeout", "retries", "setup", "teardown", *BUDGETS)
-
-MOST_RETRIES = 100
-
-
 class Defaults:
-    """What stands under `defaults`, read once, so that each mistake is told once.
+    """The `defaults` of a file, for entries that do not say it themselves.
 
-    `retries` are those of `run_options`, unless `defaults` has its own.
+    They are read once, so that each mistake is reported once. `retries` are those of
+    `run_options`, unless `defaults` has its own.
     """
 
     def __init__(self, top: Fields, variables: Variables, retries: int | None) -> None:
         fields = top.mapping_at("defaults") or top.at(("defaults",))
-        fields.refuse_unknown(DEFAULT_KEYS, (), '"defaults"')
+        fields.check_keys(DEFAULT_KEYS, '"defaults"')
         self.fields = fields
         self.used: set[str] = set()
         self.tags = read_tags(fields, "tags") if "tags" in fields.mapping else ()
         self.timeout_s = fields.duration_s("timeout")
         self.retries = retries
         if "retries" in fields.mapping:
-            self.retries = fields.whole_number("retries", 0, MOST_RETRIES, 0)
+            self.retries = fields.whole_number("retries", *RETRIES.bounds, 0)
         variables.asked()
         given = {key: fields.mapping[key] for key in BUDGETS if key in fields.mapping}
         filled = {key: variables.fill(value, fields.at((key,))) for key, value in given.items()}
         self.budgets = read_budgets(fields.replaced(filled))
-        # What every test needs of the environment.
+        # Variables that every test needs and that are not set.
         self.needs = variables.asked()
 
     def owner_of(self, key: str, entry: Fields) -> Fields:
-        """Where a key of an entry stands: in the entry itself, or here."""
+        """Return the fields that have a key: the entry itself, or the defaults."""
         if key in entry.mapping or key not in self.fields.mapping:
             return entry
         self.used.add(key)

@@ -14,7 +14,7 @@ from mcptest.core.diagnostics import Complaint, closest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
-from mcptest.formats.keys import Fields, warn_of_weak_secret
+from mcptest.formats.keys import NON_EMPTY, STRING, Fields, Key, Keys, warn_of_weak_secret
 from mcptest.formats.suite.expect import BUDGETS
 from mcptest.formats.templates import NAME, alone, filled, misplaced, references
 from mcptest.formats.yaml.quick import MAX_DEPTH, MAX_NODES, MAX_TEXT_BYTES
@@ -47,52 +47,63 @@ __all__ = [
 ]
 
 
-# What a value that comes from the environment is written with.
-SOURCE_KEYS = ("from_env", "secret_env", "default")
+# A value from the environment.
+SOURCE_KEYS = Keys(
+    {
+        "from_env": Key(NON_EMPTY, "The environment variable that holds the value.", "REGION"),
+        "secret_env": Key(
+            NON_EMPTY,
+            "The environment variable that holds a secret: it is blanked in every output.",
+            "API_TOKEN",
+        ),
+        "default": Key(STRING, "The value when the variable is not set; secrets have none."),
+    }
+)
+_SOURCES = ("from_env", "secret_env")
 
-# The folder of the file that says it; no file can set it.
+# The folder of the file that uses it; it cannot be set.
 CONFIG_DIR = "CONFIG_DIR"
 
 _UNCLOSED = r"\$\{[^}]*\Z"
 
-# Stands for the value of a variable that the environment does not have.
+# A sample for the value of a variable that is not set.
 _STAND_IN = "…"
 
-# The same where only ASCII may stand.
+# The same where only ASCII is allowed.
 _STAND_IN_TEXT = "not-set"
 
 
 class Variables:
-    """The values that a file may refer to, and which of them are secrets."""
+    """The values that a suite may refer to, and which of them are secrets."""
 
     def __init__(self, environment: Mapping[str, str], folder: str, is_whole: bool = True) -> None:
         self._environment = environment
-        # Whether all that could set a value has been read.
+        # False if a file that could set a value cannot be read.
         self._is_whole = is_whole
         self.values: dict[str, object] = {CONFIG_DIR: folder}
         self.secrets: list[str] = []
-        # Names that will be known further down in the file.
+        # Names that are declared later in the file.
         self._later: frozenset[str] = frozenset()
         self._put_in = Size()
         self._is_full = False
-        # What the environment does not have: for each value, and what was asked for of late.
+        # Variables that are not set: by value, and those used since the last call of `asked`.
         self._unset: dict[str, tuple[Diagnostic, ...]] = {}
         self._asked: dict[Diagnostic, None] = {}
         self._point: Callable[[Complaint], Diagnostic] | None = None
 
     def turn_to(self, folder: str, point: Callable[[Complaint], Diagnostic]) -> None:
-        """What is read next stands in a file of this folder, whose places `point` knows."""
+        """Continue with a file of this folder; `point` finds places in it."""
         self.values[CONFIG_DIR] = folder
         self._point = point
 
     def asked(self) -> tuple[Diagnostic, ...]:
-        """What the environment would have to have for what was read since the last question."""
+        """Return the variables that are not set, of those used since the last call."""
         found = tuple(self._asked)
         self._asked.clear()
         return found
 
     def read(self, fields: Fields) -> None:
-        """Take in what stands under `variables`, each after those that it refers to."""
+        """Read `variables`, each after those that it refers to."""
         names = list(fields.mapping)
         for index, name in enumerate(names):
             self._later = frozenset(names[index:]) - self.values.keys()
@@ -113,18 +124,18 @@ class Variables:
         if is_source(value):
             return self.from_environment(fields, name)
         key = next((key for key in value if key != "default"), "") if _may_be_source(value) else ""
-        meant = closest(key, SOURCE_KEYS[:2])
+        meant = closest(key, _SOURCES)
         if meant:
             message = f'a value from the environment has no key "{key}"; did you mean "{meant}"?'
             fields.at((name, key)).complain("", "F006", message)
         return self.fill(value, fields.at((name,)))
 
     def from_environment(self, fields: Fields, key: str) -> str:
-        """The value of `{from_env: NAME, default: …}` or `{secret_env: NAME}`."""
+        """Return the value of `{from_env: NAME, default: …}` or `{secret_env: NAME}`."""
         inner = fields.mapping_at(key)
         assert inner is not None, "asked only where there is a mapping"
-        inner.refuse_unknown(SOURCE_KEYS, (), "a value from the environment")
-        source, *others = [each for each in SOURCE_KEYS[:2] if each in inner.mapping]
+        inner.check_keys(SOURCE_KEYS, "a value from the environment")
+        source, *others = [each for each in _SOURCES if each in inner.mapping]
         if others:
             inner.complain(others[0], "F003", "from_env and secret_env cannot both be meant")
         default = self._default(inner, source)
@@ -144,12 +155,12 @@ class Variables:
         return value
 
     def sent_from_environment(self, fields: Fields, key: str) -> str:
-        """The same for a header, where a value that is not known must be one that could stand."""
+        """The same for a header, in which even a sample must be a valid value."""
         value = self.from_environment(fields, key)
         return _STAND_IN_TEXT if value.startswith(_STAND_IN) else value
 
     def secret(self, fields: Fields, key: str) -> str:
-        """The value of the variable of the environment that is named at a key."""
+        """Return the value of the environment variable that is named at a key."""
         name = fields.text(key)
         if not name:
             if fields.mapping[key] == "":
@@ -157,7 +168,7 @@ class Variables:
             return ""
         value = self._environment.get(name)
         if not value:
-            # Nobody is known by an empty credential.
+            # An empty credential is of no use.
             self._miss(name, (*fields.steps, key), is_empty=value == "")
             return _STAND_IN_TEXT
         self.secrets.append(value)
@@ -165,8 +176,8 @@ class Variables:
         return value
 
     def _miss(self, name: str, steps: Steps, *, is_empty: bool = False) -> None:
-        """A variable that is not set is a mistake only for those who are run and use it."""
-        # Whoever starts no server has every variable, and no value for it.
+        """Record an unset variable; it is an error only for tests that are run and use it."""
+        # Commands that start no server pass an environment that contains every name.
         if (name in self._environment and not is_empty) or self._point is None:
             return
         complaint = Complaint(
@@ -188,7 +199,7 @@ class Variables:
         return fields.text("default")
 
     def fill(self, value: object, place: Fields, more: Collection[str] = ()) -> object:
-        """The value with its references replaced; complaints about those nobody knows.
+        """Return the value with its references replaced; unknown names are reported.
 
         `more` are names that become known later; who uses them must be filled again.
         """
@@ -213,14 +224,14 @@ class Variables:
             return value
 
     def has_room(self, value: object, values: Mapping[str, object], place: Fields) -> bool:
-        """Whether these values may be put in; a complaint about the first that is too much."""
+        """True if the filled value is within the limits; reported if it is not."""
         if self._is_full:
             return False
         try:
             size_put_in(value, values, ONE_VALUE)
             self._put_in = size_put_in(value, values, WHOLE_FILE, self._put_in)
         except TooLargeError as error:
-            # With all that came before, everything else would be too much as well.
+            # After that, every other value would exceed the limit as well.
             self._is_full = error.is_of_all
             message = str(error)
             if place.steps[:1] == ("variables",) and not error.is_of_all:
@@ -233,7 +244,7 @@ class Variables:
         return filled(value, self.values) if self.has_room(value, self.values, place) else value
 
     def text(self, value: object, place: Fields) -> object:
-        """The same where a text is wanted: a reference alone is put as text, too."""
+        """The same where a string is needed: the value of a lone reference becomes a string."""
         return text_of(value, self.fill(value, place))
 
     def _complain(self, name: str, place: Fields, known: set[str]) -> None:
@@ -248,22 +259,22 @@ class Variables:
 
 
 def text_of(written: object, value: object) -> object:
-    """What became of a text, as a text; of anything else, as it is."""
+    """Return a string if a string was written, the value as it is otherwise."""
     return dump_json(value) if isinstance(written, str) and not isinstance(value, str) else value
 
 
 def is_source(value: object) -> bool:
-    """Whether a value says that it comes from the environment."""
+    """True if a value comes from the environment."""
     return isinstance(value, dict) and ("from_env" in value or "secret_env" in value)
 
 
 def _may_be_source(value: object) -> TypeGuard[dict[str, object]]:
-    """Whether a mapping could be meant as a source, had it the right key."""
+    """True if a mapping could be a source with a misspelt key."""
     return isinstance(value, dict) and (len(value) == 1 or (len(value) == 2 and "default" in value))
 
 
 def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
-    """Where a reference is begun and never ended."""
+    """Yield the places of references that are not closed."""
     if isinstance(value, str):
         if "${" in value and re.search(_UNCLOSED, value):
             yield steps
@@ -275,14 +286,14 @@ def _unclosed(value: object, steps: Steps = ()) -> Iterator[Steps]:
             yield from _unclosed(item, (*steps, index))
 
 
-# Where a value that a server sent would decide how it is checked, instead of being checked with.
+# Captured values must not decide what is checked
 #
-# Only the author of a file writes targets, matchers, expressions, schemas and bars, and the names
-# of plugins. What was captured may be sent, and be what something is compared with.
+# Only the author of a file writes targets, matchers, regular expressions, schemas, limits and names
+# of plugins. A captured value may be sent, and be compared with.
 
 
 class Choice(Record):
-    """A place at which no captured value may stand, and why."""
+    """A place where a captured value is not allowed, and why."""
 
     steps: Steps
     message: str
@@ -339,7 +350,7 @@ _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
 def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
-    """The places in a call, or a step, at which one of the names must not stand."""
+    """Yield the places in a call where one of these names is used but not allowed."""
     expect = call.get("expect")
     yield from _bars(call, (), names)
     if isinstance(expect, dict):
@@ -355,7 +366,7 @@ def choosing(call: dict[str, object], names: Names) -> Iterator[Choice]:
 
 
 def least(expect: object, names: Names) -> Iterator[str]:
-    """Those of the names that stand alone under `partial`, where an empty value asks nothing."""
+    """Yield the names that are whole values under `partial`, where an empty one checks nothing."""
     for steps, item in _assertions(expect):
         if isinstance(item, dict):
             for _, word, value in _words(item.get("matcher"), steps):
@@ -386,7 +397,7 @@ def _words(matcher: object, steps: Steps) -> Iterator[Word]:
         return
     for word, inner in matcher.items():
         here = (*steps, word)
-        # In a key it stands where no place can be shown but the mapping's own.
+        # A reference in a key is reported at the place of the mapping.
         yield steps, "", word
         if word == "not":
             yield from _words(inner, here)
@@ -401,7 +412,7 @@ def _words(matcher: object, steps: Steps) -> Iterator[Word]:
 
 def _in_word(written: Word, names: Names) -> Iterator[Choice]:
     steps, word, value = written
-    # A text under `schema` is the name of a file.
+    # A string under `schema` is the name of a file.
     if not word or word in _CHOICES or (word == "schema" and isinstance(value, str)):
         yield from _anywhere(value, names, steps, _CHOOSES)
     elif word == "regex":
@@ -485,14 +496,14 @@ def _alone_in(value: object) -> Iterator[str]:
             yield from _alone_in(each)
 
 
-# How much `${name}` may put into a suite: known before it is put there, so nothing is built.
+# Limits of `${name}`, checked before a value is built
 #
-# Like an alias of YAML, a name costs a few letters and stands for a value of any size, which may
-# hold other names. A dozen lines of them would fill the memory.
+# Like an alias of YAML, a name is short and its value may be large and have other names in it: a
+# dozen lines of them could fill the memory.
 
 
 class Size(Record):
-    """How much text there is in a value, how many keys and values, and how deep they go."""
+    """How many characters, keys and values a value has, and how deep it is."""
 
     text: int = 0
     nodes: int = 0
@@ -506,7 +517,7 @@ class Size(Record):
         )
 
     def excess(self, most: Size) -> str:
-        """What there is too much of, in words; "" when it is within these limits."""
+        """Return what exceeds these limits in words, "" if nothing does."""
         if self.text > most.text:
             return f"has more than {most.text:,} characters"
         if self.nodes > most.nodes:
@@ -544,7 +555,7 @@ class TooLargeError(ValueError):
 def size_put_in(
     value: object, values: Mapping[str, object], most: Size, before: Size = _NOTHING
 ) -> Size:
-    """How much the names in a value stand for, all in all, after what was put in `before`.
+    """Return the total size of the values of all names in a value, added to `before`.
 
     TooLargeError as soon as it is more than `most`. What is written out does not count.
     """
@@ -562,7 +573,7 @@ def size_put_in(
 
 
 def _size_of(value: object, most: Size) -> Size:
-    """The size of a value; when it is beyond the limit, only that it is."""
+    """Return the size of a value; beyond the limit it is not exact."""
     text = nodes = depth = 0
     level = [value]
     while level and depth <= most.depth and nodes <= most.nodes and text <= most.text:

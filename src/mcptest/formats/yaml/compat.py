@@ -1,4 +1,4 @@
-"""PyYAML's parser written in Python, taught about tabs and about tags in front of nothing.
+"""PyYAML's parser in Python, extended to accept tabs and tags on empty values.
 
 Text goes in, events come out, as from libyaml. PyYAML knows no blank but the space;
 here tabs are blanks wherever they do not indent a block, so between brackets and braces
@@ -41,7 +41,7 @@ class TolerantParser(Reader, Scanner, Parser):
         Parser.__init__(self)
 
     def scan_to_next_token(self) -> None:
-        """Skip what stands between tokens; a tab that would indent a block is left there."""
+        """Skip what is between tokens, except a tab that would indent a block."""
         while True:
             self._skip_blanks()
             super().scan_to_next_token()
@@ -77,7 +77,7 @@ class TolerantParser(Reader, Scanner, Parser):
         return ScalarToken("".join(words), True, start, end)
 
     def scan_plain_spaces(self, indent: int, start_mark: Any) -> list[str]:
-        """What stands between two words of a plain scalar: blanks, or folded line breaks."""
+        """Return what is between two words of a plain scalar: blanks, or folded line breaks."""
         blanks = self._blanks()
         self.forward(len(blanks))
         if self.peek() not in "\r\n":
@@ -144,14 +144,12 @@ class TolerantParser(Reader, Scanner, Parser):
         return TagToken((short[1], short[2]), start, self.get_mark())
 
 
-# Carry through PyYAML what it would change or refuse: surrogate escapes, three line breaks.
-#
-# The text of a file goes in; text of the same length comes out, in which every such
-# character or escape is another one that the file does not use. `restore` turns the
-# scalars that were read back. Since no length changes, every position stays true.
+# Some characters and escapes PyYAML would change or refuse. They are replaced by others of the
+# same length that the file does not use, so that positions stay the same; `restore` reverts this
+# in the scalars that were read.
 #
 # - `"\ud83d\ude00"` is one character to JSON. libyaml refuses each half, and the parser
-#   written in Python keeps two halves that nobody can encode.
+#   in Python keeps two halves that cannot be encoded.
 # - U+0085, U+2028 and U+2029 end a line in YAML 1.1 and are ordinary text in YAML 1.2.
 
 
@@ -173,7 +171,7 @@ _STAND_INS = "ecbaf"
 
 
 class Shield:
-    """One text in disguise: `text` is for the parser, `restore` for what it reads."""
+    """A text with replacements: `text` is for the parser, `restore` for the scalars it reads."""
 
     def __init__(self, text: str) -> None:
         self._digit = ""
@@ -193,7 +191,7 @@ class Shield:
         self.is_needed = bool(self._digit or self._breaks)
 
     def restore(self, text: str, style: str | None) -> str:
-        """What a scalar really says; a half without its other half stays a surrogate."""
+        """Return the scalar as written; a lone surrogate stays one."""
         text = text.translate(self._breaks)
         if not self._digit:
             return text

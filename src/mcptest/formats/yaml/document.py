@@ -32,10 +32,10 @@ _NOWHERE: tuple[None, ValueSpot] = (None, (0, 0, 0, 1, "collection"))
 
 
 class Document(Record):
-    """What a file says, as dicts with text keys, lists, text, numbers, bools and None.
+    """The content of a file, as dicts with string keys, lists, strings, numbers, bools and None.
 
     `starts` has the lines of the items of each list, by the list's `id`; it is valid as
-    long as nobody changes `value`.
+    long as `value` is not changed.
     """
 
     file: str
@@ -59,7 +59,7 @@ class Document(Record):
 
 
 def read_document(text: str, file: str) -> Document:
-    """The document in `text`; FormatError with all its mistakes when there are any."""
+    """Return the document in `text`; FormatError with all its mistakes if there are any."""
     size = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
     if size > MAX_TEXT_BYTES:
         message = f"the file has {size:,} bytes (limit {MAX_TEXT_BYTES:,})"
@@ -77,7 +77,7 @@ def read_document(text: str, file: str) -> Document:
 
 
 class Place(Record):
-    """Where something stands in a file; lines and columns count from 1."""
+    """A place in a file; lines and columns count from 1."""
 
     line: int
     column: int
@@ -86,7 +86,7 @@ class Place(Record):
 
 
 class Places:
-    """Where the keys and values of a document stand.
+    """The places of the keys and values of a document.
 
     A path that leads nowhere is answered with the nearest place on the way to it.
     """
@@ -163,7 +163,7 @@ def locate(document: Document) -> Places:
 
 
 def _is_opaque(raw: str, style: str) -> bool:
-    """Whether characters of the text are not where they are in the file."""
+    """True if positions in the string differ from those in the file."""
     if style == '"':
         return "\\" in raw
     if style == "'":
@@ -186,19 +186,16 @@ def _item_lines(document: Document) -> dict[int, list[int]]:
     return lines
 
 
-# Read a text that is JSON as JSON.
-#
-# Text goes in; its value comes out, or `NOT_JSON`. YAML is said to contain JSON, but its
-# parsers stumble over tabs, surrogate pairs and long keys, so a text that is JSON is read
-# by the JSON parser. A key written twice, a number that does not fit and half a surrogate
-# pair are left to the YAML reader, which can say where they are.
+# JSON is read by the JSON parser: YAML parsers have problems with tabs, surrogate pairs and long
+# keys. Duplicate keys, numbers out of range and lone surrogates are left to the YAML reader, which
+# reports their place.
 
 
 NOT_JSON = object()
 
 
 def read_json(text: str) -> object:
-    """The value of a JSON object or array; `NOT_JSON` for anything else or when in doubt."""
+    """Return the value of a JSON object or array; `NOT_JSON` for anything else."""
     if not text.lstrip(" \t\r\n").startswith(("[", "{")):
         return NOT_JSON
     try:
@@ -211,7 +208,7 @@ def read_json(text: str) -> object:
 
 
 def _is_encodable(text: str, value: object) -> bool:
-    """Whether no text in it has half a surrogate pair."""
+    """True if no string in it has a lone surrogate."""
     has_escapes = "\\ud" in text or "\\uD" in text
     try:
         (dump_json(value) if has_escapes else text).encode("utf-8")

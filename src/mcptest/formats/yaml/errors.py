@@ -44,7 +44,7 @@ class Source:
         self.first_line = first_line
 
     def number(self, line: int) -> int:
-        """What the author calls a line of this text."""
+        """Return the line number in the file, counted from 1."""
         return self.first_line + line + 1
 
     def line(self, number: int) -> str:
@@ -80,8 +80,8 @@ class Source:
         )
 
 
-class _Trouble:
-    """What PyYAML said, in the shape the sentences below need it."""
+class _SyntaxError:
+    """An error of PyYAML, with what the functions below need."""
 
     def __init__(self, error: MarkedYAMLError, source: Source) -> None:
         self.problem = str(error.problem or error.context or "not valid YAML")
@@ -104,153 +104,147 @@ class _Trouble:
 
 def describe(error: MarkedYAMLError, source: Source) -> Diagnostic:
     """The diagnostic for a syntax error."""
-    trouble = _Trouble(error, source)
-    if trouble.char == "\t" or "tab character" in trouble.problem:
-        finding = _tab(trouble)
+    found = _SyntaxError(error, source)
+    if found.char == "\t" or "tab character" in found.problem:
+        finding = _tab(found)
     else:
-        finding = next(
-            sentence(trouble) for words, sentence in _SENTENCES if words in trouble.problem
-        )
+        finding = next(sentence(found) for words, sentence in _SENTENCES if words in found.problem)
     message, line, column, help = finding
     return source.diagnostic("F002", message, line, column, help=help)
 
 
-def _tab(trouble: _Trouble) -> Finding:
-    line = trouble.source.line(trouble.line)
+def _tab(found: _SyntaxError) -> Finding:
+    line = found.source.line(found.line)
     indentation = line[: len(line) - len(line.lstrip())]
-    column = indentation.find("\t") if "\t" in indentation else trouble.column
-    return "a tab is used as indentation", trouble.line, column, "YAML indents with spaces only"
+    column = indentation.find("\t") if "\t" in indentation else found.column
+    return "a tab is used as indentation", found.line, column, "YAML indents with spaces only"
 
 
-def _colon(trouble: _Trouble) -> Finding:
-    before = trouble.source.line(trouble.line)[: trouble.column]
+def _colon(found: _SyntaxError) -> Finding:
+    before = found.source.line(found.line)[: found.column]
     if _ENTRY_BEFORE.match(before):
-        return trouble.here(
+        return found.here(
             'an unquoted value contains ": ", which starts a mapping entry',
             "put the value in quotes",
         )
-    return trouble.here(
+    return found.here(
         "a mapping entry cannot start here",
         "check the indentation of this line and whether the line before it is complete",
     )
 
 
-def _end_of_text(trouble: _Trouble) -> Finding:
-    if "quoted" not in trouble.context:
-        return trouble.here("the text ends in the middle of a value")
-    return trouble.at_beginning(
+def _end_of_text(found: _SyntaxError) -> Finding:
+    if "quoted" not in found.context:
+        return found.here("the text ends in the middle of a value")
+    return found.at_beginning(
         "this quote is never closed", "end the text with the quote it starts with"
     )
 
 
-def _in_flow(trouble: _Trouble) -> Finding:
-    opener, closer = ("[", "]") if "sequence" in trouble.context else ("{", "}")
-    if trouble.source.is_end(trouble.line, trouble.column):
-        return trouble.at_beginning(
-            f'this "{opener}" is never closed', f'add the missing "{closer}"'
-        )
-    return trouble.here(
+def _in_flow(found: _SyntaxError) -> Finding:
+    opener, closer = ("[", "]") if "sequence" in found.context else ("{", "}")
+    if found.source.is_end(found.line, found.column):
+        return found.at_beginning(f'this "{opener}" is never closed', f'add the missing "{closer}"')
+    return found.here(
         f'expected "," or "{closer}" here',
-        f'the "{opener}" it belongs to is at line {trouble.began_number}; text that holds any of '
+        f'the "{opener}" it belongs to is at line {found.began_number}; text that holds any of '
         "[ ] { } , needs quotes there",
     )
 
 
-def _no_token(trouble: _Trouble) -> Finding:
-    return trouble.here(
-        f'an unquoted value cannot start with "{trouble.char}"', "put the value in quotes"
+def _no_token(found: _SyntaxError) -> Finding:
+    return found.here(
+        f'an unquoted value cannot start with "{found.char}"', "put the value in quotes"
     )
 
 
-def _no_content(trouble: _Trouble) -> Finding:
-    if trouble.source.is_end(trouble.line, trouble.column):
-        return trouble.here(
+def _no_content(found: _SyntaxError) -> Finding:
+    if found.source.is_end(found.line, found.column):
+        return found.here(
             "the text ends where a value is expected", "check that every bracket is closed"
         )
-    return trouble.here(
-        f'a value is missing before "{trouble.char}"',
-        f'put the value in quotes if it starts with "{trouble.char}"',
+    return found.here(
+        f'a value is missing before "{found.char}"',
+        f'put the value in quotes if it starts with "{found.char}"',
     )
 
 
-def _block_end(trouble: _Trouble) -> Finding:
-    before = trouble.source.line(trouble.line)[: trouble.column].rstrip()
+def _block_end(found: _SyntaxError) -> Finding:
+    before = found.source.line(found.line)[: found.column].rstrip()
     if before.endswith(("'", '"')):
         quote = before[-1]
         inside = "''" if quote == "'" else '\\"'
-        return trouble.here(
+        return found.here(
             "text follows the quote that ends the value",
             f"a quote that belongs to the text is written {inside}",
         )
-    if "mapping" in trouble.context:
-        return trouble.here(
+    if "mapping" in found.context:
+        return found.here(
             "expected a key here",
-            f'the mapping that starts at line {trouble.began_number} goes on with "key: value" in '
-            f"column {trouble.began_column + 1}",
+            f'the mapping that starts at line {found.began_number} goes on with "key: value" in '
+            f"column {found.began_column + 1}",
         )
-    return trouble.here(
+    return found.here(
         'expected "- " here',
-        f"the list that starts at line {trouble.began_number} goes on with dashes in column "
-        f"{trouble.began_column + 1}",
+        f"the list that starts at line {found.began_number} goes on with dashes in column "
+        f"{found.began_column + 1}",
     )
 
 
-def _escape(trouble: _Trouble) -> Finding:
-    return trouble.here(
+def _escape(found: _SyntaxError) -> Finding:
+    return found.here(
         "a double-quoted text contains an escape that YAML does not know",
         "write two backslashes for a backslash, or put the text in single quotes",
     )
 
 
-def _no_colon(trouble: _Trouble) -> Finding:
-    opener = trouble.source.line(trouble.began)[trouble.began_column :][:1]
+def _no_colon(found: _SyntaxError) -> Finding:
+    opener = found.source.line(found.began)[found.began_column :][:1]
     if opener in ("[", "{"):
-        return trouble.at_beginning(
+        return found.at_beginning(
             f'this "{opener}" is not indented, so it is no value of the key before it',
             "indent it by a space, or write it on the line of the key",
         )
-    return trouble.at_beginning(
+    return found.at_beginning(
         'this line is not a "key: value" entry', 'add ": " after the key, or put the text in quotes'
     )
 
 
-def _item(trouble: _Trouble) -> Finding:
-    return trouble.here("a list item cannot start here", "start it on a line of its own")
+def _item(found: _SyntaxError) -> Finding:
+    return found.here("a list item cannot start here", "start it on a line of its own")
 
 
-def _outside(trouble: _Trouble) -> Finding:
-    if trouble.source.line(trouble.line).startswith("..."):
-        return trouble.here(
+def _outside(found: _SyntaxError) -> Finding:
+    if found.source.line(found.line).startswith("..."):
+        return found.here(
             'text follows the "..." that ends the document',
             'start the next document with a line "---"',
         )
-    return trouble.here(
+    return found.here(
         "this does not belong to what came before",
         "check its indentation, and that quotes and brackets before it are closed",
     )
 
 
-def _after_tag(trouble: _Trouble) -> Finding:
-    return trouble.here(
-        "a tag ends with a space, and this is not one", 'write it as in !!str "text"'
-    )
+def _after_tag(found: _SyntaxError) -> Finding:
+    return found.here("a tag ends with a space, and this is not one", 'write it as in !!str "text"')
 
 
-def _name(trouble: _Trouble) -> Finding:
-    sign = trouble.source.line(trouble.began)[trouble.began_column :][:1]
-    return trouble.at_beginning(
+def _name(found: _SyntaxError) -> Finding:
+    sign = found.source.line(found.began)[found.began_column :][:1]
+    return found.at_beginning(
         f'"{sign}" starts an anchor or an alias here and needs a name',
         "put the value in quotes if it is text",
     )
 
 
-def _other(trouble: _Trouble) -> Finding:
-    context = f" {trouble.context}" if trouble.context not in ("", trouble.problem) else ""
-    problem = trouble.problem.replace("did not find expected", "expected")
-    return trouble.here(f"{problem}{context}")
+def _other(found: _SyntaxError) -> Finding:
+    context = f" {found.context}" if found.context not in ("", found.problem) else ""
+    problem = found.problem.replace("did not find expected", "expected")
+    return found.here(f"{problem}{context}")
 
 
-_SENTENCES: tuple[tuple[str, Callable[[_Trouble], Finding]], ...] = (
+_SENTENCES: tuple[tuple[str, Callable[[_SyntaxError], Finding]], ...] = (
     ("mapping values are not allowed", _colon),
     ("unexpected end of stream", _end_of_text),
     ("unexpected document", _end_of_text),

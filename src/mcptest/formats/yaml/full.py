@@ -47,14 +47,13 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
     from mcptest.core.diagnostics import Diagnostic
-    from mcptest.formats.yaml.errors import Source
 
     # Of a key: line, column, width. Of a value: line, column, last line, end column, style.
     KeySpot = tuple[int, int, int]
     ValueSpot = tuple[int, int, int, int, str]
     # By the `id` of the mapping or list, then by key or index.
     Spots = dict[int, dict[Any, tuple[KeySpot | None, ValueSpot]]]
-    # What an anchor stands for: value, nodes in it, levels in it, its text if it is a scalar.
+    # The target of an anchor: value, nodes in it, levels in it, its text if it is a scalar.
     Target = tuple[Any, int, int, str | None]
 
 __all__ = [
@@ -80,13 +79,13 @@ _FORBIDDEN = re.compile(
     "[^\t\n\r -~\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"  # YAML 1.2, section 5.1
 )
 _FLOW_START = re.compile(r"\s*[\[{]")
-# Without these the parser in Python reads nothing that libyaml cannot read.
+# Without any of these, the parser in Python reads nothing that libyaml cannot read.
 _NOT_FOR_LIBYAML = re.compile(r"[\t!]|[:?][,\[\]{}]")
 _LEADING_TAB = re.compile(r"^[ \t]*\t[ \t]*", re.MULTILINE)
 
 
 def read_fully(text: str, file: str) -> tuple[object, dict[int, list[int]]]:
-    """The value of `text` and the lines of its sequence items; FormatError if it has mistakes."""
+    """Return the value of `text` and the lines of its sequence items; FormatError on mistakes."""
     text = text.removeprefix("\ufeff")
     source = Source(text, file)
     if forbidden := forbidden_in(text, source):
@@ -100,7 +99,7 @@ def read_fully(text: str, file: str) -> tuple[object, dict[int, list[int]]]:
 
 
 def spots_of(text: str) -> tuple[list[Any], Spots]:
-    """A list that holds the value of `text`, and the places of all that could be read of it."""
+    """Return a list with the value of `text`, and the places of everything that could be read."""
     text = _FORBIDDEN.sub("?", text.removeprefix("\ufeff"))
     shield = Shield(with_spaces(text))
     source = Source(text, "")
@@ -110,7 +109,7 @@ def spots_of(text: str) -> tuple[list[Any], Spots]:
 
 
 def run(builder: Builder, next_event: Callable[[], Any], source: Source) -> list[Diagnostic]:
-    """Build what the events say; all mistakes, a syntax error last."""
+    """Build a value from events; return all mistakes, a syntax error last."""
     try:
         builder.build(next_event)
     except Abandoned:
@@ -118,7 +117,7 @@ def run(builder: Builder, next_event: Callable[[], Any], source: Source) -> list
     except MarkedYAMLError as error:
         return [*builder.diagnostics, describe(error, source)]
     except (YAMLError, ValueError, OverflowError) as error:
-        # The parser written in Python lets chr() complain about "\Uffffffff".
+        # The parser in Python lets chr() raise for "\Uffffffff".
         return [*builder.diagnostics, source.diagnostic("F002", f"not valid YAML: {error}", 0, 0)]
     return builder.diagnostics
 
@@ -142,7 +141,7 @@ def forbidden_in(text: str, source: Source) -> list[Diagnostic]:
 
 
 def with_spaces(text: str) -> str:
-    """JSON may be indented with tabs; one space for each keeps the columns true."""
+    """Replace the tabs of indented JSON by one space each, which keeps the columns."""
     if "\t" not in text or not _FLOW_START.match(text):
         return text
     return _LEADING_TAB.sub(lambda tabs: " " * len(tabs[0]), text)
@@ -156,25 +155,21 @@ class _PurePythonParser(Reader, Scanner, Parser):
 
 
 def events_of(text: str) -> Callable[[], Any]:
-    """What gives the events of a text one by one."""
+    """Return a function that returns the events of a text one by one."""
     if CParser is None:
         return _PurePythonParser(text).get_event
     return CParser(text).get_event
 
 
 def ways_to_read(text: str) -> Iterator[Callable[[], Any]]:
-    """Where the events of a text may come from; the next is for when one finds it wrong."""
+    """Yield parsers for a text, each to be tried if the one before reports a mistake."""
     if CParser is not None:
         yield CParser(text).get_event
     if CParser is None or _NOT_FOR_LIBYAML.search(text):
         yield TolerantParser(text).get_event
 
 
-# What a tag makes of the text it stands on.
-#
-# A tag as the parser names it and a text go in; the value comes out, or a `TagError` that
-# says what is wrong with the tag and what to write instead. Where the tag stands is the
-# builder's business.
+# Tags: the value of a tagged scalar, or a `TagError` that says what to write instead.
 
 
 _YAML_TAG = "tag:yaml.org,2002:"
@@ -183,7 +178,7 @@ _PLAIN_VALUES = "write plain mappings, lists, text, numbers, true, false or null
 
 
 class TagError(ValueError):
-    """A tag that cannot stand where it does. `width` is its length in the file, 0 for unknown."""
+    """A tag that is not allowed here. `width` is its length in the file, 0 if unknown."""
 
     def __init__(self, message: str, *, help: str = "", width: int = 0) -> None:
         super().__init__(message)
@@ -192,7 +187,7 @@ class TagError(ValueError):
 
 
 def value_of_tag(tag: str, text: str, ours: tuple[str, ...]) -> object:
-    """The value of a scalar with this tag; `ours` are the tags that become `Tagged`."""
+    """Return the value of a scalar with this tag; tags in `ours` give a `Tagged`."""
     if tag == "!":
         return text
     kind = tag.removeprefix(_YAML_TAG)
@@ -207,7 +202,7 @@ def value_of_tag(tag: str, text: str, ours: tuple[str, ...]) -> object:
 
 
 def check_collection_tag(tag: str | None, what: str, ours: tuple[str, ...]) -> None:
-    """Refuse every tag on `what` ("a mapping", "a list") but the one that says what it is."""
+    """Refuse every tag on `what` ("a mapping", "a list") except its own."""
     if tag not in (None, "!", _YAML_TAG + _COLLECTIONS[what]):
         raise _refusal(tag, what, ours)
 
@@ -241,21 +236,19 @@ def _refusal(tag: str, what: str, ours: tuple[str, ...]) -> TagError:
     )
 
 
-# Where a key or a value stands in a file, taken from the event that told of it.
-#
-# An event goes in, a spot comes out: a tuple of numbers, since there is one for every key
-# and value. Lines and columns count from 0.
+# Places of keys and values in a file: tuples of numbers, since there is one for every key and
+# value. Lines and columns count from 0.
 
 
 def key_spot(event: Any, first_line: int = 0) -> KeySpot:
-    """Where an event begins, and how wide it is; `first_line` is that of the parsed text."""
+    """Return where an event begins, and its width; `first_line` is that of the parsed text."""
     start, end = event.start_mark, event.end_mark
     width = end.column - start.column if end.line == start.line else 1
     return first_line + start.line, start.column, max(width, 1)
 
 
 def value_spot(event: Any, first_line: int) -> ValueSpot:
-    """Where a value begins and ends, and how it is written."""
+    """Return where a value begins and ends, and its style."""
     start, end = event.start_mark, event.end_mark
     if type(event) is ScalarEvent and event.tag is None and event.anchor is None:
         style = event.style or ""
@@ -264,7 +257,7 @@ def value_spot(event: Any, first_line: int) -> ValueSpot:
     return first_line + start.line, start.column, first_line + end.line, end.column, style
 
 
-# What a kind of file allows beyond plain YAML, and the one value that YAML does not have.
+# What a kind of file allows beyond plain YAML.
 
 
 class Tagged(Record):
@@ -275,7 +268,7 @@ class Tagged(Record):
 
 
 class Dialect(Record):
-    """Which tags become `Tagged`, and which keys of the root may be written again."""
+    """Which tags become `Tagged`, and which keys of the root may be repeated."""
 
     tags: tuple[str, ...] = ()
     may_repeat: Callable[[str], bool] | None = None
@@ -284,27 +277,24 @@ class Dialect(Record):
 PLAIN = Dialect()
 
 
-# Build one value from the events of a YAML parser.
+# From the events of a parser to a value, with the lines of all sequence items and, if requested,
+# the place of every key and value. Mistakes are collected as diagnostics; one that makes the rest
+# meaningless raises `Abandoned`.
 #
-# Events with positions go in; plain dicts, lists and scalars come out, with the lines of
-# all sequence items and, when asked for, the place of every key and value. Mistakes are
-# collected as diagnostics; one that makes the rest meaningless raises `Abandoned`.
-# Syntax, and which parser the events come from, are none of its business.
-#
-# A collection is put into its parent when it starts, so that what was read before a
-# mistake can still be pointed at.
+# A collection is put into its parent when it starts, so that places are known for everything
+# before a mistake.
 
 
-# Stands for the key `<<` until its mapping ends.
+# The key `<<` until its mapping ends.
 _MERGE: Any = object()
 
 
 class Abandoned(Exception):
-    """Reading on makes no sense; the reason is the last diagnostic."""
+    """Reading cannot continue; the reason is the last diagnostic."""
 
 
 class Builder:
-    """Reads one document; only without `diagnostics` does its value mean anything.
+    """Reads one document; its value is valid only if there are no `diagnostics`.
 
     `nodes` is what other documents of the same file have used up of the limit.
     """
@@ -395,7 +385,7 @@ class Builder:
             return None
 
     def _marked_scalar(self, event: Any, text: str) -> object:
-        """The value of a scalar with a tag or an anchor."""
+        """Return the value of a scalar with a tag or an anchor."""
         value: object = None
         if event.tag is None:
             value = text if event.style else self._plain(event, text)
@@ -453,7 +443,7 @@ class Builder:
             )
 
     def _rename(self, event: Any, key: str) -> None:
-        """The second `in` is kept as `in#2`."""
+        """Keep the second `in` as `in#2`."""
         count = self._repeats[key] = self._repeats.get(key, 1) + 1
         name = f"{key}#{count}"
         if name in self._key_lines:
@@ -523,7 +513,7 @@ class Builder:
         self._peak = max(peak, reached)
 
     def _merge(self, node: Any) -> None:
-        """`<<`: entries of other mappings, of which the first wins, and our own before all."""
+        """Merge `<<`: the mapping's own entries win, then those of the first merged mapping."""
         given = node.pop(_MERGE)
         sources = given if isinstance(given, list) else [given]
         if not all(isinstance(source, dict) for source in sources):
@@ -539,7 +529,7 @@ class Builder:
         for source in [*reversed(sources), own]:
             node.update(source)
         if self.spots is not None:
-            # The places go by `id`: nothing may be freed before they are.
+            # Places are stored by `id`, so no object may be freed before them.
             self.holder.append(given)
             known = [self.spots.get(id(source), {}) for source in [*reversed(sources), node]]
             self.spots[id(node)] = {step: spot for spots in known for step, spot in spots.items()}

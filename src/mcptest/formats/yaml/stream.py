@@ -51,7 +51,7 @@ _BYTE_ORDER_MARK = re.compile("\\A\ufeff|(?<=[\r\n])\ufeff(?=---[ \t\r\n])")
 
 
 class StreamDocument(Record):
-    """One document: plain values, and `Tagged` where a tag of the caller's stood on a scalar.
+    """One document: plain values, and `Tagged` for scalars with one of the caller's tags.
 
     `index` counts all documents of the stream, empty ones too, from 0; the steps of its
     places begin with it. Lines count from 1. `comments` are the comment lines above the
@@ -71,18 +71,18 @@ class Stream(Record):
     file: str
     text: str
     documents: tuple[StreamDocument, ...]
-    # The text that was read, a list whose first item is that of all values, their spots.
+    # The text that was read, a list whose first item is the list of all values, their places.
     located: tuple[str, list[Any], Spots] = ("", [()], {})
 
     def places(self) -> Places:
-        """Where keys and values stand; steps begin with the index of their document."""
+        """The places of keys and values; steps begin with the index of the document."""
         return Places(*self.located)
 
 
 def read_stream(
     text: str, file: str, *, tags: Iterable[str], may_repeat: Callable[[str], bool]
 ) -> Stream:
-    """The documents in `text`; FormatError with all mistakes when there are any.
+    """Return the documents in `text`; FormatError with all mistakes if there are any.
 
     A key of a root mapping that is written again, when it `may_repeat`, is kept as `KEY#2`.
     """
@@ -114,7 +114,7 @@ def read_stream(
 
 
 class _Reader:
-    """Reads piece after piece; what is found adds up."""
+    """Reads one piece after the other, and collects documents and mistakes."""
 
     def __init__(self, file: str, dialect: Dialect) -> None:
         self.diagnostics: list[Diagnostic] = []
@@ -128,7 +128,7 @@ class _Reader:
 
     @property
     def is_full(self) -> bool:
-        """Whether reading on makes no sense."""
+        """True if reading must stop."""
         return self._nodes > MAX_NODES or len(self.diagnostics) >= MAX_DIAGNOSTICS
 
     def read(self, piece: Piece) -> None:
@@ -182,7 +182,7 @@ class _Reader:
         )
 
     def try_as_json(self, text: str) -> None:
-        """A file that is JSON is right, whatever YAML says about the length of its keys."""
+        """Accept a file that is JSON, even if its keys are too long for YAML."""
         value = read_json(text.removeprefix("\ufeff"))
         if value is NOT_JSON:
             return
@@ -196,7 +196,7 @@ class _Reader:
 
 
 def _is_nothing(spot: ValueSpot) -> bool:
-    """Whether a value is where it is only because something had to be there."""
+    """True for an empty value that is not written."""
     line, column, last_line, end, style = spot
     return (line, column) == (last_line, end) and style == ""
 
@@ -206,11 +206,8 @@ def _comments(outline: Outline, piece: Piece) -> dict[tuple[int, int], str]:
     return {(line + piece.first_line, column): text for (line, column), text in found.items()}
 
 
-# Watch the events of one document go by: where its root keys stand, and under which comments.
-#
-# Events come out as they go in. Comments are no events, but they can only stand between
-# two of them: a line that begins with `#` after the end of one and before a key is one.
-# What the keys are called is the builder's business.
+# The root keys of a document and the comments above them. Parsers have no events for comments,
+# but a line that begins with `#` between two events is one.
 
 
 class Outline:
@@ -252,7 +249,7 @@ class Outline:
         self._is_key_next = not self._is_key_next
 
     def comments(self, lines: Sequence[str]) -> dict[tuple[int, int], str]:
-        """The comments above the keys that have any, by line and column of the key."""
+        """Return the comments above keys, by line and column of the key."""
         found = {
             (line, column): _comment(lines[free_from:line])
             for line, column, free_from in self.keys
@@ -262,7 +259,7 @@ class Outline:
 
 
 def _line_after(event: Any) -> int:
-    """The first line that has nothing of this event; 0 when it has no text at all."""
+    """Return the first line after this event, 0 if it has no text."""
     start, end = event.start_mark, event.end_mark
     if (start.line, start.column) == (end.line, end.column):
         # An empty value, or the end of a block: it is anywhere up to the next key.
@@ -272,7 +269,7 @@ def _line_after(event: Any) -> int:
 
 
 def _comment(lines: Sequence[str]) -> str | None:
-    """The text of the comment lines among these; None when there are none."""
+    """Return the text of the comment lines among these, None if there are none."""
     found: list[str] = []
     is_after_blank = False
     for written in lines:
@@ -288,34 +285,32 @@ def _comment(lines: Sequence[str]) -> str | None:
     return "\n".join(found) if found else None
 
 
-# Cut the text of a YAML stream into pieces that hold one document each.
-#
-# A line that starts with `---` or `...` and a blank ends whatever stands before it, in
-# every context, so a stream can be cut without reading it. That way a mistake in one
-# document hides nothing in the next, and positions in a piece are off by whole lines.
+# A stream is cut into pieces with one document each. A line that starts with `---` or `...` and a
+# blank ends a document in every context, so a stream can be cut without parsing it. A mistake in
+# one document then hides nothing in the next, and positions in a piece are off by whole lines.
 
 
 _MARKER = re.compile(r"(?:\A|(?<=[\n\r]))(?:---|\.\.\.)(?=[ \t\r\n]|\Z)")
 _REST_OF_LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r|\Z)")
 _ANYTHING = re.compile(r"(?:\A|(?<=[\n\r]))[ \t]*[^ \t\r\n#]")
-# Comments and directives may stand before the `---` of their document.
+# Comments and directives may precede the `---` of their document.
 _CONTENT = re.compile(r"(?:\A|(?<=[\n\r]))(?!%)[ \t]*[^ \t\r\n#]")
 
 
 class Piece(Record):
-    """One document with all that belongs to it; its first line counts from 0 in the stream."""
+    """The text of one document; its first line counts from 0 in the stream."""
 
     text: str
     first_line: int
 
 
 def count_starts(text: str) -> int:
-    """How many documents begin with a `---`, empty ones too."""
+    """Count the documents that begin with `---`, including empty ones."""
     return sum(marker[0] == "---" for marker in _MARKER.finditer(text))
 
 
 def cut(text: str) -> Iterator[Piece]:
-    """The pieces of a stream; one that is blank or has only comments holds no document."""
+    """Yield the pieces of a stream, without those that are blank or have only comments."""
     line = start = 0
     is_begun = False  # whether the piece has its `---` already
     for marker in _MARKER.finditer(text):
@@ -326,7 +321,7 @@ def cut(text: str) -> Iterator[Piece]:
         if is_start and not has_document:
             continue
         piece = Piece(text=text[start:end], first_line=line)
-        # Whoever ends a document twice has not begun another one in between.
+        # Between two ends of a document there is no other document.
         if has_document:
             yield piece
         start, line = end, line + len(split_lines(piece.text)) - 1
@@ -334,7 +329,7 @@ def cut(text: str) -> Iterator[Piece]:
 
 
 def _has_document(text: str, start: int, marker: re.Match[str]) -> bool:
-    """Whether anything but comments stands from `start` to a marker, or after `...`."""
+    """True if there is anything except comments from `start` to a marker, or after `...`."""
     if marker[0] == "---":
         return bool(_CONTENT.search(text, start, marker.start()))
     rest = text[marker.end() : _next_line(text, marker.end())].strip()

@@ -4,9 +4,10 @@ Dicts, lists, strings, numbers, booleans and None are written as they are. `Comm
 comments above a value, `LiteralBlock` writes a string line by line, and `Tagged` writes a tag
 such as `!!re "a+"`. No invisible character is written as itself, and no CI command.
 
-There are two styles. `render_yaml` puts every member on a line of its own and every string in
+There are three styles. `render_yaml` puts every member on a line of its own and every string in
 double quotes, so that no reader takes a word for a number, a boolean or a date. `render_compact`
 is closer to what people write: plain words, and short mappings and lists on one line.
+`json_lines` writes one entry in the notation of JSON.
 """
 
 from __future__ import annotations
@@ -23,7 +24,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-__all__ = ["Commented", "LiteralBlock", "comment_lines", "quoted", "render_compact", "render_yaml"]
+__all__ = [
+    "Commented",
+    "LiteralBlock",
+    "Tagged",
+    "comment_lines",
+    "json_lines",
+    "quoted",
+    "render_compact",
+    "render_yaml",
+]
 
 _WIDTH = 100
 _COMMENT_WIDTH = 96
@@ -90,12 +100,19 @@ def render_compact(
     return "".join(f"{line}\n" for line in lines)
 
 
+def json_lines(key: str, value: object) -> Iterator[str]:
+    """Yield `key: value` with the value in the notation of JSON, on one line if it fits."""
+    return _json_lines(f"{key}:", value, "", "")
+
+
 def quoted(text: str) -> str:
     """Return a string in double quotes, with the escapes that JSON and YAML share.
 
     Invisible characters and CI commands are escaped as well.
     """
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    # As `visible` does; strings with no other invisible character take its fast path.
+    escaped = escaped.replace("\n", "\\n").replace("\t", "\\t")
     return f'"{defuse_markers(visible(escaped))}"'
 
 
@@ -148,7 +165,7 @@ class _Writer:
         elif isinstance(value, str):
             yield self._string(value, _PLAIN)
         else:
-            yield self._flow(value).rstrip()
+            yield self.flow(value).rstrip()
 
     def entry(
         self, key: str, value: object, indent: int, *, is_entry: bool = False
@@ -192,12 +209,12 @@ class _Writer:
             return ""
         if not self._is_compact:
             is_short = isinstance(value, list) and head == "-" and _fits(value, _MAX_BRACKETS_CHARS)
-            return f"{head} {self._flow(value)}" if is_short else ""
+            return f"{head} {self.flow(value)}" if is_short else ""
         # The estimate is at most twice the length, and spares writing out long values in vain.
-        line = f"{head} {self._flow(value)}" if _fits(value, 2 * _WIDTH) else ""
+        line = f"{head} {self.flow(value)}" if _fits(value, 2 * _WIDTH) else ""
         return line if indent + len(line) <= _WIDTH else ""
 
-    def _flow(self, value: object) -> str:
+    def flow(self, value: object) -> str:
         """Return a value on one line."""
         if isinstance(value, str):
             return self._string(value, _PLAIN_IN_FLOW)
@@ -207,10 +224,10 @@ class _Writer:
             return quoted(value.text)
         if isinstance(value, dict):
             write_key = self._key if self._is_compact else quoted
-            members = (f"{write_key(key)}: {self._flow(each)}" for key, each in value.items())
+            members = (f"{write_key(key)}: {self.flow(each)}" for key, each in value.items())
             return f"{{{', '.join(members)}}}"
         if isinstance(value, list):
-            return f"[{', '.join(map(self._flow, value))}]"
+            return f"[{', '.join(map(self.flow, value))}]"
         return dump_json(value)
 
     def _string(self, text: str, plain: str) -> str:
@@ -219,6 +236,30 @@ class _Writer:
     def _key(self, key: str) -> str:
         is_word = _is_word(key, _PLAIN_IN_FLOW) if self._is_compact else _is_key(key)
         return key if is_word else quoted(key)
+
+
+def _json_lines(head: str, value: object, indent: str, tail: str) -> Iterator[str]:
+    """Yield a value behind its head; `tail` is the comma after it."""
+    lead = f"{indent}{head} " if head else indent
+    if not isinstance(value, (dict, list)) or not value:
+        yield f"{lead}{_Writer().flow(value)}{tail}".rstrip()
+        return
+    if _fits(value, 2 * _WIDTH) and len(line := f"{lead}{_Writer().flow(value)}{tail}") <= _WIDTH:
+        yield line
+        return
+    if not indent:
+        # JSON begins below its key, and not in the first column.
+        yield head
+        indent = lead = "  "
+    is_mapping = isinstance(value, dict)
+    yield f"{lead}{'{' if is_mapping else '['}"
+    members = value.items() if isinstance(value, dict) else (("", item) for item in value)
+    for index, (name, member) in enumerate(members, start=1):
+        key = f"{quoted(name)}:" if is_mapping else ""
+        if len(key) > _MAX_KEY_CHARS:
+            key = f"? {quoted(name)} :"
+        yield from _json_lines(key, member, f"{indent}  ", "," if index < len(value) else "")
+    yield f"{indent}{'}' if is_mapping else ']'}{tail}"
 
 
 def _is_word(text: str, plain: str) -> bool:
