@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mcptest
-from mcptest import expect
+from mcptest.sdk.expect import expect
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from format_runs import run_case, run_conductor, run_suite_entry, scripted, verdict
 
-from mcptest import expect
+from mcptest.sdk.expect import expect
 
 if TYPE_CHECKING:
     from pathlib import Path

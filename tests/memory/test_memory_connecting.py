@@ -16,8 +16,8 @@ from memory_stage import adder, for_ever, left_clean, lowlevel_adder, small_app
 from pydantic import BaseModel
 
 import mcptest
-from mcptest import expect
 from mcptest.core.errors import ServerError, UsageError
+from mcptest.sdk.expect import expect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 import mcptest
-from mcptest import expect
 from mcptest.formats.config import load_config
 from mcptest.sdk.arguments import Told, plain_config, secrets_of
 from mcptest.sdk.coprocess import handed_over
+from mcptest.sdk.expect import expect
 
 SERVERS = Path(__file__).parents[2] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
