@@ -14,7 +14,7 @@ from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
 from mcptest.core.text import plural
-from mcptest.protocol.capture_reading import MessageOrder, is_capture, walk_capture
+from mcptest.protocol.capture import MessageOrder, is_capture, walk_capture
 from mcptest.protocol.jsonrpc import id_key, message_kind
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal, TypeGuard
 
-    from mcptest.protocol.capture_reading import CapturedMessage
+    from mcptest.protocol.capture import CapturedMessage
     from mcptest.protocol.jsonrpc import IdKey
 
     # As in case files: "in" goes from the client to the server, "out" comes back.
