@@ -32,15 +32,15 @@ __all__ = [
     "Kind",
     "MeasuredGates",
     "ServerCoverage",
-    "is_made_from",
-    "measure",
+    "coverage_percent",
+    "matches_template",
+    "measure_coverage",
     "merge_coverage",
-    "merge_measured",
+    "merge_gates",
     "missed_gates",
-    "not_asked",
     "offers_in",
-    "percent_of",
     "quantile",
+    "report_unchecked_gates",
 ]
 
 
@@ -90,7 +90,7 @@ class MeasuredGates(Record):
         return tuple(file for file in self.files if file not in self.ran)
 
 
-def merge_measured(parts: Iterable[MeasuredGates]) -> tuple[MeasuredGates, ...]:
+def merge_gates(parts: Iterable[MeasuredGates]) -> tuple[MeasuredGates, ...]:
     """One for each suite, of all that several runs have measured of it."""
     merged: dict[str, MeasuredGates] = {}
     for part in parts:
@@ -134,7 +134,7 @@ def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -
                 yield owner + sentence
 
 
-def not_asked(homes: Iterable[str], why: str) -> Finding:
+def report_unchecked_gates(homes: Iterable[str], why: str) -> Finding:
     """That nobody has asked the gates of these suites."""
     names = list_names([_named(home) for home in homes], _MAX_LISTED)
     message = f"the gates of {names} were not asked: {why}"
@@ -279,7 +279,7 @@ class ServerCoverage(Record):
         return sum(1 for count in calls if count), len(calls)
 
 
-def percent_of(coverage: Iterable[ServerCoverage]) -> float | None:
+def coverage_percent(coverage: Iterable[ServerCoverage]) -> float | None:
     """The exercised part of all offers and properties; None when nothing is offered."""
     points = [server.points for server in coverage]
     whole = sum(total for _, total in points)
@@ -312,7 +312,7 @@ def _properties(kind: OfferKind, entry: dict[str, Any]) -> Iterator[str]:
                 yield argument["name"]
 
 
-def measure(
+def measure_coverage(
     server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int], home: str = ""
 ) -> ServerCoverage:
     """The offers of a server with how often each, and each of its inputs, was used."""
@@ -385,7 +385,7 @@ def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
     if kind == "resource" and offer.kind == "resourceTemplate":
         # Few servers have templates.
 
-        return is_made_from(name, offer.name)
+        return matches_template(name, offer.name)
     return kind == offer.kind and name == offer.name
 
 
@@ -399,7 +399,7 @@ def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
 _WIDE = frozenset("+#/?&*")
 
 
-def is_made_from(uri: str, template: str) -> bool:
+def matches_template(uri: str, template: str) -> bool:
     """Roughly: a plain variable is one piece of a path, and literal text stands as it is."""
     literals = re.split(r"\{[^{}]*\}", template)
     variables = re.findall(r"\{([^{}]*)\}", template)

@@ -23,13 +23,13 @@ __all__ = [
     "MAX_CHARS",
     "MAX_KNOWN",
     "UNQUOTED",
-    "Complaint",
     "Diagnostic",
+    "PathDiagnostic",
     "UnquotedText",
     "closest",
     "edit_distance",
+    "find_abbreviation",
     "render_diagnostic",
-    "shortened",
 ]
 
 
@@ -74,7 +74,7 @@ class UnquotedText(str):
     __slots__ = ()
 
 
-class Complaint(Record):
+class PathDiagnostic(Record):
     """A mistake, by the place of the value in its document; not yet a place in the file.
 
     `on_key` points at the key instead of the value; `offset` and `width` into its text.
@@ -203,7 +203,7 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
 _BEGINNING = 3
 
 
-def shortened(word: str, known: Iterable[str]) -> str:
+def find_abbreviation(word: str, known: Iterable[str]) -> str:
     """The one known word that `word` is short for, or that is short for it; "" for several.
 
     `args` is short for `arguments`, and `max_duration` for `max_duration_ms`.

@@ -23,7 +23,7 @@ __all__ = [
     "ReportedShard",
     "RunFinished",
     "RunStarted",
-    "Spoken",
+    "ServerRevision",
     "SuiteFinished",
     "SuiteStarted",
 ]
@@ -77,7 +77,7 @@ class SuiteFinished(Event):
     file: str
 
 
-class Spoken(Record):
+class ServerRevision(Record):
     """In which revision a server was spoken to, and at which URL; "" for one on pipes."""
 
     server: str
@@ -94,7 +94,7 @@ class RunFinished(Event):
     `not_run` counts what was declared and cannot be run by this version; unless the user
     said that it `may_leave_out` such, the run is no success. `unasked_gates` are those of
     suites of which this run had only a part. `matrix` is set when it went over several ways.
-    `spoken` has an entry for each server and revision.
+    `server_revisions` has an entry for each server and revision.
     """
 
     summary: Summary
@@ -113,4 +113,4 @@ class RunFinished(Event):
     snapshots: SnapshotReport | None = None
     unasked_gates: tuple[MeasuredGates, ...] = ()
     matrix: Matrix | None = None
-    spoken: tuple[Spoken, ...] = ()
+    server_revisions: tuple[ServerRevision, ...] = ()

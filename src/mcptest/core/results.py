@@ -35,11 +35,11 @@ __all__ = [
     "WRITTEN",
     "CaptureScore",
     "CaseResult",
+    "Conflict",
     "Evidence",
     "ExitCode",
     "Fault",
     "Finding",
-    "Hazard",
     "LogLine",
     "Mismatch",
     "SessionScore",
@@ -311,7 +311,7 @@ class SessionScore(Record):
         return sum(verdict.status == status for verdict in self.verdicts)
 
 
-class Hazard(Record):
+class Conflict(Record):
     """A clash between sessions. `what` are the names or ids that clash."""
 
     kind: str
@@ -324,12 +324,12 @@ class CaptureScore(Record):
     """What the rules say of a whole capture."""
 
     sessions: tuple[SessionScore, ...] = ()
-    hazards: tuple[Hazard, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def passed(self) -> bool:
         """Whether no rule is broken and nothing clashes; a warning breaks nothing."""
-        return not self.hazards and not any(session.count("fail") for session in self.sessions)
+        return not self.conflicts and not any(session.count("fail") for session in self.sessions)
 
 
 # The worst that a session shows is what counts of its server.

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from mcptest.core.coverage import Use
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import ServerSpec
     from mcptest.formats.yaml.document import Document
     from mcptest.matching.registry import Registry
@@ -182,7 +182,7 @@ class _Loader:
         self._document = document
         self._environment = environment
         self._steps = steps
-        self.complaints: list[Complaint] = steps.complaints
+        self.complaints: list[PathDiagnostic] = steps.complaints
 
     def suite(self) -> Suite | None:
         value = self._document.value
@@ -295,7 +295,7 @@ class StepReader:
         self._registry = registry
         self._read_beside = read_beside
         self._expect = ExpectReader(self._compiler)
-        self.complaints: list[Complaint] = self._compiler.complaints
+        self.complaints: list[PathDiagnostic] = self._compiler.complaints
 
     def read(self, fields: Fields, id: str) -> Step | None:
         """The step of a test, None when it has none; `id` is for the short forms."""
@@ -421,7 +421,7 @@ class CapturingReader(StepReader):
 def _filled(
     written: dict[str, object],
     steps: tuple[str | int, ...],
-    complaints: list[Complaint],
+    complaints: list[PathDiagnostic],
     values: Mapping[str, object],
 ) -> Fields:
     """A test with the values put in for which it has names."""

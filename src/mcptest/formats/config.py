@@ -28,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import HttpSpec, PluginSpec
     from mcptest.formats.keys import Fields
 
@@ -76,7 +76,7 @@ def load_config(
 ) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
     """The server a config file describes, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     if isinstance(document.value, dict):
         fields = Fields(document.value, (), complaints)
         spec = read_server(fields, environment, also=("imports",))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint, Diagnostic, closest, shortened
+from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, find_abbreviation
 from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 from mcptest.formats.yaml.document import locate
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
@@ -57,7 +57,7 @@ class Fields:
     """One mapping of a file, read key by key."""
 
     def __init__(
-        self, mapping: dict[str, object], steps: Steps, complaints: list[Complaint]
+        self, mapping: dict[str, object], steps: Steps, complaints: list[PathDiagnostic]
     ) -> None:
         self.mapping = mapping
         self.steps = steps
@@ -76,7 +76,7 @@ class Fields:
     ) -> None:
         steps = (*self.steps, key) if key else self.steps
         self._complaints.append(
-            Complaint(
+            PathDiagnostic(
                 code=code, message=message, help=help, steps=steps, on_key=on_key, severity=severity
             )
         )
@@ -137,7 +137,7 @@ class Fields:
                 self.complain(key, "W001", message, severity="warning")
             else:
                 there_are = (*known, *planned)
-                meant = closest(key, there_are) or shortened(key, there_are)
+                meant = closest(key, there_are) or find_abbreviation(key, there_are)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 there = ", ".join(known)
@@ -225,7 +225,7 @@ class Fields:
 
 
 def diagnose(
-    document: Document | Stream, complaints: Sequence[Complaint]
+    document: Document | Stream, complaints: Sequence[PathDiagnostic]
 ) -> tuple[Diagnostic, ...]:
     """The complaints with their places in the file, in the order of the file.
 
@@ -245,7 +245,7 @@ def diagnose(
     return tuple(found)
 
 
-def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
+def point_at(complaint: PathDiagnostic, file: str, places: Places) -> Diagnostic:
     """The complaint with its place in the file."""
     if complaint.on_key:
         place = places.key(complaint.steps)

@@ -29,9 +29,10 @@ from mcptest.mock.protocol import (
     meta_of,
     params_of,
 )
-from mcptest.mock.session import INVALID_PARAMS, Round, Sent, Subscription, problem
+from mcptest.mock.session import Round, Sent, Subscription, problem
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     id_key,
     notification,

@@ -31,7 +31,7 @@ __all__ = [
     "Noise",
     "Overlong",
     "Ring",
-    "Trouble",
+    "TransportFault",
     "encode_line",
     "read_message",
 ]
@@ -242,7 +242,7 @@ class Ring:
 # and not for the next; each such failure is a value that travels with what else has come.
 
 
-class Trouble(Record):
+class TransportFault(Record):
     """Why the request with this id gets no answer; without an id, what else went wrong.
 
     `kind` is the stable word for the layer (`mcptest.core.results`), `code` the status of HTTP with

@@ -1,8 +1,8 @@
 """Read the answer to one POST, or a stream, into messages and troubles. Pure.
 
 Status and headers go in, then pieces of the body, then the end; what comes out is what a pipe
-would have brought, and for everything else a `Trouble` that names the layer. A refusal whose body
-is a JSON-RPC message is an answer like any other: the server has said it in its own words.
+would have brought, and for everything else a `TransportFault` that names the layer. A refusal
+whose body is a JSON-RPC message is an answer like any other.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.text import quote_bytes, shorten, visible
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import Frame, Trouble, read_message
+from mcptest.protocol.framing import Frame, TransportFault, read_message
 from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
 from mcptest.protocol.sse import OverlongEvent, SseDecoder
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.framing import Noise
     from mcptest.protocol.sse import SseEvent
 
-    Item = Frame | Trouble
+    Item = Frame | TransportFault
     Mode = Literal["", "events", "body"]
 
 __all__ = [
@@ -240,10 +240,12 @@ class AnswerReader:
         body = f" and {_quote(raw)}" if raw.strip() else " and no body"
         message = f"the server answered {self.said} with status {self.status}{body}; it is to be"
         return [
-            Trouble(kind="http_status", message=f"{message} 202 and no body", effect="definite")
+            TransportFault(
+                kind="http_status", message=f"{message} 202 and no body", effect="definite"
+            )
         ]
 
-    def _unanswered(self, raw: bytes) -> Trouble:
+    def _unanswered(self, raw: bytes) -> TransportFault:
         """No message in it: the status must say enough."""
         if 200 <= self.status < 300:
             return self._trouble("http_body", f"{self._came()} status {self.status} and no body")
@@ -254,7 +256,7 @@ class AnswerReader:
             return trouble.but(message=f"{message} and {self._packed}")
         return trouble
 
-    def _not_json(self, noise: Noise) -> Trouble:
+    def _not_json(self, noise: Noise) -> TransportFault:
         at = f" at column {noise.column}" if noise.column else ""
         reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
         return self._trouble(
@@ -286,20 +288,20 @@ class AnswerReader:
             name = visible(shorten(event.name, 60))
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
-            return [Trouble(kind="event_stream", message=self._odd)]
+            return [TransportFault(kind="event_stream", message=self._odd)]
         if event.id and self._is_again(event.id):
             message = "a stream that was resumed has brought an event again; it is passed over"
-            return [Trouble(kind="event_stream", message=message)]
+            return [TransportFault(kind="event_stream", message=message)]
         found = read_message(event.data)
         if isinstance(found, Frame):
             if self.is_answered and _is_response(found.value):
                 message = "the server answered one request twice; the first answer counts"
-                return [Trouble(kind="duplicate_response", message=message)]
+                return [TransportFault(kind="duplicate_response", message=message)]
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
             return [self._frame(found.value, named)]
         reason = f"{found.reason}: {_quote(found.raw, found.size)}"
         self._odd = f"the server sent an event that is not JSON: {reason}"
-        return [Trouble(kind="malformed_json", message=self._odd)]
+        return [TransportFault(kind="malformed_json", message=self._odd)]
 
     def _is_again(self, event_id: str) -> bool:
         """Whether an event of this id has come before the stream broke off."""
@@ -330,8 +332,8 @@ class AnswerReader:
     def _came(self) -> str:
         return f"the server answered {self.said} with"
 
-    def _trouble(self, kind: str, message: str, hint: str = "") -> Trouble:
-        return Trouble(kind=kind, message=message, hint=hint, id=self.id)
+    def _trouble(self, kind: str, message: str, hint: str = "") -> TransportFault:
+        return TransportFault(kind=kind, message=message, hint=hint, id=self.id)
 
 
 _LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the limit'
@@ -476,7 +478,7 @@ _OPENING = ("initialize", "server/discover")
 
 def status_trouble(
     said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
-) -> Trouble:
+) -> TransportFault:
     """That a message was refused, with what the server said beside its status."""
     # Where it is cut it says so: half a secret is known by that alone.
     told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
@@ -489,7 +491,7 @@ def status_trouble(
         hint = "a server with a handshake may do so: leave out --spec-version"
     elif later := headers.get("retry-after", ""):
         hint += f"; it says to come back after {visible(shorten(later, 40))}"
-    return Trouble(
+    return TransportFault(
         kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
         message=f"the server refused {said} with status {status}{told}",
         hint=hint.lstrip("; "),
@@ -499,12 +501,12 @@ def status_trouble(
     )
 
 
-def of_refused_credentials(trouble: Trouble) -> Trouble:
+def of_refused_credentials(trouble: TransportFault) -> TransportFault:
     """The same where the server has had credentials, and did not take them."""
     return trouble.but(hint=trouble.hint.replace(_WANTED, _REFUSED))
 
 
-def without_older_transport(trouble: Trouble, target: str) -> Trouble:
+def without_older_transport(trouble: TransportFault, target: str) -> TransportFault:
     """The same where the older transport was tried as well, at the same path."""
     if trouble.code != 404:
         return trouble.but(hint=f"{trouble.hint}; {_NO_OLDER}".lstrip("; "))

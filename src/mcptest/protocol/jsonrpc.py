@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
     "METHOD_NOT_FOUND",
-    "breaches",
+    "PARSE_ERROR",
     "can_replace_id",
     "describe_id",
     "error_response",
+    "find_violations",
     "id_key",
     "is_illegal",
     "is_plain_answer",
@@ -39,7 +42,11 @@ __all__ = [
 ]
 
 
+# Error codes
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 _ID_TYPES = frozenset([str, int])
@@ -101,7 +108,7 @@ def describe_id(id: object) -> str:
 
 
 def message_kind(message: object) -> MessageKind:
-    """What a JSON value from the server means to be; `breaches` says what is wrong with it."""
+    """What a JSON value is meant to be; `find_violations` says what is wrong with it."""
     if not isinstance(message, dict):
         return "malformed"
     if "method" in message:
@@ -112,7 +119,7 @@ def message_kind(message: object) -> MessageKind:
 
 
 def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
-    """Is this a sound response with a result? Nearly all messages are; `breaches` finds none."""
+    """True if this is a legal response with a result, as nearly all messages are."""
     return (
         type(message) is dict
         and "result" in message
@@ -125,10 +132,10 @@ def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
 
 def is_illegal(message: object) -> bool:
     """Whether a message that a client sends is not a legal request or notification."""
-    return not isinstance(message, dict) or "method" not in message or any(breaches(message))
+    return not isinstance(message, dict) or "method" not in message or any(find_violations(message))
 
 
-def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+def find_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     """Where and how a message breaks JSON-RPC 2.0, as (path, sentence)."""
     if message.get("jsonrpc") != "2.0":
         seen = dump_json(message["jsonrpc"]) if "jsonrpc" in message else "missing"

@@ -51,18 +51,18 @@ __all__ = [
     "MAX_INPUTS",
     "MAX_ROUNDS",
     "REMEMBERED_IDS",
-    "Answered",
-    "Asked",
     "ClientScript",
     "ClientSession",
-    "Continued",
-    "Echoed",
+    "EchoReceived",
+    "InputRequested",
     "InputRounds",
-    "Notified",
-    "Refused",
+    "MessageRefused",
+    "NotificationReceived",
+    "ProtocolViolated",
+    "RequestReceived",
+    "ResponseReceived",
     "SessionEvent",
-    "Strayed",
-    "Violated",
+    "UnexpectedResponse",
 ]
 
 
@@ -87,44 +87,44 @@ class SessionEvent(Record):
     message: Any
 
 
-class Answered(SessionEvent):
+class ResponseReceived(SessionEvent):
     """The answer to the open request with this id."""
 
     id: object
 
 
-class Notified(SessionEvent):
+class NotificationReceived(SessionEvent):
     """A notification; nothing is owed for it."""
 
 
-class Asked(SessionEvent):
+class RequestReceived(SessionEvent):
     """A request of the server; `reply` is what we owe it."""
 
     reply: Message
 
 
-class Continued(SessionEvent):
+class InputRequested(SessionEvent):
     """An answer that wants more input: `request` is the request again, with it."""
 
     request: Message
 
 
-class Strayed(SessionEvent):
+class UnexpectedResponse(SessionEvent):
     """A response that answers nothing that is open."""
 
     kind: StrayKind
 
 
-class Echoed(SessionEvent):
+class EchoReceived(SessionEvent):
     """A message of ours that came back."""
 
 
-class Refused(SessionEvent):
+class MessageRefused(SessionEvent):
     """An error with the id null, provoked by a message of ours that is not legal JSON-RPC and has
     no id."""
 
 
-class Violated(SessionEvent):
+class ProtocolViolated(SessionEvent):
     """A value that is not a legal message. `id` names the open request it was meant for."""
 
     path: str
@@ -206,7 +206,7 @@ class ClientSession:
         self.state = "operational"
         self.capabilities = result.get("capabilities")
 
-    def dressed(self, line: bytes) -> bytes:
+    def add_metadata(self, line: bytes) -> bytes:
         """A message as it must be sent in the stateless era; what it says itself stands."""
         message = _parsed(line)
         if not isinstance(message, dict) or "method" not in message or "id" not in message:
@@ -248,7 +248,7 @@ class ClientSession:
 
     # Requests
 
-    def opened(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
+    def open_request(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
         """A request is about to be sent; the line to send, with the wire id.
 
         With `keeps_id` the id goes out as written, even if it was used before.
@@ -297,7 +297,7 @@ class ClientSession:
             if not self.has_seen(fresh):
                 return fresh
 
-    def notified(self, line: bytes) -> bytes:
+    def prepare_notification(self, line: bytes) -> bytes:
         """A message without an id is about to be sent; the line to send.
 
         A request that it cancels has its wire id there. If it is not legal, the server may
@@ -315,7 +315,7 @@ class ClientSession:
         wire_id = self.wire_id(params["requestId"])
         return encode_line({**message, "params": {**params, "requestId": wire_id}})
 
-    def replied(self, reply: Message) -> None:
+    def record_reply(self, reply: Message) -> None:
         """This is our answer to a request of the server."""
         key = jsonrpc.id_key(reply.get("id"))
         self._replies[key] = reply
@@ -344,7 +344,7 @@ class ClientSession:
         if self._open.pop(key, None):
             self._settle(key, "late_response")
 
-    def spoiled(self, wire_id: object) -> None:
+    def mark_unreadable(self, wire_id: object) -> None:
         """The answer came and could not be read; another one would be the second."""
         self._settle_open(jsonrpc.id_key(wire_id))
 
@@ -435,7 +435,7 @@ class ClientSession:
         self, values: list[object], answers: Container[jsonrpc.IdKey] | None
     ) -> Iterator[SessionEvent]:
         if not values:
-            yield Violated(message=values, path="", reason="an empty batch is never legal")
+            yield ProtocolViolated(message=values, path="", reason="an empty batch is never legal")
         elif not self.revision.has_batches:
             version = self.revision.version
             for value in values:
@@ -458,24 +458,24 @@ class ClientSession:
         kind = jsonrpc.message_kind(value)
         if kind == "malformed" or not isinstance(value, dict):
             reason = "it is neither a request, a notification nor a response"
-            return Violated(message=value, path="", reason=reason)
+            return ProtocolViolated(message=value, path="", reason=reason)
         if kind != "notification" and self._is_echo(value):
             self._settle_open(jsonrpc.id_key(value["id"]))
-            return Echoed(message=value)
-        for path, reason in jsonrpc.breaches(value):
+            return EchoReceived(message=value)
+        for path, reason in jsonrpc.find_violations(value):
             # An odd id that was sent by us comes back as it must.
             if path != "id" or jsonrpc.id_key(value.get("id")) not in self._open:
                 return self._violated(value, path, reason)
         if kind == "response":
             return self._receive_response(value, answers)
         if kind == "notification":
-            return Notified(message=value)
+            return NotificationReceived(message=value)
         if not self.revision.server_may_ask:
             version = self.revision.version
             return self._violated(value, "method", f"revision {version} has no server requests")
         reply = self.script.reply_to(value)
-        self.replied(reply)
-        return Asked(message=value, reply=reply)
+        self.record_reply(reply)
+        return RequestReceived(message=value, reply=reply)
 
     def _is_echo(self, message: Message) -> bool:
         """Is this what we sent, under an id for which we wait?"""
@@ -495,50 +495,52 @@ class ClientSession:
         if message.get("id") is None and key not in self._open and answers != frozenset():
             return self._receive_nameless(message)
         if answers is not None and key not in answers and key in self.written_ids:
-            return Strayed(message=message, kind="misplaced_response")
+            return UnexpectedResponse(message=message, kind="misplaced_response")
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.is_stateless:
                 return self._last(message, self.rounds)
-            return Answered(message=self.as_written(message), id=id)
+            return ResponseReceived(message=self.as_written(message), id=id)
         if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:
             self.early_ids.add(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
-        return Strayed(message=message, kind=kind)
+        return UnexpectedResponse(message=message, kind=kind)
 
     def _receive_nameless(self, message: Message) -> SessionEvent:
         """An error with the id null: who provoked it?"""
         waiting = [key for key in self._illegal if key in self._open]
         key = next(iter(waiting or self._illegal), None)
         if key is None:
-            return Strayed(message=message, kind="unattributed_error")
+            return UnexpectedResponse(message=message, kind="unattributed_error")
         del self._illegal[key]
         if isinstance(key, int):
-            return Refused(message=message)
+            return MessageRefused(message=message)
         id = self._settle_open(key)
         if id is ABSENT:
             # It was given up, and this is its late answer.
-            return Strayed(message=message, kind="late_response")
-        return Answered(message=message, id=id)
+            return UnexpectedResponse(message=message, kind="late_response")
+        return ResponseReceived(message=message, id=id)
 
     def _last(self, message: Message, rounds: InputRounds) -> SessionEvent:
         """The answer, unless the server wants to know more first."""
         id = message["id"]
         again = rounds.next_round(id, message)
         if again:
-            self.opened(again["id"], keeps_id=True)
-            return Continued(message=message, request=again)
+            self.open_request(again["id"], keeps_id=True)
+            return InputRequested(message=message, request=again)
         first = self.awaited_id(id)
         rounds.over(id)
-        return Answered(message=message if first == id else message | {"id": first}, id=first)
+        return ResponseReceived(
+            message=message if first == id else message | {"id": first}, id=first
+        )
 
-    def _violated(self, value: object, path: str, reason: str) -> Violated:
+    def _violated(self, value: object, path: str, reason: str) -> ProtocolViolated:
         id: object = ABSENT
         if isinstance(value, dict) and "method" not in value:
             id = self._settle_open(jsonrpc.id_key(value.get("id")))
-        return Violated(message=value, path=path, reason=reason, id=id)
+        return ProtocolViolated(message=value, path=path, reason=reason, id=id)
 
 
 _METHOD = b'"method":'

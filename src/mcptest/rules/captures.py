@@ -8,7 +8,7 @@ from __future__ import annotations
 from mcptest.core.results import CaptureScore
 from mcptest.protocol.capture import MessageOrder, read_capture
 from mcptest.protocol.jsonrpc import id_key
-from mcptest.rules.composition import Member, find_hazards
+from mcptest.rules.composition import Member, find_conflicts
 from mcptest.rules.facts import Facts
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
@@ -54,7 +54,7 @@ def _score(sessions: Iterable[SessionMembers], rules: Sequence[Rule]) -> Capture
                 judge.set_member(name, value)
         scores.append(judge.finish())
         members.append(judge.member)
-    return CaptureScore(sessions=tuple(scores), hazards=tuple(find_hazards(members)))
+    return CaptureScore(sessions=tuple(scores), conflicts=tuple(find_conflicts(members)))
 
 
 class SessionJudge:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.protocol.framing import Trouble
+from mcptest.protocol.framing import TransportFault
 from mcptest.protocol.http_messages import status_trouble
 
 
 def refused(
     status: int, raw: bytes = b"", headers: dict[str, str] | None = None, said: str = "tools/call"
-) -> Trouble:
+) -> TransportFault:
     return status_trouble(said, 1, status, headers or {}, raw)
 
 

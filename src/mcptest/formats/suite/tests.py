@@ -18,13 +18,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import Step
     from mcptest.formats.keys import Fields
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
 
-    Words = Callable[[list[Complaint]], SuiteMatchers]
+    Words = Callable[[list[PathDiagnostic]], SuiteMatchers]
 
 __all__ = [
     "CALLS",
@@ -67,7 +67,9 @@ class _Origin(Record):
 class StepReader:
     """Reads the calls of one file."""
 
-    def __init__(self, variables: Variables, words: Words, complaints: list[Complaint]) -> None:
+    def __init__(
+        self, variables: Variables, words: Words, complaints: list[PathDiagnostic]
+    ) -> None:
         self._variables = variables
         self._words = words
         self._complaints = complaints
@@ -96,7 +98,7 @@ class StepReader:
         if not needs:
             return self._made(_put(fields, written, values), origin, self._complaints)
         self._refuse_choices(fields, needs)
-        found: list[Complaint] = []
+        found: list[PathDiagnostic] = []
         # As they are now: what `CONFIG_DIR` means changes from file to file.
         known = dict(self._variables.values)
         sample = self._sample(known, needs, fields, written, origin, found)
@@ -121,7 +123,7 @@ class StepReader:
         fields: Fields,
         written: dict[str, object],
         origin: _Origin,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
     ) -> Step | None:
         values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
         for key, value in written.items():
@@ -148,7 +150,7 @@ class StepReader:
         fields: Fields,
         written: dict[str, object],
         origin: _Origin,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
     ) -> Step | None:
         """The step with these values; None when it has mistakes."""
         inner = filled(written, values)
@@ -167,7 +169,7 @@ class StepReader:
         idle_if_empty = frozenset(least(written.get("expect"), needs))
 
         def fill(values: Mapping[str, object]) -> Step:
-            complaints: list[Complaint] = []
+            complaints: list[PathDiagnostic] = []
             given = {**known, **{name: values[name] for name in needs}}
             size_put_in(written, given, CAPTURED)
             _refuse_idle(given, idle_if_empty)
@@ -180,7 +182,9 @@ class StepReader:
 
         return fill
 
-    def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
+    def _made(
+        self, fields: Fields, origin: _Origin, complaints: list[PathDiagnostic]
+    ) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
         reader = ExpectReader(self._words(complaints))
         # Whatever else is wrong: its other mistakes are told as well.

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Ring, Trouble
+from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport.http.channel import HttpChannel, head_of
 from mcptest.transport.http.client import HttpServer
 from mcptest.transport.http.connection import LinkError, Trust
@@ -126,7 +126,7 @@ class AsgiServer(HttpServer):
         self.stderr.add(trace_of(error))
         if request.method != "POST":
             message = f"the app raised when it was asked with {request.method}: {named(error)}"
-            self._take([Trouble(kind=RAISED, message=message)])
+            self._take([TransportFault(kind=RAISED, message=message)])
 
     # Ending
 
