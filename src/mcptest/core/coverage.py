@@ -11,7 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.results import Finding
-from mcptest.core.text import list_names, shorten, visible
+from mcptest.core.text import excerpt, list_names, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ __all__ = [
 
 # So many names are listed; nobody reads more.
 _MAX_LISTED = 5
-_MAX_NAME = 200
+_MAX_NAME_CHARS = 200
 
 GATES_NOT_ASKED = "gates_not_asked"
 
@@ -125,7 +125,7 @@ def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -
     Which suite is meant is said where there are several, here or elsewhere (`is_named`).
     """
     for each in measured:
-        owner = f"{_named(each.home)}: " if is_named or len(measured) > 1 else ""
+        owner = f"{excerpt(each.home, _MAX_NAME_CHARS)}: " if is_named or len(measured) > 1 else ""
         for key, wanted in each.coverage.items():
             for sentence in _missed_coverage(key, wanted, each):
                 yield owner + sentence
@@ -136,13 +136,9 @@ def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -
 
 def report_unchecked_gates(homes: Iterable[str], why: str) -> Finding:
     """That nobody has asked the gates of these suites."""
-    names = list_names([_named(home) for home in homes], _MAX_LISTED)
+    names = list_names([excerpt(home, _MAX_NAME_CHARS) for home in homes], _MAX_LISTED)
     message = f"the gates of {names} were not asked: {why}"
     return Finding(kind=GATES_NOT_ASKED, server="", message=message)
-
-
-def _named(name: str) -> str:
-    return visible(shorten(name, _MAX_NAME))
 
 
 def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterator[str]:
@@ -152,10 +148,14 @@ def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterat
         offers = [offer for offer in offers if offer.kind in _UNITS[key]]
     unknown = f"coverage of {noun} is not known"
     if measured.silent:
-        names = list_names([_named(name) for name in sorted(measured.silent)], _MAX_LISTED)
+        names = list_names(
+            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.silent)], _MAX_LISTED
+        )
         yield f"{unknown}: {names} could not say what there is"
     elif measured.idle:
-        names = list_names([_named(name) for name in sorted(measured.idle)], _MAX_LISTED)
+        names = list_names(
+            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.idle)], _MAX_LISTED
+        )
         yield f"{unknown}: {names} could not be asked, for all of its tests are skipped"
     elif not offers:
         yield f"{unknown}: no server says that it offers any"

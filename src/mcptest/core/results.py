@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -409,7 +409,7 @@ def with_snapshots(result: CaseResult, taken: tuple[SnapshotTaken, ...]) -> Case
     held = dict.fromkeys(each.key for each in taken if each.status in WRITTEN)
     if result.status == "passed" or not held:
         return result
-    names = visible(shorten(", ".join(held), _MAX_NAMES))
+    names = excerpt(", ".join(held), _MAX_NAMES)
     note = f"held back, for only what passes is accepted: the snapshot {names}"
     return result.but(notes=(*result.notes, note))
 

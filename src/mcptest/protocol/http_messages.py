@@ -12,7 +12,7 @@ import re
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.text import quote_bytes, shorten, visible
+from mcptest.core.text import excerpt, quote_bytes
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import Frame, TransportFault, read_message
 from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
@@ -170,7 +170,7 @@ class AnswerReader:
         is_good = 200 <= status < 300
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
-            self._packed = f"a body packed as {visible(shorten(coding, 40))!r}"
+            self._packed = f"a body packed as {excerpt(coding, 40)!r}"
             if is_good:
                 hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
                 return [self._trouble("http_body", f"{self._came()} {self._packed}", hint)]
@@ -205,7 +205,7 @@ class AnswerReader:
         if not raw.strip() or (kind != JSON and not is_good):
             return [self._unanswered(raw)]
         if kind != JSON:
-            shown = visible(shorten(kind, 60)) or "no type at all"
+            shown = excerpt(kind, 60) or "no type at all"
             message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
             return [self._trouble("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
         return self._take_body(raw, is_good=is_good)
@@ -285,7 +285,7 @@ class AnswerReader:
             self.endpoint = event.data.decode("utf-8", "replace")
             return []
         if event.name != "message":
-            name = visible(shorten(event.name, 60))
+            name = excerpt(event.name, 60)
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
             return [TransportFault(kind="event_stream", message=self._odd)]
@@ -486,11 +486,11 @@ def status_trouble(
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
         hint = _WANTED
-        hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
+        hint += f"; it asks for {excerpt(wants, 200)}" if wants else ""
     elif said == "server/discover" and status in NOT_SPOKEN:
         hint = "a server with a handshake may do so: leave out --spec-version"
     elif later := headers.get("retry-after", ""):
-        hint += f"; it says to come back after {visible(shorten(later, 40))}"
+        hint += f"; it says to come back after {excerpt(later, 40)}"
     return TransportFault(
         kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
         message=f"the server refused {said} with status {status}{told}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -148,9 +148,9 @@ def find_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
 
 def _call_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if not isinstance(message["method"], str):
-        yield "method", f'"method" must be text and is {_shown(message["method"])}'
+        yield "method", f'"method" must be text and is {_show(message["method"])}'
     if "id" in message and not _is_id(message["id"]):
-        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
     if not isinstance(message.get("params", {}), (dict, list)):
         yield "params", '"params" must be an object or an array'
 
@@ -161,7 +161,7 @@ def _response_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     elif "result" not in message and "error" not in message:
         yield "", 'a response must carry "result" or "error"'
     if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
-        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
     if "result" in message and message.get("id") is None:
         yield "id", "a result must carry the id of its request"
     if "error" in message:
@@ -174,13 +174,13 @@ def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
         return
     code = error.get("code", ABSENT)
     if type(code) is not int:
-        seen = "missing" if code is ABSENT else _shown(code)
+        seen = "missing" if code is ABSENT else _show(code)
         yield "error.code", f'"error.code" must be an integer and is {seen}'
     if not isinstance(error.get("message"), str):
         yield "error.message", '"error.message" must be text'
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return shorten(dump_json(value), 60)
 
 
@@ -196,7 +196,7 @@ def tool_failure(result: dict[str, object], when_true: str = "the tool reports a
     value = result.get("isError", False)
     if isinstance(value, bool):
         return when_true if value else ""
-    return f"isError must be true or false and is {visible(shorten(dump_json(value), 100))}"
+    return f"isError must be true or false and is {excerpt(dump_json(value), 100)}"
 
 
 # The answer that most calls of most tools get: a few blocks of text, and nothing else. Pure.

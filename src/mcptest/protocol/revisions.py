@@ -13,7 +13,7 @@ from __future__ import annotations
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Fault
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten, visible
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -135,7 +135,7 @@ def handshake_fault(answer: dict[str, Any]) -> Fault | None:
     return Fault(
         kind="unsupported_version",
         message=f"the server answered initialize with protocol version "
-        f"{visible(shorten(dump_json(version), 80))}; the versions with a handshake, all of "
+        f"{excerpt(dump_json(version), 80)}; the versions with a handshake, all of "
         f"which mcptest speaks, are {', '.join(HANDSHAKE_REVISIONS)}",
         hint='"protocolVersion" in the config sets which one is offered',
     )
@@ -177,7 +177,7 @@ def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
     version = result.get("protocolVersion")
     if not pinned or version == pinned:
         return None
-    shown = visible(shorten(dump_json(version), 80))
+    shown = excerpt(dump_json(version), 80)
     return Fault(
         kind="unsupported_version",
         message=f"the server does not speak {pinned}: offered that, it answered with {shown}",
@@ -203,7 +203,7 @@ def discovery_fault(answer: dict[str, Any]) -> Fault | None:
     result = answer["result"]
     versions = result.get("supportedVersions") if isinstance(result, dict) else None
     if not isinstance(versions, list):
-        shown = visible(shorten(dump_json(result), 80))
+        shown = excerpt(dump_json(result), 80)
         message = f"the result of server/discover must have supportedVersions and is {shown}"
         return Fault(kind="protocol_violation", message=message)
     if STATELESS in versions:
@@ -211,7 +211,7 @@ def discovery_fault(answer: dict[str, Any]) -> Fault | None:
     return Fault(
         kind="unsupported_version",
         message=f"the server does not speak {STATELESS}; it says that it supports "
-        f"{visible(shorten(dump_json(versions), 200))}",
+        f"{excerpt(dump_json(versions), 200)}",
     )
 
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 from mcptest.core.plan import ClientSpec
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
@@ -629,7 +629,7 @@ def why_open(result: Message) -> str:
         return "it goes on as a task, and tasks are not followed"
     if kind == _INPUT_REQUIRED:
         return "the server asks for input that it was not given"
-    return f"resultType is {_quoted(kind)}, which means nothing"
+    return f"resultType is {excerpt(dump_json(kind), 80)}, which means nothing"
 
 
 class _UnansweredError(Exception):
@@ -742,21 +742,15 @@ class InputRounds:
     def _method(self, key: str, wanted: object) -> str:
         method = wanted.get("method") if isinstance(wanted, dict) else None
         if not isinstance(method, str):
-            raise _UnansweredError(f"inputRequests has no method under {_quoted(key)}")
+            raise _UnansweredError(
+                f"inputRequests has no method under {excerpt(dump_json(key), 80)}"
+            )
         if not self._script.has_answer_to(method):
-            raise _UnansweredError(f"no stub answers {_plain(method)}")
+            raise _UnansweredError(f"no stub answers {excerpt(method, 80)}")
         return method
 
     def _answer(self, method: str) -> object:
         answer = self._script.answer_to(method)
         if answer is None:
-            raise _UnansweredError(f"the stubs have no further result for {_plain(method)}")
+            raise _UnansweredError(f"the stubs have no further result for {excerpt(method, 80)}")
         return answer
-
-
-def _plain(method: str) -> str:
-    return visible(shorten(method, 80))
-
-
-def _quoted(value: object) -> str:
-    return visible(shorten(dump_json(value), 80))

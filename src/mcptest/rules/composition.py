@@ -9,6 +9,7 @@ from collections import Counter
 from itertools import combinations, islice
 
 from mcptest.core.results import Conflict
+from mcptest.core.text import join_words, list_names
 from mcptest.protocol import jsonrpc
 
 TYPE_CHECKING = False
@@ -92,7 +93,7 @@ def _overlaps(members: list[Member]) -> Iterator[Conflict]:
             labels = _labels(servers)
             yield Conflict(
                 kind="tool_overlap",
-                message=f"the tool {tool} is offered by {_listed(labels)}: a client that does "
+                message=f"the tool {tool} is offered by {join_words(labels)}: a client that does "
                 "not name the server with it cannot tell whose it is",
                 servers=tuple(labels),
                 what=(tool,),
@@ -113,17 +114,11 @@ def _collisions(members: list[Member]) -> Iterator[Conflict]:
             continue
         shared = [id for key, id in one.ids.items() if key in other.ids]
         if shared:
-            shown = ", ".join(jsonrpc.describe_id(id) for id in shared[:_SHOWN])
-            more = f" and {len(shared) - _SHOWN:,} more" if len(shared) > _SHOWN else ""
+            shown = list_names([jsonrpc.describe_id(id) for id in shared], _SHOWN)
             yield Conflict(
                 kind="id_collision",
-                message=f"{one.label} and {other.label} both got requests with {shown}{more}: on "
+                message=f"{one.label} and {other.label} both got requests with {shown}: on "
                 "one shared transport their answers could not be told apart",
                 servers=(one.label, other.label),
                 what=tuple(shared[:_SHOWN]),
             )
-
-
-def _listed(labels: list[str]) -> str:
-    *first, last = labels
-    return f"{', '.join(first)} and {last}"
