@@ -20,10 +20,10 @@ from mcptest.protocol.http_messages import (
     NOT_SPOKEN,
     AnswerReader,
     message_headers,
-    of_refused_credentials,
     own_version,
     param_headers,
-    status_trouble,
+    status_fault,
+    with_refused_credentials,
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
@@ -226,7 +226,7 @@ class HttpTalk:
     def deliver(self, items: Sequence[Item]) -> None:
         if self.credentials.are_sent:
             items = [
-                of_refused_credentials(x) if isinstance(x, TransportFault) else x for x in items
+                with_refused_credentials(x) if isinstance(x, TransportFault) else x for x in items
             ]
         self._deliver(items)
 
@@ -649,7 +649,7 @@ def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault
     trouble = (
         troubles[0]
         if troubles
-        else status_trouble(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
+        else status_fault(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
     )
     hint = "the session has ended on the server's side; the next test begins a new one"
     return trouble.but(kind="session_lost", hint=hint)
