@@ -10,7 +10,7 @@ import re
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Capture, Case, Step, Suite, Template
+from mcptest.core.plan import Case, SavedValue, Step, Suite, Template
 from mcptest.core.record import ABSENT
 from mcptest.formats.conductor_expect import (
     SLIPPED_KEYS,
@@ -393,7 +393,7 @@ class CapturingReader(StepReader):
 
         return fill
 
-    def _captures(self, fields: Fields, step: Step | None) -> tuple[Capture, ...]:
+    def _captures(self, fields: Fields, step: Step | None) -> tuple[SavedValue, ...]:
         inner = fields.mapping_at("capture")
         if inner is None:
             return ()
@@ -405,7 +405,7 @@ class CapturingReader(StepReader):
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> Capture | None:
+    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
         if not re.fullmatch(NAME, name):
             message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
             fields.complain(name, "F009", message)
@@ -415,7 +415,7 @@ class CapturingReader(StepReader):
             message = "a capture takes a path into the answer"
             fields.complain(name, "F009", message, "such as result.content[0].text", on_key=False)
             return None
-        return Capture(name=name, path=path, steps=steps)
+        return SavedValue(name=name, path=path, steps=steps)
 
 
 def _filled(

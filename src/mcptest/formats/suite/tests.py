@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.plan import Capture, Case, Step, Template
+from mcptest.core.plan import Case, SavedValue, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
 from mcptest.formats.keys import Fields, kind_of, read_only, read_skip, read_tags
@@ -226,7 +226,7 @@ class StepReader:
                 inner.text(key)
         return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
 
-    def _captures(self, fields: Fields) -> tuple[Capture, ...]:
+    def _captures(self, fields: Fields) -> tuple[SavedValue, ...]:
         inner = fields.mapping_at("capture")
         if inner is None:
             return ()
@@ -235,7 +235,7 @@ class StepReader:
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> Capture | None:
+    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
         if not re.fullmatch(NAME, name):
             message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
             fields.complain(name, "F009", message)
@@ -248,7 +248,7 @@ class StepReader:
             help = "for example result.structuredContent.id"
             fields.complain(name, "F009", f"the path {error}", help, on_key=False)
             return None
-        return Capture(name=name, path=path, steps=steps)
+        return SavedValue(name=name, path=path, steps=steps)
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:
