@@ -20,14 +20,13 @@ from mcptest.core.events import Event
 from mcptest.core.results import CaseResult
 from mcptest.formats.config import load_config
 from mcptest.plugins import PROTOCOL_VERSION, HostError, Matcher, PluginError, PluginHost
-from mcptest.plugins.host import (
+from mcptest.plugins.host import encode_request, read_response
+from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
-    INVALID_RESPONSE,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     PARSE_ERROR,
-    encode_request,
-    read_response,
 )
 
 ROOT = Path(__file__).parent.parent.parent
@@ -304,7 +303,7 @@ def test_the_frames_on_the_page_are_what_is_sent_and_read() -> None:
 
 def test_the_error_codes_on_the_page_are_those_of_the_protocol() -> None:
     codes = [int(code) for code in re.findall(r"^\| (-\d+) \|", PAGE, re.MULTILINE)]
-    ours = (PARSE_ERROR, INVALID_RESPONSE, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR)
+    ours = (PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR)
     assert codes == list(ours)
 
 

@@ -12,7 +12,7 @@ from certificates import Authority
 from http_runs import ENVIRONMENT, run, run_over_http, with_config, write_suite
 from raw_http import RawHttp, on, refusal, says
 
-from mcptest.protocol.http_messages import status_trouble, without_older_transport
+from mcptest.protocol.http_messages import status_fault, without_older_transport
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +63,7 @@ def test_a_file_of_authorities_that_is_not_there_is_told_with_its_key(tmp_path: 
 
 
 def hint_of_404(target: str) -> str:
-    trouble = status_trouble("initialize", 1, 404, {}, b"")
+    trouble = status_fault("initialize", 1, 404, {}, b"")
     return without_older_transport(trouble, target).hint
 
 
@@ -71,7 +71,7 @@ def test_only_the_places_are_named_that_were_not_asked() -> None:
     for target, named in (("/", {"/mcp", "/sse"}), ("/mcp?a=b", {"/sse"}), ("/sse/", {"/mcp"})):
         hint = hint_of_404(target)
         assert {place for place in ("/mcp", "/sse") if f"at {place}" in hint} == named
-    other = status_trouble("initialize", 1, 405, {}, b"")
+    other = status_fault("initialize", 1, 405, {}, b"")
     assert "nor does it have the older transport" in without_older_transport(other, "/mcp").hint
 
 
@@ -121,8 +121,8 @@ def test_credentials_that_are_refused_are_told_from_none(
 
 def test_a_refused_handshake_has_done_nothing() -> None:
     for status in (401, 404, 500, 503):
-        assert status_trouble("initialize", 1, status, {}, b"").effect == "definite"
-    assert status_trouble("tools/call", 1, 500, {}, b"").effect == "indefinite"
+        assert status_fault("initialize", 1, status, {}, b"").effect == "definite"
+    assert status_fault("tools/call", 1, 500, {}, b"").effect == "indefinite"
 
 
 def test_a_body_that_is_quoted_whole_is_not_shown_again(tmp_path: Path) -> None:

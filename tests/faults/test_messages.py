@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from staging import LONG_S, call, echo, perform, spec_for
 
 from mcptest.protocol.jsonrpc import result_response
-from mcptest.protocol.session import Answered, ClientSession, Strayed
+from mcptest.protocol.session import ClientSession, ResponseReceived, UnexpectedResponse
 
 SAID_SO = "the server sent a message that breaks JSON-RPC"
 
@@ -87,11 +87,13 @@ def test_an_id_whose_answer_is_still_owed_is_not_used_again() -> None:
 def test_an_answer_after_one_that_could_not_be_read_is_the_second() -> None:
     """Rows 39 and 50."""
     session = ClientSession()
-    session.opened(1)
-    session.spoiled(1)
+    session.open_request(1)
+    session.mark_unreadable(1)
     assert not session.is_owed(1)
     answer = result_response(1, {})
-    assert list(session.receive(answer)) == [Strayed(message=answer, kind="duplicate_response")]
+    assert list(session.receive(answer)) == [
+        UnexpectedResponse(message=answer, kind="duplicate_response")
+    ]
 
 
 @given(st.permutations(range(8)))
@@ -99,10 +101,10 @@ def test_answers_in_any_order_find_their_requests(order: list[int]) -> None:
     """Row 52."""
     session = ClientSession()
     for id in range(8):
-        session.opened(id)
+        session.open_request(id)
     for id in order:
         answer = result_response(id, {"for": id})
-        assert list(session.receive(answer)) == [Answered(message=answer, id=id)]
+        assert list(session.receive(answer)) == [ResponseReceived(message=answer, id=id)]
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from mcptest.core.text import shorten, visible
 from mcptest.core.typed_json import STRING, Key, TypedJsonError, check_object
 from mcptest.matching.values import type_name
 from mcptest.protocol.framing import Frame, Overlong, encode_line
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, INVALID_REQUEST, METHOD_NOT_FOUND, PARSE_ERROR
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ __all__ = [
     "CACHE_MODES",
     "CASSETTE_MODES",
     "COPROCESS_PROTOCOL_VERSION",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
     "METHODS",
     "UPSTREAM_ERROR",
     "UPSTREAM_GONE",
@@ -261,14 +260,8 @@ def _refused(message: str) -> RefusedError:
     return RefusedError(INVALID_PARAMS, message)
 
 
-# How a request is refused: the codes of JSON-RPC, two of our own, and what goes with them.
+# How a request is refused: the codes of JSON-RPC, and two more.
 
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 UPSTREAM_ERROR = -32000
 UPSTREAM_GONE = -32001
 

@@ -1,7 +1,7 @@
-"""Which of the things a server offers a run has exercised. Pure.
+"""Coverage: what a server offers, how much of it the tests used, and the gates of suites.
 
-What is offered comes from the server's own lists; what was exercised from the requests that
-tests sent and that were answered. An input property counts once some call gave it.
+An offer is a tool, resource, resource template or prompt. A gate is a minimum of coverage or a
+maximum of response time that a suite demands of all of its tests together.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 
 from mcptest.core.record import Record
 from mcptest.core.results import Finding
-from mcptest.core.text import list_names, shorten, visible
+from mcptest.core.text import excerpt, list_names, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,173 +32,20 @@ __all__ = [
     "Kind",
     "MeasuredGates",
     "ServerCoverage",
-    "is_made_from",
-    "measure",
+    "coverage_percent",
+    "matches_template",
+    "measure_coverage",
     "merge_coverage",
-    "merge_measured",
+    "merge_gates",
     "missed_gates",
-    "not_asked",
     "offers_in",
-    "percent_of",
     "quantile",
+    "report_unchecked_gates",
 ]
 
 
-# What suites ask of all of their tests together, what was measured, and what was missed. Pure.
-#
-# A suite may be spread over several runs, the shards of a build: what each has measured is put
-# together, and the gates are asked when all of it is there.
-
-
-# So many names are listed; nobody reads more.
-_MAX_LISTED = 5
-_MAX_NAME = 200
-
-GATES_NOT_ASKED = "gates_not_asked"
-
-_UNITS = {
-    "tools": ("tool",),
-    "resources": ("resource", "resourceTemplate"),
-    "prompts": ("prompt",),
-}
-COVERAGE_GATES = (*_UNITS, "total")
-_QUANTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99}
-PERFORMANCE_GATES = (*_QUANTILES, "mean_ms", "max_ms")
-
-
-class MeasuredGates(Record):
-    """What the suite in the file `home` asks for, and what runs have measured of it.
-
-    `files` are all files with tests of the suite, `ran` those of them that were run. `servers`
-    are those whose offers are known; the `silent` ones could not tell them, and the `idle` ones
-    were never started, because every test of theirs is skipped.
-    """
-
-    home: str
-    coverage: dict[str, float] = {}  # noqa: RUF012  # nothing of a record changes
-    performance: dict[str, float] = {}  # noqa: RUF012  # as above
-    files: tuple[str, ...] = ()
-    ran: tuple[str, ...] = ()
-    servers: tuple[ServerCoverage, ...] = ()
-    silent: tuple[str, ...] = ()
-    idle: tuple[str, ...] = ()
-    took_ms: tuple[float, ...] = ()
-
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The files without which nothing can be said about the whole."""
-        return tuple(file for file in self.files if file not in self.ran)
-
-
-def merge_measured(parts: Iterable[MeasuredGates]) -> tuple[MeasuredGates, ...]:
-    """One for each suite, of all that several runs have measured of it."""
-    merged: dict[str, MeasuredGates] = {}
-    for part in parts:
-        known = merged.get(part.home)
-        merged[part.home] = _together(known, part) if known else part
-    return tuple(merged.values())
-
-
-def _together(one: MeasuredGates, other: MeasuredGates) -> MeasuredGates:
-    servers = merge_coverage([one.servers, other.servers])
-    # What was called of a server that could not tell its offers is not known: it stays silent.
-    silent = _union(one.silent, other.silent)
-    settled = {*silent, *(server.name for server in servers)}
-    idle = [name for name in _union(one.idle, other.idle) if name not in settled]
-    return one.but(
-        files=_union(one.files, other.files),
-        ran=_union(one.ran, other.ran),
-        servers=servers,
-        silent=silent,
-        idle=tuple(idle),
-        took_ms=(*one.took_ms, *other.took_ms),
-    )
-
-
-def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
-
-
-def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -> Iterator[str]:
-    """A sentence for each gate that was not reached.
-
-    Which suite is meant is said where there are several, here or elsewhere (`is_named`).
-    """
-    for each in measured:
-        owner = f"{_named(each.home)}: " if is_named or len(measured) > 1 else ""
-        for key, wanted in each.coverage.items():
-            for sentence in _missed_coverage(key, wanted, each):
-                yield owner + sentence
-        for key, most_ms in each.performance.items():
-            for sentence in _missed_time(key, most_ms, each.took_ms):
-                yield owner + sentence
-
-
-def not_asked(homes: Iterable[str], why: str) -> Finding:
-    """That nobody has asked the gates of these suites."""
-    names = list_names([_named(home) for home in homes], _MAX_LISTED)
-    message = f"the gates of {names} were not asked: {why}"
-    return Finding(kind=GATES_NOT_ASKED, server="", message=message)
-
-
-def _named(name: str) -> str:
-    return visible(shorten(name, _MAX_NAME))
-
-
-def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterator[str]:
-    noun = "all offers" if key == "total" else key
-    offers = [offer for server in measured.servers for offer in server.offers]
-    if key != "total":
-        offers = [offer for offer in offers if offer.kind in _UNITS[key]]
-    unknown = f"coverage of {noun} is not known"
-    if measured.silent:
-        names = list_names([_named(name) for name in sorted(measured.silent)], _MAX_LISTED)
-        yield f"{unknown}: {names} could not say what there is"
-    elif measured.idle:
-        names = list_names([_named(name) for name in sorted(measured.idle)], _MAX_LISTED)
-        yield f"{unknown}: {names} could not be asked, for all of its tests are skipped"
-    elif not offers:
-        yield f"{unknown}: no server says that it offers any"
-    elif (percent := 100 * sum(1 for offer in offers if offer.calls) / len(offers)) < wanted:
-        # Cut, not rounded: what is not reached must not look as if it were.
-        seen = f"{int(percent * 10) / 10:.1f} %"
-        unused = list_names(
-            [visible(offer.name) for offer in offers if not offer.calls], _MAX_LISTED
-        )
-        yield f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; unused: {unused}"
-
-
-def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator[str]:
-    if not took_ms:
-        yield f"{key} is not known: no call was timed"
-        return
-    seen = _measure(key, took_ms)
-    if seen > most_ms:
-        over = f"{seen:.3f} ms over {len(took_ms)} call{'s' if len(took_ms) != 1 else ''}"
-        yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
-
-
-def _measure(key: str, took_ms: Sequence[float]) -> float:
-    if key == "max_ms":
-        return max(took_ms)
-    if key == "mean_ms":
-        return math.fsum(took_ms) / len(took_ms)
-    return quantile(took_ms, _QUANTILES[key])
-
-
-def quantile(values: Sequence[float], percent: int) -> float:
-    """The smallest value that at least so much of all values do not exceed."""
-    ordered = sorted(values)
-    rank = max(1, math.ceil(percent * len(ordered) / 100))
-    return ordered[rank - 1]
-
-
-# The kinds of things a server offers, and how each is asked for. One table for everybody.
-
-
 class Kind(Record):
-    """One kind of offer: `name` is its member in the answer to `method`, `key` what tells
-    one offer from another."""
+    """One kind of offer: `name` is its member in the result of `method`, `key` its identifier."""
 
     name: str
     unit: OfferKind
@@ -240,7 +87,7 @@ KINDS = {
 
 
 class CoveredProperty(Record):
-    """One input property of a tool, or argument of a prompt, and how many calls gave it."""
+    """One input property of a tool, or argument of a prompt, and how many calls used it."""
 
     name: str
     calls: int
@@ -256,10 +103,10 @@ class CoveredOffer(Record):
 
 
 class ServerCoverage(Record):
-    """Everything one server offers, in its own order.
+    """Everything that one server offers, in its own order.
 
-    `home` is the file of the suite that has it, where it belongs to one: another suite may have
-    another server of that name, and then `server` says which is which.
+    `home` is the file of its suite, if any. If servers of several suites have the same name,
+    `server` includes `home`.
     """
 
     server: str
@@ -268,26 +115,26 @@ class ServerCoverage(Record):
 
     @property
     def name(self) -> str:
-        """What its suite calls it."""
+        """The name in its suite."""
         return self.server.removesuffix(f" ({self.home})") if self.home else self.server
 
     @property
     def points(self) -> tuple[int, int]:
-        """How many offers and properties were exercised, and how many there are."""
+        """How many offers and properties were used, and how many there are."""
         calls = [offer.calls for offer in self.offers]
         calls += [part.calls for offer in self.offers for part in offer.properties]
         return sum(1 for count in calls if count), len(calls)
 
 
-def percent_of(coverage: Iterable[ServerCoverage]) -> float | None:
-    """The exercised part of all offers and properties; None when nothing is offered."""
+def coverage_percent(coverage: Iterable[ServerCoverage]) -> float | None:
+    """The used part of all offers and properties; None if nothing is offered."""
     points = [server.points for server in coverage]
     whole = sum(total for _, total in points)
     return 100 * sum(hit for hit, _ in points) / whole if whole else None
 
 
 def offers_in(kind: OfferKind, entries: object) -> Iterator[CoveredOffer]:
-    """The offers in a list of the server, not exercised yet; what has no name is left out."""
+    """The offers in a list of the server, not used yet; entries without a name are left out."""
     for entry in entries if isinstance(entries, list) else ():
         if not isinstance(entry, dict):
             continue
@@ -312,25 +159,24 @@ def _properties(kind: OfferKind, entry: dict[str, Any]) -> Iterator[str]:
                 yield argument["name"]
 
 
-def measure(
+def measure_coverage(
     server: str, offers: Iterable[CoveredOffer], uses: Mapping[Use, int], home: str = ""
 ) -> ServerCoverage:
-    """The offers of a server with how often each, and each of its inputs, was used."""
-    used = tuple(_measured(each, uses) for each in offers)
+    """The offers of a server, with the number of calls of each and of its properties."""
+    used = tuple(_count_calls(each, uses) for each in offers)
     return ServerCoverage(server=server, offers=used, home=home)
 
 
 def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCoverage, ...]:
-    """One coverage from several: calls of one server are added up.
+    """One coverage from several: the calls of each server are added up.
 
-    Two of one name are one server when they are of one suite, or offer the same. Others are
-    told apart by the files of their suites.
+    Two of the same name are one server if they belong to the same suite or offer the same.
     """
     merged: list[ServerCoverage] = []
     for server in (server for part in parts for server in part):
-        same = [number for number, known in enumerate(merged) if _is_one(known, server)]
+        same = [number for number, known in enumerate(merged) if _is_same_server(known, server)]
         if same:
-            merged[same[0]] = _joined(merged[same[0]], server)
+            merged[same[0]] = _add_coverage(merged[same[0]], server)
         else:
             merged.append(server.but(server=server.name))
     names = [server.server for server in merged]
@@ -342,7 +188,7 @@ def merge_coverage(parts: Iterable[Iterable[ServerCoverage]]) -> tuple[ServerCov
     )
 
 
-def _is_one(one: ServerCoverage, other: ServerCoverage) -> bool:
+def _is_same_server(one: ServerCoverage, other: ServerCoverage) -> bool:
     if one.name != other.name:
         return False
     return one.home == other.home or _offered(one) == _offered(other)
@@ -355,15 +201,15 @@ def _offered(server: ServerCoverage) -> set[tuple[str, str, frozenset[str]]]:
     }
 
 
-def _joined(one: ServerCoverage, other: ServerCoverage) -> ServerCoverage:
+def _add_coverage(one: ServerCoverage, other: ServerCoverage) -> ServerCoverage:
     offers = {(offer.kind, offer.name): offer for offer in one.offers}
     for offer in other.offers:
         key = (offer.kind, offer.name)
-        offers[key] = _added(offers[key], offer) if key in offers else offer
+        offers[key] = _add_calls(offers[key], offer) if key in offers else offer
     return one.but(offers=tuple(offers.values()))
 
 
-def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
+def _add_calls(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
     calls = {part.name: part.calls for part in one.properties}
     for part in other.properties:
         calls[part.name] = calls.get(part.name, 0) + part.calls
@@ -371,7 +217,7 @@ def _added(one: CoveredOffer, other: CoveredOffer) -> CoveredOffer:
     return one.but(calls=one.calls + other.calls, properties=properties)
 
 
-def _measured(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
+def _count_calls(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
     hits = [(use, count) for use, count in uses.items() if _is_use_of(use, offer)]
     properties = tuple(
         part.but(calls=sum(count for use, count in hits if part.name in use[2]))
@@ -383,24 +229,19 @@ def _measured(offer: CoveredOffer, uses: Mapping[Use, int]) -> CoveredOffer:
 def _is_use_of(use: Use, offer: CoveredOffer) -> bool:
     kind, name, _ = use
     if kind == "resource" and offer.kind == "resourceTemplate":
-        # Few servers have templates.
-
-        return is_made_from(name, offer.name)
+        return matches_template(name, offer.name)
     return kind == offer.kind and name == offer.name
 
 
-# Whether an address could have been made from a URI template.
-#
-# Both come from outside, so no regular expression is made of them: looking takes no longer than
-# the two are long.
+# URI templates. Template and URI are not trusted, so they are compared in linear time, without a
+# regular expression made of them.
 
-
-# A variable that begins or ends like this may stand for several pieces of a path.
+# A variable that begins or ends like this may match several segments of a path.
 _WIDE = frozenset("+#/?&*")
 
 
-def is_made_from(uri: str, template: str) -> bool:
-    """Roughly: a plain variable is one piece of a path, and literal text stands as it is."""
+def matches_template(uri: str, template: str) -> bool:
+    """True if a URI could have been made from a template: a plain variable is one path segment."""
     literals = re.split(r"\{[^{}]*\}", template)
     variables = re.findall(r"\{([^{}]*)\}", template)
     if not variables:
@@ -418,3 +259,148 @@ def is_made_from(uri: str, template: str) -> bool:
             return False
         at = found + len(literal)
     return at == len(uri)
+
+
+# Gates. A suite may be run in several parts, the shards of a build: the gates are checked when
+# the measurements of all parts are merged.
+
+_MAX_LISTED = 5
+_MAX_NAME_CHARS = 200
+
+GATES_NOT_ASKED = "gates_not_asked"
+
+_UNITS = {
+    "tools": ("tool",),
+    "resources": ("resource", "resourceTemplate"),
+    "prompts": ("prompt",),
+}
+COVERAGE_GATES = (*_UNITS, "total")
+_QUANTILES = {"p50_ms": 50, "p90_ms": 90, "p95_ms": 95, "p99_ms": 99}
+PERFORMANCE_GATES = (*_QUANTILES, "mean_ms", "max_ms")
+
+
+class MeasuredGates(Record):
+    """The gates of the suite in the file `home`, and what was measured for them.
+
+    `files` are all files with tests of the suite, `ran` those that were run. `servers` are those
+    whose offers are known. The offers of `silent` servers could not be listed, and `idle` servers
+    were not started, because all of their tests are skipped.
+    """
+
+    home: str
+    coverage: dict[str, float] = {}  # noqa: RUF012  # nothing of a record changes
+    performance: dict[str, float] = {}  # noqa: RUF012  # as above
+    files: tuple[str, ...] = ()
+    ran: tuple[str, ...] = ()
+    servers: tuple[ServerCoverage, ...] = ()
+    silent: tuple[str, ...] = ()
+    idle: tuple[str, ...] = ()
+    took_ms: tuple[float, ...] = ()
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """The files that were not run, so that the gates cannot be checked."""
+        return tuple(file for file in self.files if file not in self.ran)
+
+
+def merge_gates(parts: Iterable[MeasuredGates]) -> tuple[MeasuredGates, ...]:
+    """Merge the measurements of several runs, one entry per suite."""
+    merged: dict[str, MeasuredGates] = {}
+    for part in parts:
+        known = merged.get(part.home)
+        merged[part.home] = _merge_two(known, part) if known else part
+    return tuple(merged.values())
+
+
+def _merge_two(one: MeasuredGates, other: MeasuredGates) -> MeasuredGates:
+    servers = merge_coverage([one.servers, other.servers])
+    # A server that is silent in one run stays so: its coverage is not known.
+    silent = _union(one.silent, other.silent)
+    settled = {*silent, *(server.name for server in servers)}
+    idle = [name for name in _union(one.idle, other.idle) if name not in settled]
+    return one.but(
+        files=_union(one.files, other.files),
+        ran=_union(one.ran, other.ran),
+        servers=servers,
+        silent=silent,
+        idle=tuple(idle),
+        took_ms=(*one.took_ms, *other.took_ms),
+    )
+
+
+def _union(one: Iterable[str], other: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def missed_gates(measured: Sequence[MeasuredGates], *, is_named: bool = False) -> Iterator[str]:
+    """A sentence for each gate that was missed.
+
+    It names the suite if there are several, or if `is_named`.
+    """
+    for each in measured:
+        owner = f"{excerpt(each.home, _MAX_NAME_CHARS)}: " if is_named or len(measured) > 1 else ""
+        for key, wanted in each.coverage.items():
+            for sentence in _missed_coverage(key, wanted, each):
+                yield owner + sentence
+        for key, most_ms in each.performance.items():
+            for sentence in _missed_time(key, most_ms, each.took_ms):
+                yield owner + sentence
+
+
+def report_unchecked_gates(homes: Iterable[str], why: str) -> Finding:
+    """The finding that the gates of these suites were not checked."""
+    names = list_names([excerpt(home, _MAX_NAME_CHARS) for home in homes], _MAX_LISTED)
+    message = f"the gates of {names} were not asked: {why}"
+    return Finding(kind=GATES_NOT_ASKED, server="", message=message)
+
+
+def _missed_coverage(key: str, wanted: float, measured: MeasuredGates) -> Iterator[str]:
+    noun = "all offers" if key == "total" else key
+    offers = [offer for server in measured.servers for offer in server.offers]
+    if key != "total":
+        offers = [offer for offer in offers if offer.kind in _UNITS[key]]
+    unknown = f"coverage of {noun} is not known"
+    if measured.silent:
+        names = list_names(
+            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.silent)], _MAX_LISTED
+        )
+        yield f"{unknown}: {names} could not say what there is"
+    elif measured.idle:
+        names = list_names(
+            [excerpt(name, _MAX_NAME_CHARS) for name in sorted(measured.idle)], _MAX_LISTED
+        )
+        yield f"{unknown}: {names} could not be asked, for all of its tests are skipped"
+    elif not offers:
+        yield f"{unknown}: no server says that it offers any"
+    elif (percent := 100 * sum(1 for offer in offers if offer.calls) / len(offers)) < wanted:
+        # Cut, not rounded: 79.96 must not look like 80.
+        seen = f"{int(percent * 10) / 10:.1f} %"
+        unused = list_names(
+            [visible(offer.name) for offer in offers if not offer.calls], _MAX_LISTED
+        )
+        yield f"coverage of {noun} is {seen}, and the suite asks for {wanted:g} %; unused: {unused}"
+
+
+def _missed_time(key: str, most_ms: float, took_ms: Sequence[float]) -> Iterator[str]:
+    if not took_ms:
+        yield f"{key} is not known: no call was timed"
+        return
+    seen = _measure(key, took_ms)
+    if seen > most_ms:
+        over = f"{seen:.3f} ms over {len(took_ms)} call{'s' if len(took_ms) != 1 else ''}"
+        yield f"{key} is {over}, and the suite asks for {most_ms:g} ms"
+
+
+def _measure(key: str, took_ms: Sequence[float]) -> float:
+    if key == "max_ms":
+        return max(took_ms)
+    if key == "mean_ms":
+        return math.fsum(took_ms) / len(took_ms)
+    return quantile(took_ms, _QUANTILES[key])
+
+
+def quantile(values: Sequence[float], percent: int) -> float:
+    """The smallest value that at least `percent` of all values do not exceed."""
+    ordered = sorted(values)
+    rank = max(1, math.ceil(percent * len(ordered) / 100))
+    return ordered[rank - 1]

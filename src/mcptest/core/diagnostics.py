@@ -1,6 +1,6 @@
-"""A place in a file plus a sentence, and how to print them.
+"""Diagnostics: mistakes in files, how they are rendered, and suggestions for unknown words.
 
-One renderer for all of them, so that terminal, JUnit and pytest say the same words.
+One renderer serves all, so that terminal, JUnit and pytest print the same.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ __all__ = [
     "MAX_CHARS",
     "MAX_KNOWN",
     "UNQUOTED",
-    "Complaint",
     "Diagnostic",
+    "PathDiagnostic",
     "UnquotedText",
     "closest",
     "edit_distance",
+    "find_abbreviation",
     "render_diagnostic",
-    "shortened",
 ]
 
 
-# Stable: a code is never given another meaning. docs/errors.md has a section for each.
+# A code never changes its meaning. docs/errors.md has a section for each.
 CODES = {
     "F001": "file cannot be read",
     "F002": "not valid YAML or JSON",
@@ -69,15 +69,15 @@ UNQUOTED = (
 
 
 class UnquotedText(str):
-    """The text of a file that no message may quote: it is not one of the user's own."""
+    """The text of a file outside the folders of the run, which no message may quote."""
 
     __slots__ = ()
 
 
-class Complaint(Record):
-    """A mistake, by the place of the value in its document; not yet a place in the file.
+class PathDiagnostic(Record):
+    """A mistake by the path of the value in its document, before its place in the file is known.
 
-    `on_key` points at the key instead of the value; `offset` and `width` into its text.
+    `on_key` points at the key instead of the value; `offset` and `width` are within its text.
     """
 
     code: str
@@ -105,7 +105,7 @@ class Diagnostic(Record):
 
 
 def render_diagnostic(diagnostic: Diagnostic) -> str:
-    """The diagnostic as a person reads it: sentence, place, source line with a caret, help."""
+    """The diagnostic for a person: message, place, source line with a caret, help."""
     lines = [f"{diagnostic.severity}[{diagnostic.code}]: {visible(diagnostic.message)}"]
     gutter = " " * len(str(diagnostic.line))
     place = visible(diagnostic.file)
@@ -119,12 +119,11 @@ def render_diagnostic(diagnostic: Diagnostic) -> str:
     return "\n".join(lines)
 
 
-# Longer source lines are cut around the caret: nobody reads a caret 300 columns out, and on a
-# terminal of 80 columns a line that wraps has its caret nowhere near.
+# Longer source lines are cut around the caret, so that they do not wrap on a terminal.
 _EXCERPT_COLUMNS = 72
 
 
-# `user:password@` in a URL. What is shown instead is as long, for the sake of the caret.
+# `user:password@` in a URL. The replacement is as long, so that the caret stays in place.
 _PASSWORD = r"(://[^\s/:@]*:)([^\s/@]+)(?=@)"
 
 
@@ -138,7 +137,7 @@ def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
     shown = _without_passwords(diagnostic.source)[start : start + _EXCERPT_COLUMNS]
     lead = "…" if start else ""
     tail = "…" if start + _EXCERPT_COLUMNS < len(diagnostic.source) else ""
-    # Measured as they are shown: an escape is longer than its character.
+    # Measured with escapes, which are longer than their characters.
     before = visible(shown[: column - start])
     pointed_at = visible(shown[column - start : column - start + diagnostic.width])
     return [
@@ -148,11 +147,8 @@ def _excerpt(diagnostic: Diagnostic, gutter: str) -> list[str]:
     ]
 
 
-# Which known word did the author mean?
+# Suggestions. Names may come from a server, so their number and length are limited.
 
-
-# Names may come from a server, many of them and long: a longer one is nobody's slip of a
-# finger, and whoever has more of them is not helped by the nearest.
 MAX_KNOWN = 1_000
 MAX_CHARS = 64
 
@@ -160,7 +156,7 @@ MAX_CHARS = 64
 def edit_distance(left: str, right: str, limit: int | None = None) -> int:
     """How many letters must be added, dropped, changed or swapped with a neighbour.
 
-    Whatever is farther than `limit` is `limit + 1`, and found out much sooner.
+    A distance above `limit` is returned as `limit + 1`, much sooner.
     """
     limit = max(len(left), len(right)) if limit is None else limit
     far = limit + 1
@@ -178,16 +174,16 @@ def edit_distance(left: str, right: str, limit: int | None = None) -> int:
             if i > 1 and j > 1 and a == right[j - 2] and left[i - 2] == b:
                 best = min(best, older[j - 2] + 1)
             row[j] = best
-        # The next row may still come from this one, or by a swap from the one before it.
+        # The next row depends on this one, and for a swap on the one before it.
         if min(row) > limit and min(before) >= limit:
             return far
     return row[-1]
 
 
 def closest(word: str, known: Iterable[str], within: int = 2) -> str:
-    """The known word nearest to `word`, or "" when none is near enough.
+    """The known word nearest to `word`, or "" if none is near enough.
 
-    Case is forgiven; short words must be nearer than long ones.
+    Case is ignored; short words must be nearer than long ones.
     """
     if len(word) > MAX_CHARS:
         return ""
@@ -199,11 +195,11 @@ def closest(word: str, known: Iterable[str], within: int = 2) -> str:
     return best if distance <= limit else ""
 
 
-# What is shorter begins too many words to be short for one.
+# Shorter beginnings are ambiguous.
 _BEGINNING = 3
 
 
-def shortened(word: str, known: Iterable[str]) -> str:
+def find_abbreviation(word: str, known: Iterable[str]) -> str:
     """The one known word that `word` is short for, or that is short for it; "" for several.
 
     `args` is short for `arguments`, and `max_duration` for `max_duration_ms`.
@@ -216,7 +212,7 @@ def shortened(word: str, known: Iterable[str]) -> str:
 
 
 def _is_short_for(one: str, other: str) -> bool:
-    """Whether both begin alike, and one has only letters of the other, in their order."""
+    """True if both begin alike, and one has only letters of the other, in their order."""
     if one[:_BEGINNING] != other[:_BEGINNING] or max(len(one), len(other)) > MAX_CHARS:
         return False
     short, long = sorted((one, other), key=len)

@@ -1,19 +1,19 @@
-"""Every exception this package raises on purpose.
+"""The exceptions that mcptest raises on purpose.
 
 * McptestError
   - UsageError             the caller asked for something impossible
-  - FormatError            files cannot be understood; carries every diagnostic
-  - RefusedError           what is asked for is possible, and not allowed here
-  - NothingSelectedError   a glob or a filter that matches nothing
-  - InterruptedRunError    a signal asked us to stop
+  - FormatError            files are invalid; has all diagnostics
+  - RefusedError           the request is possible, but not allowed here
+  - NothingSelectedError   a glob or a filter matches nothing
+  - InterruptedRunError    a signal stopped the run
   - PatternTimeoutError    a pattern took too long to match
   - CheckError             a value could not be judged: a plugin or a schema validator failed
-    - EndedError           it ended the process that was to judge it
-  - ServerError            the server under test could not be driven; has a `kind`
-  - OwnFaultError          what a report says of a fault of ours; never raised
+    - EndedError           it ended the process that judged the value
+  - ServerError            the server under test could not be used; has a `fault`
+  - OwnFaultError          stands for a bug of mcptest in reports; never raised
 
-A failed expectation is not here: it is data (`mcptest.core.results.Mismatch`).
-Anything else that is raised is a fault of ours and reaches the top of the CLI.
+A failed expectation is data (`mcptest.core.results.Mismatch`), not an exception. Any other
+exception is a bug of mcptest and reaches the top of the CLI.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ __all__ = [
 
 
 class McptestError(Exception):
-    """The root of the tree: a broken world, never a failed expectation.
+    """The root of the tree.
 
     `shard` is the part of the run that could not be run, for its report; `unwritten` are the
-    reports that could not say so.
+    reports that could not be written.
     """
 
     shard: ReportedShard | None = None
@@ -57,7 +57,7 @@ class McptestError(Exception):
 
 
 class UsageError(McptestError):
-    """The command line, or a call of ours, asks for something impossible."""
+    """The command line or a caller asks for something impossible."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -66,7 +66,7 @@ class UsageError(McptestError):
 
 
 class FormatError(McptestError):
-    """One or more files cannot be understood."""
+    """One or more files are invalid."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         count = sum(diagnostic.severity == "error" for diagnostic in diagnostics)
@@ -75,7 +75,7 @@ class FormatError(McptestError):
 
 
 class RefusedError(McptestError):
-    """What is asked for could be done, and a policy forbids it here."""
+    """A policy forbids what was requested."""
 
     def __init__(self, message: str, help: str = "") -> None:
         super().__init__(message)
@@ -84,19 +84,19 @@ class RefusedError(McptestError):
 
 
 class NothingSelectedError(McptestError):
-    """Nothing to run: an empty run is never a success."""
+    """There is nothing to run."""
 
 
 class InterruptedRunError(McptestError):
-    """A signal asked the run to stop."""
+    """A signal stopped the run."""
 
 
 class OwnFaultError(McptestError):
-    """Stands in reports for an exception that nobody meant to raise."""
+    """Stands for an unexpected exception in reports."""
 
 
 class CheckError(McptestError):
-    """Whether a value is right cannot be said: who was to judge it failed; `fault` says how."""
+    """A value could not be judged; `fault` says why."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -104,7 +104,7 @@ class CheckError(McptestError):
 
 
 class EndedError(CheckError):
-    """The same where judging it ended the process that did it; `how` says with what status."""
+    """Judging a value ended the process that did it; `how` is its exit status."""
 
     def __init__(self, how: str) -> None:
         message = f"a matcher ended the process that judged the answer: {how}"
@@ -113,7 +113,7 @@ class EndedError(CheckError):
 
 
 class PatternTimeoutError(McptestError):
-    """Matching took longer than anybody should wait; `pattern` is the culprit, if known."""
+    """Matching took too long; `pattern` is the cause, if known."""
 
     def __init__(self, limit_s: float, pattern: str = "") -> None:
         super().__init__(f"the pattern {pattern or 'at hand'} took more than {limit_s:g} s")
@@ -122,14 +122,11 @@ class PatternTimeoutError(McptestError):
 
 
 class ServerError(McptestError):
-    """The server under test could not be driven; `fault` says how and shows the evidence."""
+    """The server under test could not be used; `fault` says why, with evidence."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
-
-
-# Errors that say that the system gives no more: open files, processes or memory.
 
 
 _LIMITS = {
@@ -141,7 +138,7 @@ _LIMITS = {
 
 
 def hint_at_limit(error: BaseException) -> str:
-    """What to do when the system gives no more files, processes or memory; "" for other errors."""
+    """What to do when a limit of the system is reached; "" for other errors."""
     if isinstance(error, MemoryError):
         return _LIMITS[errno.ENOMEM]
     return _LIMITS.get(error.errno or 0, "") if isinstance(error, OSError) else ""

@@ -1,4 +1,4 @@
-"""What happened during a run, in the past tense. Runners emit, reporters read."""
+"""The events of a run, which the engine emits and reporters read."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = [
     "ReportedShard",
     "RunFinished",
     "RunStarted",
-    "Spoken",
+    "ServerRevision",
     "SuiteFinished",
     "SuiteStarted",
 ]
@@ -34,9 +34,9 @@ class Event(Record):
 
 
 class ReportedShard(Record):
-    """Which of the `count` parts of a sharded selection a run has: one, or several merged ones.
+    """Which of the `count` parts of a sharded selection a run has: one, or several if merged.
 
-    `selection` is the digest of the whole selection; "" when the run failed before it was known.
+    `selection` is the digest of the whole selection; "" if the run failed before it was known.
     """
 
     indexes: tuple[int, ...]
@@ -77,8 +77,8 @@ class SuiteFinished(Event):
     file: str
 
 
-class Spoken(Record):
-    """In which revision a server was spoken to, and at which URL; "" for one on pipes."""
+class ServerRevision(Record):
+    """The protocol revision that was used with a server, and its URL; "" for stdio."""
 
     server: str
     revision: str
@@ -86,15 +86,13 @@ class Spoken(Record):
 
 
 class RunFinished(Event):
-    """The run is over. `fault` is set when no test could run at all.
+    """The run is over. `fault` is set if no test could be run at all.
 
-    `coverage` has an entry for each server that could say what it offers; `missed_gates`
-    a sentence for each gate (`--min-coverage`) that was not reached. `conformance` is what the
-    rules say of the sessions of the run, `broken_rules` what of it fails a strict run.
-    `not_run` counts what was declared and cannot be run by this version; unless the user
-    said that it `may_leave_out` such, the run is no success. `unasked_gates` are those of
-    suites of which this run had only a part. `matrix` is set when it went over several ways.
-    `spoken` has an entry for each server and revision.
+    `coverage` has an entry for each server whose offers are known, `missed_gates` a sentence for
+    each gate that was missed. `conformance` are the verdicts of the rules on the sessions of the
+    run, `broken_rules` those that fail a strict run. `not_run` counts the tests that this version
+    cannot run, with which a run fails unless it `may_leave_out` them. `unasked_gates` are those of
+    suites that were run only in part. `matrix` is set if the tests were run in several ways.
     """
 
     summary: Summary
@@ -113,4 +111,4 @@ class RunFinished(Event):
     snapshots: SnapshotReport | None = None
     unasked_gates: tuple[MeasuredGates, ...] = ()
     matrix: Matrix | None = None
-    spoken: tuple[Spoken, ...] = ()
+    server_revisions: tuple[ServerRevision, ...] = ()

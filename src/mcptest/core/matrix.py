@@ -1,4 +1,4 @@
-"""One choice of tests over several ways to a server, and in what the ways differ. Values only."""
+"""The result of running the same tests in several ways, and how the ways differ."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _WAY = r" \[(?:stdio|http), \d{4}-\d\d-\d\d\]"
 
 
 class Way(Record):
-    """How a server is spoken to: over which transport, and in which revision."""
+    """A way to reach a server: a transport and a revision."""
 
     transport: str
     revision: str
@@ -36,20 +36,20 @@ class Way(Record):
         return f"{self.transport}, {self.revision}"
 
     def named(self, server: str) -> str:
-        """The name of a server that is spoken to in this way."""
+        """The name of a server in this way."""
         return f"{server} [{self.label}]"
 
 
 def names_a_way(server: str) -> bool:
-    """Whether the name of a server says in which way it was spoken to."""
+    """True if the name of a server includes a way."""
     return server.endswith("]") and bool(re.search(_WAY, server[-len(" [stdio, 0000-00-00]") :]))
 
 
 class WayRun(Record):
-    """What became of one way.
+    """The result of one way.
 
-    `refusal` says why it could not be taken: the server does not speak it. `error` says how the
-    server broke when it was opened so. `summary` is None when no test ran in it.
+    `refusal` is set if the server does not support it, `error` if the server failed to open.
+    `summary` is None if no test was run.
     """
 
     way: Way
@@ -59,7 +59,7 @@ class WayRun(Record):
 
 
 class SeenResult(Record):
-    """How one test ended in one way, and why. None where it did not run."""
+    """The result of one test in one way; `status` is None if it was not run."""
 
     way: Way
     status: Status | None
@@ -67,7 +67,7 @@ class SeenResult(Record):
 
 
 class ResultDifference(Record):
-    """A test that did not end the same in all ways."""
+    """A test whose result is not the same in all ways."""
 
     suite: str
     file: str
@@ -77,16 +77,16 @@ class ResultDifference(Record):
 
 
 class SeenValue(Record):
-    """What the server says of itself in one way; ABSENT where it says nothing."""
+    """What the server declares in one way; ABSENT if nothing."""
 
     way: Way
     value: object = ABSENT
 
 
 class OfferDifference(Record):
-    """Something that the server does not say of itself in all ways alike.
+    """Something that the server does not declare alike in all ways.
 
-    `member` is the part of it that differs; "" when it is not there at all in some of them.
+    `member` is the part that differs; "" if some ways do not have it at all.
     """
 
     what: str
@@ -95,7 +95,7 @@ class OfferDifference(Record):
 
 
 class Matrix(Record):
-    """What a run in several ways has brought.
+    """The result of a run in several ways.
 
     `total` are the tests of one way, `compared` those of them that ran in more than one.
     `more_offers` counts differences that are not in `offers`, because there are so many.
@@ -112,10 +112,10 @@ class Matrix(Record):
 
     @property
     def taken(self) -> tuple[Way, ...]:
-        """The ways in which tests ran."""
+        """The ways in which tests were run."""
         return tuple(run.way for run in self.ways if run.summary is not None)
 
     @property
     def broken(self) -> tuple[Way, ...]:
-        """The ways in which the server could not be opened, and should have been."""
+        """The ways in which the server failed to open."""
         return tuple(run.way for run in self.ways if run.error)

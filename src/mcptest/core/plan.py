@@ -1,7 +1,7 @@
 """Suites, cases and steps: what every written format compiles to.
 
-A plan is complete before anything is started: requests are the very bytes that
-will be sent, expectations are compiled, and every mistake has been reported.
+A plan is complete before anything is started: requests are the bytes that will be sent,
+expectations are compiled, and all diagnostics have been reported.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from mcptest.core.diagnostics import Diagnostic
     from mcptest.protocol.dialogue import Dialogue
 
-    # What may be there that is not written: nothing, keys of objects, items of arrays as well.
+    # What an answer may have beyond the expectation: nothing, keys, or keys and items.
     Leniency = Literal["", "objects", "all"]
 
 __all__ = [
     "DEFAULT_MAX_LINE_BYTES",
     "Assertion",
-    "Capture",
     "Case",
     "ClientSpec",
     "Expectation",
@@ -33,23 +32,24 @@ __all__ = [
     "OAuthSpec",
     "Performance",
     "PluginSpec",
+    "SavedValue",
     "ServerSpec",
     "Step",
     "Suite",
     "Template",
 ]
 
-# The longest line that is accepted from a server, unless its limits say otherwise.
+# The longest line that is accepted from a server by default.
 DEFAULT_MAX_LINE_BYTES = 64 * 1024 * 1024
 
 DEFAULT_TIMEOUT_S = 30.0
 
-# What gets a server process of its own.
+# What has a server process of its own.
 ISOLATIONS = ("run", "file", "test")
 
 
 class Limits(Record):
-    """How much a server may send before it is called broken."""
+    """How much a server may send before it is a fault."""
 
     max_line_bytes: int = DEFAULT_MAX_LINE_BYTES
     max_messages_per_call: int = 5_000_000
@@ -57,7 +57,7 @@ class Limits(Record):
 
 
 class ClientSpec(Record):
-    """What we say we can do as a client, and the script of our answers to the server.
+    """The capabilities of the client, and its answers to requests of the server.
 
     `answers` has for each method either one body, used every time, or a list of them, used
     one after the other. A body is `{"result": …}` or `{"error": …}`.
@@ -68,7 +68,7 @@ class ClientSpec(Record):
 
 
 class PluginSpec(Record):
-    """A program that judges values: how it is started, and who says so (`owner`)."""
+    """A plugin: how it is started, and what declares it (`owner`)."""
 
     name: str
     command: tuple[str, ...]
@@ -78,7 +78,7 @@ class PluginSpec(Record):
 
 
 class OAuthSpec(Record):
-    """Where a token is fetched, and with which credentials of our own."""
+    """Where a token is fetched, and with which credentials."""
 
     token_url: str
     client_id: str
@@ -88,10 +88,10 @@ class OAuthSpec(Record):
 
 
 class HttpSpec(Record):
-    """A server on HTTP: where it is, what it is told of us, and whom TLS believes.
+    """A server on HTTP: its URL, the headers to send, and the certificates to trust.
 
-    `transport` is the one to speak: Streamable HTTP, the older one of two endpoints ("sse"), or
-    whichever of them the server has ("auto").
+    `transport` is Streamable HTTP, the older one of two endpoints ("sse"), or whichever of them
+    the server has ("auto").
     """
 
     url: str
@@ -105,8 +105,8 @@ class HttpSpec(Record):
 class ServerSpec(Record):
     """How to start or reach the server under test, and how long to wait for it.
 
-    With `http` it is spoken to over HTTP; `command`, when there is one, starts it. A pinned
-    `spec_version` is the only revision that will do.
+    With `http` it is reached over HTTP, and `command`, if any, starts it. `spec_version` pins
+    the revision.
     """
 
     name: str
@@ -136,11 +136,11 @@ class Performance(Record):
 
 
 class Assertion(Record):
-    """One thing that must hold of what came: `check`, compiled, at the end of `steps`.
+    """One assertion: the compiled `check` of the value at `steps`.
 
-    `target` is the way there as it was written. `message` are the author's own words for it,
-    `weight` is what it counts where not all of them must hold. `is_implied` where nothing was
-    written: then the call must come to its end.
+    `target` is the path as written, `message` the author's own explanation, `weight` its share
+    if not all assertions must hold. `is_implied` marks the one that is added if nothing is
+    written: the call must be complete.
     """
 
     target: str
@@ -152,7 +152,7 @@ class Assertion(Record):
 
 
 class Expectation(Record):
-    """What must hold after a step. ABSENT and None mean that nothing was asked for.
+    """What must hold after a step. ABSENT and None mean that nothing is expected.
 
     `has_regex` says that some regular expression is searched, `has_foreign_check` that something
     is computed which no signal to us can end, `has_remote_check` that another process is asked,
@@ -177,21 +177,21 @@ class Expectation(Record):
 
     @property
     def is_timed(self) -> bool:
-        """Whether it matters how long the answer takes."""
+        """True if the response time matters."""
         return self.performance is not None or self._asserts("duration_ms")
 
     @property
     def wants_notifications(self) -> bool:
-        """Whether what the server says on its own is looked at."""
+        """True if notifications of the server matter."""
         return bool(self.notifications) or self._asserts("notifications")
 
     def _asserts(self, what: str) -> bool:
-        # Only suites have any, and every step asks.
+        # Called for every step, and only suites have assertions.
         return bool(self.assertions) and any(each.steps[0] == what for each in self.assertions)
 
 
-class Capture(Record):
-    """A value to keep from the answer, for later tests of the same file."""
+class SavedValue(Record):
+    """A value of the answer that is saved for later tests of the same file."""
 
     name: str
     path: str
@@ -199,10 +199,10 @@ class Capture(Record):
 
 
 class Template(Record):
-    """A step that waits for values which earlier tests capture.
+    """A step that uses values saved by earlier tests.
 
-    `needs` are their names; `fill` makes the step once they are known, and raises ValueError
-    with a sentence when it cannot be made with these values.
+    `needs` are their names; `fill` makes the step of the values, or raises ValueError with a
+    sentence.
     """
 
     needs: tuple[str, ...]
@@ -210,12 +210,11 @@ class Template(Record):
 
 
 class Step(Record):
-    """One message to send, and what must come of it. `id` is ABSENT in a notification.
+    """One message to send, and its expectation. `id` is ABSENT in a notification.
 
-    `label` names it where a case has several. `tool` is set when the structured output of that
-    tool is to be held against its own schema. `at` is the line of the file in which it begins,
-    0 where the case's own says it. With `keeps_id` its id goes out as written, even where the
-    session has used it before.
+    `label` names it if a case has several. `tool` is set if the structured output of that tool is
+    checked against its schema. `at` is its line in the file, 0 for that of the case. With
+    `keeps_id` the id is sent as written, even if the session has used it before.
     """
 
     line: bytes
@@ -223,7 +222,7 @@ class Step(Record):
     expectation: Expectation
     id: object = ABSENT
     use: Use | None = None
-    captures: tuple[Capture, ...] = ()
+    captures: tuple[SavedValue, ...] = ()
     template: Template | None = None
     label: str = ""
     tool: str = ""
@@ -232,12 +231,12 @@ class Step(Record):
 
 
 class Case(Record):
-    """One named test. `skip` is the reason for leaving it out, None when it is run.
+    """One named test. `skip` is the reason for skipping it, None if it is run.
 
-    What it does is its steps, each a request and its answer, or a dialogue, or a `check` of
-    the server's conformance. `teardown` follows whatever came of it. With `not_run`, it is one
-    that this version cannot run, and `skip` says why. `lane` is set in lanes of a suite that
-    are no plain calls. `needs` are mistakes only if it is run: what the environment has not.
+    It has steps, each a request and its answer, or a dialogue, or a `check` of the server's
+    conformance. `teardown` is run whatever the result. With `not_run`, this version cannot run
+    it, and `skip` says why. `lane` is set in lanes of a suite other than plain calls. `needs` are
+    diagnostics only if the case is selected: unset variables.
     """
 
     name: str
@@ -257,17 +256,18 @@ class Case(Record):
 
 
 class Gates(Record):
-    """What a suite asks of a whole run: percentages by kind of offer, milliseconds by measure."""
+    """The gates of a suite: percentages by kind of offer, milliseconds by measure."""
 
     coverage: dict[str, float] | None = None
     performance: dict[str, float] | None = None
 
 
 class Suite(Record):
-    """One file of cases, or those of it that need one server.
+    """One file of cases, or those of its cases that use one server.
 
-    `server` is set when the file brings its own, `needs` is what the environment has not for it.
-    `gates` and `parallel` are of the whole file; `home` is the file that imports it, or itself.
+    `server` is set if the file declares its own, `needs` are the diagnostics about variables that
+    it needs and that are unset. `gates` and `parallel` belong to the whole file; `home` is the
+    file that imports it, or itself.
     """
 
     name: str

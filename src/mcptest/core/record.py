@@ -1,10 +1,9 @@
 """Frozen value classes that cost nothing to import.
 
-`dataclasses` pulls in `inspect` and compiles every class with `exec`; on the way
-to a run of one test that is more than the rest of this package together (the
-figures are in docs/decisions/0001-start-up.md). A `Record` gives the part of it
-that we use: named fields, keyword-only construction, equality by type and value,
-no assignment afterwards. Type checkers see a frozen dataclass.
+`dataclasses` imports `inspect` and compiles every class with `exec`, which takes longer than all
+of this package (docs/decisions/0001-start-up.md has the figures). A `Record` has the part of it
+that is used here: named fields, keyword-only construction, equality by type and value, and no
+assignment afterwards. Type checkers see a frozen dataclass.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ __all__ = ["ABSENT", "Record"]
 
 
 class _Absent:
-    """The type of `ABSENT`, which marks a JSON value that is not there; null is a value."""
+    """The type of `ABSENT`, which marks a missing JSON value; null is a value."""
 
     __slots__ = ()
 
@@ -45,7 +44,7 @@ class _RecordType(type):
         cls = super().__new__(mcs, name, bases, body)
         inherited = getattr(cls, "_fields", ())
         cls._fields = (*inherited, *own)
-        # A default is an attribute of the class, found there for a field that is not given.
+        # A default is an attribute of the class, used if the field is not given.
         cls._required = frozenset(field for field in cls._fields if not hasattr(cls, field))
         cls._accepted = set()
         return cls
@@ -60,18 +59,18 @@ class Record(metaclass=_RecordType):
     """A value: fields by keyword, compared by type and content, never changed."""
 
     def __init__(self, **given: Any) -> None:
-        # A call is checked the first time it is seen; the same names are right again.
+        # Each combination of names is checked once.
         if (*given,) not in type(self)._accepted:
             _check(type(self), given)
-        # Straight into place: `__setattr__` is what keeps everybody else out.
+        # Bypasses `__setattr__`, which makes the record immutable.
         _fill(self, given)
 
     @classmethod
     def made_of(cls, given: dict[str, Any]) -> Self:
-        """The record with these fields; the dict becomes its own.
+        """The record with these fields; it takes over the dict.
 
-        Half the price of a call with keywords, for places that make one for every test. It
-        is checked like a call, but type checkers do not see into it.
+        Half the cost of a call with keywords, for records that are made for every test. Names are
+        checked as in a call, but not by type checkers.
         """
         if (*given,) not in cls._accepted:
             _check(cls, given)

@@ -1,11 +1,15 @@
-"""What came out: mismatches, faults, findings, and the result of one case."""
+"""Results: of one case, of the rules, of snapshots, and the exit status of a run.
+
+A mismatch is an expectation that was not met, a fault is how the server or the environment broke
+a test, and a finding is a broken rule that does not fail a test.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
 
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +21,7 @@ if TYPE_CHECKING:
     Status = Literal["passed", "failed", "error", "skipped"]
     Effect = Literal["definite", "indefinite"]
     Direction = Literal["sent", "received", "stderr", "noise"]
-    # Whose log is wanted: nobody's, that of tests that did not just pass, everybody's.
+    # Which tests have a log: none, those that did not just pass, all.
     LogWish = Literal["", "failures", "all"]
     VerdictStatus = Literal["pass", "fail", "warning", "not_applicable"]
     SnapshotMode = Literal["check", "write_new", "update"]
@@ -35,11 +39,11 @@ __all__ = [
     "WRITTEN",
     "CaptureScore",
     "CaseResult",
+    "Conflict",
     "Evidence",
     "ExitCode",
     "Fault",
     "Finding",
-    "Hazard",
     "LogLine",
     "Mismatch",
     "SessionScore",
@@ -61,8 +65,8 @@ STATUSES: tuple[Status, ...] = ("passed", "failed", "error", "skipped")
 class Mismatch(Record):
     """One expectation that was not met, and why.
 
-    `expected` is what the file says there (a pattern as its text), `actual` what
-    arrived; either is ABSENT when that side has nothing at the path.
+    `expected` is what the file has at the path (a pattern as a string), `actual` what the answer
+    has; ABSENT if there is nothing.
     """
 
     path: str
@@ -73,7 +77,7 @@ class Mismatch(Record):
 
 
 class Evidence(Record):
-    """What the server left behind when something broke, ready to be shown."""
+    """What is known about the server at the time of a fault, ready to be shown."""
 
     command: tuple[str, ...] = ()
     url: str = ""
@@ -84,10 +88,10 @@ class Evidence(Record):
 
 
 class Fault(Record):
-    """How the world broke. `kind` is a stable word, `message` a sentence for a person.
+    """How a test was broken. `kind` is a stable word, `message` a sentence for a person.
 
-    `effect` is "indefinite" when the call may have had its effect all the same. `code` is that
-    of the error, or the status of HTTP, with which a server refused something; else 0.
+    `effect` is "indefinite" if the call may have had its effect all the same. `code` is the error
+    code or the HTTP status with which a server refused something; else 0.
     """
 
     kind: str
@@ -99,7 +103,7 @@ class Fault(Record):
 
 
 class Finding(Record):
-    """Something the server did that breaks a rule without breaking a test."""
+    """Something that the server did against a rule, without breaking a test."""
 
     kind: str
     server: str
@@ -109,7 +113,7 @@ class Finding(Record):
 
 
 def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """One of each: those of one kind about one server that say the same are added up."""
+    """The findings, with equal ones counted as one."""
     merged: dict[tuple[str, str, str], Finding] = {}
     for finding in findings:
         key = (finding.server, finding.kind, finding.message)
@@ -119,10 +123,9 @@ def merge_findings(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 
 
 class LogLine(Record):
-    """One thing that was said during a test, `at_s` seconds after it began.
+    """A message or line during a test, `at_s` seconds after it began.
 
-    `text` is a message as one line of JSON, or a line of stderr or noise; what is very long
-    has been cut.
+    `text` is a message as one line of JSON, or a line of stderr or noise; it may be cut.
     """
 
     at_s: float
@@ -131,12 +134,11 @@ class LogLine(Record):
 
 
 class CaseResult(Record):
-    """The verdict on one case, with its reasons.
+    """The result of one case, with its reasons.
 
-    `attempts` counts the tries of a test that may be tried again; one that passed after a
-    failure is flaky. `log` is empty unless somebody asked for it. `not_run` marks one that this
-    version of mcptest cannot run. `times_s` are those of its answers, where they are measured;
-    `snapshots` those that it looked at.
+    `attempts` counts the attempts of a case that may be retried; one that passed after a failure
+    is flaky. `log` is empty unless requested. `not_run` marks a case that this version of mcptest
+    cannot run. `times_s` are the response times, if measured; `snapshots` those that it used.
     """
 
     name: str
@@ -164,7 +166,7 @@ class CaseResult(Record):
 
 
 class Summary(Record):
-    """How many cases ended how. Those that are flaky are among those that passed."""
+    """How many cases have which status. Flaky ones are counted as passed, too."""
 
     passed: int = 0
     failed: int = 0
@@ -187,10 +189,9 @@ class Summary(Record):
         return self.passed + self.failed + self.errors + self.skipped
 
 
-# The stable words for what can go wrong with a server. docs/faults.md explains each.
+# The kinds of faults and findings. docs/faults.md explains each.
 
-
-# A test that met one of these is an error.
+# A test with one of these is an error.
 FAULTS = frozenset(
     [
         "spawn_failed",
@@ -273,25 +274,27 @@ FINDINGS = frozenset(
     ]
 )
 
-# Snapshots that were to be accepted and are not.
+# Snapshots were to be accepted and are not.
 NOT_KEPT = frozenset(["snapshots_not_written", "snapshot_shared"])
 
-# Findings with which no run is a success: what is declared cannot be right, or kept.
+# With these, no run succeeds.
 FATAL = frozenset(["bad_schema", "way_broken"]) | NOT_KEPT
 
-# And those with which no strict run is one: something that is always checked was not.
+# With these, no strict run succeeds: something was not checked.
 STRICT = frozenset(["unchecked_output", "listed_twice"])
 
 
-# What the rules say of captured sessions, as values that reports can show.
-
+# Verdicts of the rules on sessions
 
 VERDICTS: tuple[VerdictStatus, ...] = ("pass", "fail", "warning", "not_applicable")
 
 
 class Verdict(Record):
-    """What one rule says of one session. `exchange` is where the first breach is, None for all
-    of the session; `count` how many there are."""
+    """The verdict of one rule on one session.
+
+    `exchange` is the index of the first violation, None if it is the session as a whole; `count`
+    is the number of violations.
+    """
 
     id: str
     category: str
@@ -311,8 +314,8 @@ class SessionScore(Record):
         return sum(verdict.status == status for verdict in self.verdicts)
 
 
-class Hazard(Record):
-    """A clash between sessions. `what` are the names or ids that clash."""
+class Conflict(Record):
+    """Sessions that use the same tool names or ids; `what` are these."""
 
     kind: str
     message: str
@@ -321,23 +324,23 @@ class Hazard(Record):
 
 
 class CaptureScore(Record):
-    """What the rules say of a whole capture."""
+    """The verdicts of the rules on a whole capture."""
 
     sessions: tuple[SessionScore, ...] = ()
-    hazards: tuple[Hazard, ...] = ()
+    conflicts: tuple[Conflict, ...] = ()
 
     @property
     def passed(self) -> bool:
-        """Whether no rule is broken and nothing clashes; a warning breaks nothing."""
-        return not self.hazards and not any(session.count("fail") for session in self.sessions)
+        """True if no rule is broken and there are no conflicts; warnings do not count."""
+        return not self.conflicts and not any(session.count("fail") for session in self.sessions)
 
 
-# The worst that a session shows is what counts of its server.
+# The worst verdict of its sessions counts for a server.
 _WEIGHTS = {"not_applicable": 0, "pass": 1, "warning": 2, "fail": 3}
 
 
 def merge_sessions(sessions: Iterable[SessionScore]) -> tuple[SessionScore, ...]:
-    """One score for each server: of its sessions, the worst verdict of each rule."""
+    """One score per server: the worst verdict of each rule in its sessions."""
     servers: dict[str, dict[str, Verdict]] = {}
     for session in sessions:
         merged = servers.setdefault(session.server_label, {})
@@ -357,21 +360,20 @@ def _worse(known: Verdict | None, other: Verdict) -> Verdict:
     return max(known, other, key=lambda verdict: _WEIGHTS[verdict.status])
 
 
-# What a run has to say about snapshots: each one it saw, and what became of the files.
+# Snapshots
 
-
-# What is to be written, if the test passes.
+# Written if the test passes.
 WRITTEN = ("new", "updated")
 
 _MAX_NAMES = 300
 
 
 class SnapshotTaken(Record):
-    """One look at one snapshot. `value` is there only when it is to be written.
+    """One use of a snapshot by a test. `value` is set only if it is to be written.
 
-    `test` is the name of the test that looked, `turn` its place among all that ran: two tests
-    may have one name. `place` is where in the file it says so. With `is_past`, the test was
-    tried again after it: what it saw is not what passed.
+    `turn` is the index of the test among all that were run: two tests may have the same name.
+    `place` is the path of the expectation in the file. With `is_past`, the test was retried
+    afterwards, so that this is not the attempt that passed.
     """
 
     file: str
@@ -385,12 +387,12 @@ class SnapshotTaken(Record):
 
 
 class SnapshotReport(Record):
-    """The names of snapshots by the file of their suite; a file without any is left out.
+    """The names of snapshots by the file of their suite; files without any are left out.
 
-    `stale` ones belong to no test any more. Of an `unstable` one several values were seen: it
-    varies from try to try, or another run has written it meanwhile. A `held` one is not
-    accepted, for its test did not pass; a `clashing` one neither, for several tests bring
-    different values; an `unwritten` one could not be written.
+    `stale` snapshots belong to no test. `unstable` ones had several values: they vary between
+    attempts, or another run wrote them meanwhile. `held` ones are not accepted because their test
+    did not pass, `clashing` ones because several tests have different values. `unwritten` ones
+    could not be written.
     """
 
     written: Keys = {}  # noqa: RUF012  # nothing of a record changes
@@ -404,18 +406,18 @@ class SnapshotReport(Record):
 
 
 def with_snapshots(result: CaseResult, taken: tuple[SnapshotTaken, ...]) -> CaseResult:
-    """The result with what its test saw; one that did not pass says what is held back."""
+    """The result with its snapshots, and a note about those that are held back."""
     result = result.but(snapshots=taken)
     held = dict.fromkeys(each.key for each in taken if each.status in WRITTEN)
     if result.status == "passed" or not held:
         return result
-    names = visible(shorten(", ".join(held), _MAX_NAMES))
+    names = excerpt(", ".join(held), _MAX_NAMES)
     note = f"held back, for only what passes is accepted: the snapshot {names}"
     return result.but(notes=(*result.notes, note))
 
 
 def merge_snapshots(reports: Iterable[SnapshotReport | None]) -> SnapshotReport | None:
-    """One report of several, each about other files; None when nobody has one."""
+    """One report from several about different files; None if there are none."""
     found = [report for report in reports if report is not None]
     if not found:
         return None
@@ -426,11 +428,8 @@ def merge_snapshots(reports: Iterable[SnapshotReport | None]) -> SnapshotReport 
     return SnapshotReport(**merged)
 
 
-# What the exit status of every command means. A contract: codes are never reused.
-
-
 class ExitCode(IntEnum):
-    """The one meaning of each exit status."""
+    """The exit statuses of all commands. They are never reused."""
 
     PASSED = 0
     FAILED = 1
@@ -443,9 +442,6 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
 
 
-# What the end of a run means for the exit status.
-
-
 def exit_code_of(finished: RunFinished) -> ExitCode:
     if finished.interrupted:
         return ExitCode.INTERRUPTED
@@ -453,7 +449,7 @@ def exit_code_of(finished: RunFinished) -> ExitCode:
         return ExitCode.NO_SERVER
     has_failed = finished.summary.failed or finished.summary.errors
     if finished.matrix and finished.matrix.broken and not has_failed:
-        # Its tests passed where they ran, but there is a way in which they could not.
+        # The tests passed, but not in every way.
         return ExitCode.NO_SERVER
     if has_failed or finished.broken_rules:
         return ExitCode.FAILED
@@ -462,6 +458,6 @@ def exit_code_of(finished: RunFinished) -> ExitCode:
     if finished.missed_gates:
         return ExitCode.GATE_MISSED
     if not finished.summary.passed:
-        # Nothing was selected, or all of it was skipped: an empty run is no success.
+        # Nothing was selected, or everything was skipped.
         return ExitCode.NOTHING_SELECTED
     return ExitCode.PASSED

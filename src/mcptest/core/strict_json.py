@@ -62,8 +62,8 @@ def parse_json(text: str, max_depth: int = MAX_DEPTH) -> object:
 
 
 def _decoded(text: str) -> object:
-    # What nearly every message is: one value from the first character to the last. Looking
-    # for white space around it takes a third of the time of reading it.
+    # Nearly every message is one value without white space around it, and looking for white space
+    # takes a third of the time of parsing.
     try:
         value, end = _SCAN(text, 0)
     except StopIteration:
@@ -72,9 +72,9 @@ def _decoded(text: str) -> object:
 
 
 def dump_json(value: object) -> str:
-    """One line of JSON, as short as it gets, non-ASCII text as itself."""
+    """One line of compact JSON; characters that are not ASCII are not escaped."""
     if type(value) is str:
-        # An id, a key, a name: half of all that is asked for, and no more than its quotes.
+        # Half of all values are ids, keys and names.
         return encode_basestring(value)
     return "".join(_ENCODE(value, 0)) if _ENCODE else _ENCODER.encode(value)
 
@@ -95,7 +95,7 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 def finite_float(digits: str) -> float:
-    """The number that these digits are; NotJsonError when no float is as large."""
+    """The number with these digits; NotJsonError if it is too large for a float."""
     number = float(digits)
     if number in (float("inf"), float("-inf")):
         raise NotJsonError(f"the number {digits[:40]} is too large")
@@ -106,7 +106,7 @@ def _explained(error: json.JSONDecodeError) -> NotJsonError:
     text, at = error.doc, error.pos
     if error.msg == "Extra data":
         return NotJsonError("something follows the end of the JSON value", at + 1)
-    # Older Pythons point behind the comma and complain about what they find there.
+    # Older versions of Python report the place after the comma.
     before = text[:at].rstrip()
     if text[at : at + 1] in ("]", "}") and before.endswith(","):
         return NotJsonError("a comma with nothing after it", len(before))
@@ -116,7 +116,7 @@ def _explained(error: json.JSONDecodeError) -> NotJsonError:
 
 
 def _may_be_deep(text: str) -> bool:
-    """Are there enough brackets for it? Looking at the text is quicker than at the value."""
+    """True if there are enough brackets: searching the text is faster than walking the value."""
     found = 0
     for bracket in "[{":
         at = text.find(bracket)
@@ -129,7 +129,7 @@ def _may_be_deep(text: str) -> bool:
 
 
 def is_deeper_than(value: object, limit: int) -> bool:
-    """Whether a value has more levels of objects and arrays than this."""
+    """True if a value has more levels of objects and arrays than this."""
     level = [value]
     for _ in range(limit):
         inner: list[object] = []
@@ -148,33 +148,31 @@ _DECODER = json.JSONDecoder(
 _SCAN = _DECODER.scan_once  # type: ignore[attr-defined]  # the stubs leave it out
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
-# What `encode` makes anew for every value, which takes as long as a small message.
+# Made once: `encode` makes it for every value, which takes as long as a small message.
 _ENCODE = c_make_encoder and c_make_encoder(
     None, _ENCODER.default, encode_basestring, None, ":", ",", False, False, False
 )
 
 
-# Read a long JSON text piece by piece: step into it, take whole values out of it.
-#
-# Only the value that is being read, and a piece of text after it, are in memory. What is no JSON
-# raises `BrokenStreamError` with its place.
+# Long JSON texts, read piece by piece. Only the current value and a piece of text after it are in
+# memory. Invalid JSON raises `BrokenStreamError` with the place.
 
 
 _SPACE = " \t\n\r"
 
-# No single value of a capture is larger; whoever has one has given us another file.
+# A larger value is not part of a capture: it must be another kind of file.
 _MAX_VALUE_CHARS = 512 * 1024 * 1024
 
-# How far from the end of what has been read a mistake may be the end itself: `nul`, `\\u12`.
+# A mistake this close to the end of the text read so far may be the end itself: `nul`, `\\u12`.
 _CUT_CHARS = 12
 
 
-# So much may follow a number that is not all of it.
+# How much of a number may follow what was read of it.
 _NUMBER_CHARS = 3
 
 
 class BrokenStreamError(ValueError):
-    """Text that is not the JSON it should be. Lines and columns count from 1."""
+    """Invalid JSON. Lines and columns count from 1."""
 
     def __init__(self, reason: str, line: int, column: int) -> None:
         super().__init__(reason)
@@ -184,21 +182,21 @@ class BrokenStreamError(ValueError):
 
 
 class JsonStream:
-    """One JSON text. `read` gives the next piece of it, "" at the end."""
+    """One JSON text. `read` returns the next piece of it, "" at the end."""
 
     def __init__(self, read: Callable[[], str]) -> None:
         self._read = read
         self._text = ""
         self._at = 0
         self._has_ended = False
-        # Where the text that is in memory begins.
+        # The place where the text in memory begins.
         self._line, self._column = 1, 1
         self._decoder = json.JSONDecoder(
             parse_constant=_refuse_stream_constant, parse_float=finite_float
         )
 
     def error(self, reason: str) -> BrokenStreamError:
-        """A mistake at the place that has been reached."""
+        """An error at the current place."""
         return self._error_at(reason, self._at)
 
     def _error_at(self, reason: str, at: int) -> BrokenStreamError:
@@ -218,7 +216,7 @@ class JsonStream:
                 return ""
 
     def take(self, char: str) -> None:
-        """Step over this character, which must come next."""
+        """Skip this character, which must be next."""
         found = self.peek()
         if found != char:
             seen = f"not {json.dumps(found)}" if found else "and the file ends here"
@@ -226,14 +224,14 @@ class JsonStream:
         self._at += 1
 
     def takes(self, char: str) -> bool:
-        """Step over this character if it comes next."""
+        """Skip this character if it is next."""
         if self.peek() != char:
             return False
         self._at += 1
         return True
 
     def value(self) -> object:
-        """The whole value that comes next."""
+        """The next value."""
         if not self.peek():
             raise self.error("expected a value, and the file ends here")
         while True:
@@ -259,7 +257,7 @@ class JsonStream:
         return is_text or error.pos >= len(self._text) - _CUT_CHARS
 
     def _more(self) -> bool:
-        """Read on, at least as much as is being looked at; False when nothing is left."""
+        """Read at least as much again as is in memory; False at the end."""
         if self._has_ended:
             return False
         wanted = len(self._text) - self._at

@@ -23,6 +23,7 @@ __all__ = [
     "EVERY",
     "defuse",
     "defuse_markers",
+    "excerpt",
     "is_pattern",
     "is_visible",
     "join_words",
@@ -134,6 +135,11 @@ def shorten(text: str, limit: int) -> str:
     keep = max(limit - len(f" …{len(text):,} more… "), 9)
     head, tail = keep - keep // 3, keep // 3
     return f"{text[:head]} …{len(text) - head - tail:,} more… {text[len(text) - tail :]}"
+
+
+def excerpt(text: str, limit: int) -> str:
+    """Text from outside as part of a sentence: shortened, and every character can be seen."""
+    return visible(shorten(text, limit))
 
 
 def quote(text: str) -> str:

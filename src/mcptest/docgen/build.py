@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.coverage import KINDS, is_made_from
+from mcptest.core.coverage import KINDS, matches_template
 from mcptest.core.text import plural, shorten, show_json
 from mcptest.docgen.cases import (
     MAX_NAME_CHARS,
@@ -158,7 +158,9 @@ class _Finder:
         return [
             at
             for (other, template), at in self._by_name.items()
-            if unit == "resource" and other == "resourceTemplate" and is_made_from(name, template)
+            if unit == "resource"
+            and other == "resourceTemplate"
+            and matches_template(name, template)
         ]
 
 

@@ -29,9 +29,8 @@ from mcptest.engine.lists import EndlessError, list_pages
 from mcptest.engine.run import run_started
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
-from mcptest.protocol.handshake import is_unspoken
 from mcptest.protocol.http_messages import NOT_SPOKEN
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS, refuses_era
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -460,8 +459,8 @@ def merge_ways(ends: Ends) -> RunFinished:
             sessions=tuple(
                 _scored_in(way, score) for way, each in ends for score in each.conformance.sessions
             ),
-            hazards=tuple(
-                dict.fromkeys(hazard for each in finished for hazard in each.conformance.hazards)
+            conflicts=tuple(
+                dict.fromkeys(hazard for each in finished for hazard in each.conformance.conflicts)
             ),
         ),
         broken_rules=tuple(dict.fromkeys(rule for each in finished for rule in each.broken_rules)),
@@ -577,7 +576,7 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
 
 def _is_refusal(way: Way, fault: Fault) -> bool:
     """Whether what came says that this era is not spoken."""
-    if is_unspoken(fault):
+    if refuses_era(fault):
         return True
     if fault.kind == "http_status":
         return fault.code in NOT_SPOKEN

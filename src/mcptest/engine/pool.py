@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mcptest.core.errors import ServerError
-from mcptest.core.events import Spoken
+from mcptest.core.events import ServerRevision
 from mcptest.core.results import Fault
 from mcptest.engine import faults
 from mcptest.engine.lists import take_inventory
@@ -54,7 +54,7 @@ class Keeper:
         self.captures: list[SessionCapture] = []
         self.scores: list[tuple[SessionScore, Member]] = []
         # In which revisions each server was spoken to.
-        self.spoken: dict[Spoken, None] = {}
+        self.server_revisions: dict[ServerRevision, None] = {}
 
     def server_for(self, spec: ServerSpec, step: Step | None) -> tuple[Server, str]:
         """A ready server, and a note when it is not the one from before."""
@@ -240,7 +240,7 @@ class Keeper:
         if server is None:
             return
         if server.is_initialised:
-            self.spoken[_spoken_to(server)] = None
+            self.server_revisions[_spoken_to(server)] = None
         server.close(at_once=at_once)
         self.findings += server.findings
         if capture := server.capture():
@@ -250,11 +250,11 @@ class Keeper:
             self.scores.append(scored)
 
 
-def _spoken_to(server: Server) -> Spoken:
+def _spoken_to(server: Server) -> ServerRevision:
     http = server.spec.http
     # As it was given: where the port is chosen, that of each start is another one.
     revision = server.connection.session.revision.version
-    return Spoken(server=server.spec.name, revision=revision, url=http.url if http else "")
+    return ServerRevision(server=server.spec.name, revision=revision, url=http.url if http else "")
 
 
 # What a server is not used after: its stdout or stdin cannot be trusted any more.

@@ -12,7 +12,7 @@ from mcptest.core.results import LogLine
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import show_json
 from mcptest.protocol.capture import Exchange, SessionCapture, SessionRecorder
-from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, Trouble
+from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, TransportFault
 from mcptest.protocol.jsonrpc import id_key
 
 TYPE_CHECKING = False
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.framing import Noise, Overlong
     from mcptest.protocol.session import ClientSession
 
-    Item = Frame | Noise | Overlong | Trouble
+    Item = Frame | Noise | Overlong | TransportFault
 
 __all__ = ["MessageLog", "Tape"]
 
@@ -87,9 +87,9 @@ class MessageLog:
             yield LogLine(at_s=at_s, direction="noise", text=note)
 
 
-def line_text(line: Noise | Overlong | Trouble) -> str:
+def line_text(line: Noise | Overlong | TransportFault) -> str:
     """A line that is no message; where only its head was kept, that is said."""
-    if isinstance(line, Trouble):
+    if isinstance(line, TransportFault):
         return f"[{line.kind}] {line.message}"
     text = line.raw.decode("utf-8", "backslashreplace")
     if not isinstance(line, Noise):
@@ -130,7 +130,7 @@ class Tape:
         for item in items:
             if isinstance(item, Frame):
                 self._recorder.server(item.value, ms, item.http, item.answers)
-            elif not isinstance(item, Trouble):
+            elif not isinstance(item, TransportFault):
                 self._recorder.noise(line_text(item), ms)
         self._exchanges += self._recorder.take_ready()
 

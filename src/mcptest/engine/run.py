@@ -10,11 +10,11 @@ from itertools import zip_longest
 
 from mcptest.core.coverage import (
     MeasuredGates,
-    measure,
+    coverage_percent,
+    measure_coverage,
     merge_coverage,
     missed_gates,
-    not_asked,
-    percent_of,
+    report_unchecked_gates,
 )
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.events import (
@@ -193,7 +193,7 @@ class Run:
             bailed=self._is_over() and summary.total < self._plan.total,
             not_run=self._tally.not_run,
             coverage=merge_coverage([coverage]),
-            spoken=tuple(self.keeper.spoken),
+            server_revisions=tuple(self.keeper.server_revisions),
         )
         return gated(finished, self._options, coverage)
 
@@ -363,14 +363,14 @@ def _broken_rules(score: CaptureScore) -> tuple[str, ...]:
     """What is broken, by id; nothing is when only recommendations are not followed."""
     verdicts = (verdict for session in score.sessions for verdict in session.verdicts)
     ids = [verdict.id for verdict in verdicts if verdict.status == "fail"]
-    return tuple(dict.fromkeys((*ids, *(hazard.kind for hazard in score.hazards))))
+    return tuple(dict.fromkeys((*ids, *(hazard.kind for hazard in score.conflicts))))
 
 
 def _missed_coverage(finished: RunFinished, options: RunOptions) -> Iterator[str]:
     wanted = options.min_coverage
     if wanted is None:
         return
-    percent = percent_of(finished.coverage)
+    percent = coverage_percent(finished.coverage)
     if percent is not None and percent >= wanted:
         return
     # Cut, not rounded: what is not reached must not look as if it were.
@@ -461,7 +461,7 @@ class GateWatch:
         if finished.bailed:
             return finished
         if self._left_out:
-            finding = not_asked(self._by_home, self._left_out)
+            finding = report_unchecked_gates(self._by_home, self._left_out)
             return finished.but(findings=(*finished.findings, finding))
         known = list(coverage)
         measured = [self._measured(gated, known) for gated in self._by_home.values()]
@@ -469,7 +469,7 @@ class GateWatch:
         parts = tuple(each for each in measured if each.missing)
         # Those of other shards count as well: all will stand side by side.
         is_named = len({*self._by_home, *self._files}) > 1
-        findings = (not_asked([each.home for each in parts], _SHARD),) if parts else ()
+        findings = (report_unchecked_gates([each.home for each in parts], _SHARD),) if parts else ()
         return finished.but(
             missed_gates=(*finished.missed_gates, *missed_gates(whole, is_named=is_named)),
             findings=(*finished.findings, *findings),
@@ -521,11 +521,11 @@ def conformance_of(scores: Sequence[Scored]) -> CaptureScore:
     if not scores:
         return CaptureScore()
     # Loaded by now: it is what made the scores.
-    from mcptest.rules.composition import find_hazards  # noqa: PLC0415
+    from mcptest.rules.composition import find_conflicts  # noqa: PLC0415
 
     return CaptureScore(
         sessions=merge_sessions(score for score, _ in scores),
-        hazards=tuple(find_hazards([member for _, member in scores])),
+        conflicts=tuple(find_conflicts([member for _, member in scores])),
     )
 
 
@@ -548,7 +548,7 @@ def _breaches(score: CaptureScore, findings: Iterable[Finding]) -> Iterator[Find
             if verdict.status == "fail" and verdict.id not in known:
                 message = f"{verdict.id}: {verdict.message}"
                 yield Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
-    for hazard in score.hazards:
+    for hazard in score.conflicts:
         yield Finding(kind=hazard.kind, server=", ".join(hazard.servers), message=hazard.message)
 
 
@@ -586,7 +586,8 @@ def measured(parts: Iterable[Counted]) -> tuple[ServerCoverage, ...]:
             for use, count in used.items():
                 known[use] = known.get(use, 0) + count
     return tuple(
-        measure(name, offers[home, name], uses.get((home, name), {}), home) for home, name in offers
+        measure_coverage(name, offers[home, name], uses.get((home, name), {}), home)
+        for home, name in offers
     )
 
 
@@ -608,5 +609,7 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
         coverage=merge_coverage([measured(ending.coverage for ending in endings)]),
         not_run=sum(each.not_run for each in finished),
-        spoken=tuple(dict.fromkeys(spoken for each in finished for spoken in each.spoken)),
+        server_revisions=tuple(
+            dict.fromkeys(spoken for each in finished for spoken in each.server_revisions)
+        ),
     )

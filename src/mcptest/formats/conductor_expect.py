@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
 
     Message = dict[str, object]
 
@@ -100,7 +100,7 @@ class ExpectReader:
 
     def __init__(self, compiler: Compiler) -> None:
         self._compiler = compiler
-        self.complaints: list[Complaint] = compiler.complaints
+        self.complaints: list[PathDiagnostic] = compiler.complaints
 
     def read(self, fields: Fields, request: Message, *, is_short: bool) -> Expectation:
         """Return what the test expects of the answer to its request."""

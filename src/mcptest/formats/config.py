@@ -43,7 +43,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 
     Body = dict[str, object]
 
@@ -175,7 +175,7 @@ def load_config(
 ) -> tuple[ServerSpec, tuple[Diagnostic, ...]]:
     """Return the server of a config file, and warnings. FormatError lists every mistake."""
     document = read_document(text, file)
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     if isinstance(document.value, dict):
         fields = Fields(document.value, (), complaints)
         spec = read_server(fields, environment, also=("imports",))

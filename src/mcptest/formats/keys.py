@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint, Diagnostic, closest, shortened
+from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest
 from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 from mcptest.formats.yaml.document import locate
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS
@@ -159,7 +159,7 @@ class Fields:
     """One mapping of a file, read key by key."""
 
     def __init__(
-        self, mapping: dict[str, object], steps: Steps, complaints: list[Complaint]
+        self, mapping: dict[str, object], steps: Steps, complaints: list[PathDiagnostic]
     ) -> None:
         self.mapping = mapping
         self.steps = steps
@@ -178,7 +178,7 @@ class Fields:
     ) -> None:
         steps = (*self.steps, key) if key else self.steps
         self._complaints.append(
-            Complaint(
+            PathDiagnostic(
                 code=code, message=message, help=help, steps=steps, on_key=on_key, severity=severity
             )
         )
@@ -240,7 +240,7 @@ class Fields:
                 self.complain(key, "W001", message, severity="warning")
             else:
                 names = tuple(known)
-                meant = closest(key, names) or shortened(key, names)
+                meant = closest(key, names) or find_abbreviation(key, names)
                 self._misspelt.add(meant)
                 question = f'; did you mean "{meant}"?' if meant else ""
                 message = f'{where} has no key "{key}"{question}'
@@ -326,7 +326,7 @@ class Fields:
 
 
 def diagnose(
-    document: Document | Stream, complaints: Sequence[Complaint]
+    document: Document | Stream, complaints: Sequence[PathDiagnostic]
 ) -> tuple[Diagnostic, ...]:
     """Return the complaints with their places, in the order of the file.
 
@@ -346,7 +346,7 @@ def diagnose(
     return tuple(found)
 
 
-def point_at(complaint: Complaint, file: str, places: Places) -> Diagnostic:
+def point_at(complaint: PathDiagnostic, file: str, places: Places) -> Diagnostic:
     """Return the complaint with its place in the file."""
     if complaint.on_key:
         place = places.key(complaint.steps)

@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import re
 
-from mcptest.core.diagnostics import Complaint, Diagnostic
+from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.formats.keys import OBJECT, STRING, Fields, Key, Keys, diagnose, kind_of
@@ -127,7 +127,7 @@ def read_snapshots(text: str, file: str) -> dict[str, object]:
     """The snapshots by their names. FormatError lists every mistake with its place."""
     _refuse_conflicts(text, file)
     document = read_document(text, file)
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     found: dict[str, object] = {}
     if isinstance(document.value, dict):
         found = _read(Fields(document.value, (), complaints))

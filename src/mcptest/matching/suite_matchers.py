@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import EVERY, steps_of
@@ -59,7 +59,7 @@ class SuiteMatchers:
     def __init__(
         self,
         registry: Registry,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
         read_beside: Callable[[str], str] | None = None,
         book: SnapshotBook | None = None,
     ) -> None:
@@ -267,7 +267,7 @@ class SuiteMatchers:
     ) -> None:
         steps = steps_of(trail)
         self._complaints.append(
-            Complaint(code=code, message=message, help=help, steps=steps, on_key=on_key)
+            PathDiagnostic(code=code, message=message, help=help, steps=steps, on_key=on_key)
         )
 
 

@@ -13,9 +13,10 @@ import re
 from mcptest.core.record import Record
 from mcptest.core.text import shorten, visible
 from mcptest.mock.protocol import PROTOCOL_VERSION, STATELESS, meta_of, params_of
-from mcptest.mock.session import INVALID_REQUEST
-from mcptest.mock.stateless import HEADER_MISMATCH, Rejection
+from mcptest.mock.stateless import Rejection
 from mcptest.protocol.framing import encode_line
+from mcptest.protocol.jsonrpc import INVALID_REQUEST
+from mcptest.protocol.revisions import HEADER_MISMATCH
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,9 +11,16 @@ from contextlib import nullcontext
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.mock.protocol import BEFORE_HANDSHAKE, STATELESS, params_of
 from mcptest.mock.redaction import redact_line
-from mcptest.mock.session import INVALID_REQUEST, PARSE_ERROR, Sent, error_answer, problem
+from mcptest.mock.session import Sent, error_answer, problem
 from mcptest.mock.stateless import has_envelope, respond_stateless
-from mcptest.protocol.jsonrpc import INTERNAL_ERROR, breaches, id_key, message_kind
+from mcptest.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_REQUEST,
+    PARSE_ERROR,
+    find_violations,
+    id_key,
+    message_kind,
+)
 from mcptest.protocol.revisions import REVISIONS
 
 TYPE_CHECKING = False
@@ -51,7 +58,7 @@ if TYPE_CHECKING:
         def notification(self, session: Session, message: Message) -> list[Sent]: ...
 
         def response(
-            self, session: Session, message: Message, breaches: Sequence[str]
+            self, session: Session, message: Message, find_violations: Sequence[str]
         ) -> list[Sent]: ...
 
         def report(self, session: Session) -> MockReport: ...
@@ -112,7 +119,7 @@ def _dispatch(player: Player, session: Session, value: object, key: IdKey | None
     if not isinstance(value, dict) or kind == "malformed":
         sentence = "a message is an object with a method, a result or an error"
         return _refuse(session, None, INVALID_REQUEST, sentence, value)
-    found = list(breaches(value))
+    found = list(find_violations(value))
     if kind == "response":
         if session.era == "stateless":
             sentence = f"no answers are asked for in revision {STATELESS}"

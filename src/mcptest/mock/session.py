@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     Era = Literal["", "handshake", "stateless"]
 
 __all__ = [
-    "INVALID_PARAMS",
-    "INVALID_REQUEST",
     "MAX_WRONG",
-    "PARSE_ERROR",
     "Asked",
     "Pending",
     "Round",
@@ -39,10 +36,6 @@ __all__ = [
     "error_answer",
     "problem",
 ]
-
-PARSE_ERROR = -32700
-INVALID_REQUEST = -32600
-INVALID_PARAMS = -32602
 
 # Wrong calls kept for the report.
 MAX_WRONG = 200

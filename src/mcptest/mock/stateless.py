@@ -29,14 +29,16 @@ from mcptest.mock.protocol import (
     meta_of,
     params_of,
 )
-from mcptest.mock.session import INVALID_PARAMS, Round, Sent, Subscription, problem
+from mcptest.mock.session import Round, Sent, Subscription, problem
 from mcptest.protocol.jsonrpc import (
     INTERNAL_ERROR,
+    INVALID_PARAMS,
     METHOD_NOT_FOUND,
     id_key,
     notification,
     result_response,
 )
+from mcptest.protocol.revisions import MISSING_CAPABILITY, UNSUPPORTED_VERSION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +49,6 @@ if TYPE_CHECKING:
     from mcptest.protocol.jsonrpc import IdKey
 
 __all__ = [
-    "HEADER_MISMATCH",
     "Rejection",
     "check_envelope",
     "has_envelope",
@@ -56,9 +57,6 @@ __all__ = [
     "unsupported_version",
 ]
 
-HEADER_MISMATCH = -32020
-_MISSING_CAPABILITY = -32021
-_UNSUPPORTED_VERSION = -32022
 
 # What the `_meta` of every request must have.
 _REQUIRED = (PROTOCOL_VERSION, CLIENT_CAPABILITIES)
@@ -124,7 +122,7 @@ def unsupported_version(version: object) -> Rejection:
     """The error that names the revisions a client may choose from."""
     requested = version if isinstance(version, str) else ""
     return Rejection(
-        code=_UNSUPPORTED_VERSION,
+        code=UNSUPPORTED_VERSION,
         sentence=f"revision {requested!r} is not spoken here without a handshake, {STATELESS} is",
         data={"supported": [STATELESS], "requested": requested},
     )
@@ -300,7 +298,7 @@ class _Reply:
             return None
         sentence = f"this needs a client that declares {' and '.join(missing)}"
         data: dict[str, object] = {"requiredCapabilities": missing}
-        return Rejection(code=_MISSING_CAPABILITY, sentence=sentence, data=data)
+        return Rejection(code=MISSING_CAPABILITY, sentence=sentence, data=data)
 
 
 def _is_log_wanted(request: Message, log: Message) -> bool:

@@ -33,11 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DEFAULT_CALL_TIMEOUT_S",
-    "INTERNAL_ERROR",
-    "INVALID_PARAMS",
-    "INVALID_RESPONSE",
-    "METHOD_NOT_FOUND",
-    "PARSE_ERROR",
     "PROTOCOL_VERSION",
     "HostError",
     "InvalidJson",
@@ -225,13 +220,6 @@ def _text(item: Item) -> str:
 
 
 PROTOCOL_VERSION = 1
-
-# What the reserved codes of an error answer mean; any other integer is the plugin's own.
-PARSE_ERROR = -32700
-INVALID_RESPONSE = -32600
-METHOD_NOT_FOUND = -32601
-INVALID_PARAMS = -32602
-INTERNAL_ERROR = -32603
 
 
 class PluginError(Record):

@@ -1,4 +1,4 @@
-"""Messages back and forth, in the order in which a contract writes them. Pure data.
+"""The messages of one case of a contract, in both directions and in order, as data.
 
 A dialogue is read by all who use a contract: the runner speaks the client's part of it, the
 mock the server's, and documentation shows both.
@@ -18,7 +18,7 @@ __all__ = ["Bind", "Dialogue", "Hook", "Ref", "Turn"]
 
 
 class Ref(Record):
-    """Stands in a message for a value that was bound to a name before.
+    """In a message, the place of a value that was bound to a name before.
 
     By an earlier message of the file, or, when it `is_own`, further up in the same one.
     """
@@ -28,7 +28,7 @@ class Ref(Record):
 
 
 class Bind(Record):
-    """Where in a message a value is found that gets a name; a name is bound anew each time."""
+    """Binds the value at a path of a message to a name; a name may be bound again."""
 
     name: str
     steps: tuple[str | int, ...]
@@ -56,23 +56,23 @@ class Turn(Record):
 
     @property
     def kind(self) -> MessageKind:
-        """What the message is; that of a batch is "malformed"."""
+        """The kind of the message; "malformed" for a batch."""
         return jsonrpc.message_kind(self.value)
 
     @property
     def method(self) -> str:
-        """The method of a request or a notification, "" where there is none."""
+        """The method of a request or a notification, else ""."""
         method = self.value.get("method") if isinstance(self.value, dict) else None
         return method if isinstance(method, str) else ""
 
     @property
     def id(self) -> object:
-        """The id as it is written, which may be a pattern; ABSENT when there is none."""
+        """The id as written, which may be a pattern; ABSENT if there is none."""
         return self.value.get("id", ABSENT) if isinstance(self.value, dict) else ABSENT
 
 
 class Hook(Record):
-    """A command to run beside a case; `key` is what it stands under in the file."""
+    """A command to run before or after a case; `key` is its key in the file."""
 
     key: str
     command: tuple[str, ...]

@@ -1,14 +1,11 @@
-"""Cut a byte stream into newline-delimited JSON frames.
+"""Split a byte stream into newline-delimited JSON frames.
 
-Bytes go in, frames and noise come out. Nothing here reads a pipe, so the result
-depends only on the bytes and never on how the operating system cut them up.
+The result depends only on the bytes, not on the chunks in which they are read. A line that is not
+JSON (most often from a forgotten ``print``) is returned as `Noise`, never raised or dropped.
+Whether a JSON value is a legal message is decided in `mcptest.protocol.jsonrpc`.
 
-A line that is not JSON is evidence about the server under test (a stray
-``print``, most often): it is returned as `Noise`, never raised, never dropped.
-Whether a JSON value is a legal message is `mcptest.protocol.jsonrpc`'s question.
-
-Each byte is looked at once. A line over the limit is reported the moment it
-passes it, and the rest of it is thrown away up to the next newline.
+Each byte is examined once. A line over the limit is reported as soon as it exceeds it, and the
+rest of it is discarded up to the next newline.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ __all__ = [
     "Noise",
     "Overlong",
     "Ring",
-    "Trouble",
+    "TransportFault",
     "encode_line",
     "read_message",
 ]
@@ -40,15 +37,15 @@ __all__ = [
 # How much of a bad line is kept as evidence.
 KEPT_BYTES = 4096
 
-# What is wrong with a line that never meant to be a message: a banner, a log line.
+# The reason for a line that is not meant to be a message, such as a banner or a log line.
 PLAIN_TEXT = "it does not begin like JSON"
 
 
 class Frame(Record):
-    """One line that is JSON; `raw` is it as it came, where that was asked for.
+    """One line that is JSON; `raw` are its bytes, if the decoder keeps them.
 
-    `http` says how it came over HTTP, as captures have it; None elsewhere. `answers` are the ids
-    that responses in it may have: those of the request whose stream it came on. None means any.
+    `http` says how it was received over HTTP, as captures have it. `answers` are the ids that
+    responses may have on the stream on which it was received, None for any.
     """
 
     value: object
@@ -59,7 +56,7 @@ class Frame(Record):
 
 
 class Noise(Record):
-    """One line that is not. `raw` holds its first bytes, `size` how many there were."""
+    """One line that is not JSON. `raw` holds its first bytes, `size` is its length."""
 
     raw: bytes
     size: int
@@ -69,7 +66,7 @@ class Noise(Record):
 
 
 class Overlong(Record):
-    """A line that passed the limit; what follows of it is not kept."""
+    """A line over the limit; the rest of it is not kept."""
 
     raw: bytes
     limit: int
@@ -77,7 +74,7 @@ class Overlong(Record):
 
 
 class LineDecoder:
-    """Turns chunks into frames, keeping the unfinished last line between calls."""
+    """Turns chunks into frames; an unfinished last line is kept for the next chunk."""
 
     def __init__(
         self, max_line_bytes: int = DEFAULT_MAX_LINE_BYTES, *, keeps_raw: bool = False
@@ -96,11 +93,11 @@ class LineDecoder:
         out: list[Frame | Noise | Overlong] = []
         end = chunk.find(b"\n")
         if end < 0:
-            # A piece of a long line: looked at once, and not copied.
+            # A piece of a long line: not copied.
             self._extend(chunk, out)
             return out
         if end == len(chunk) - 1 and end <= self._limit and not (self._pending or self._skipping):
-            # One whole line, as nearly every read brings: there is nothing to put together.
+            # One whole line, as in nearly every read.
             self._line += 1
             self._read_line(chunk[:end], out)
             return out
@@ -113,8 +110,7 @@ class LineDecoder:
 
     @property
     def begun_line(self) -> int:
-        """The number of a line of which more than white space has arrived, and its end has not; 0
-        when there is none."""
+        """The number of an unfinished line that is not blank, 0 if there is none."""
         if not self._parts and not self._skipping:
             return 0
         has_begun = self._skipping or any(part.strip() for part in self._parts)
@@ -122,7 +118,7 @@ class LineDecoder:
 
     @property
     def remainder(self) -> tuple[bytes, int]:
-        """What arrived after the last newline: its first bytes, and how many there are."""
+        """The first bytes of the unfinished line, and its length."""
         return b"".join(self._parts)[:KEPT_BYTES], self._pending
 
     def _extend(self, piece: bytes, out: list[Frame | Noise | Overlong]) -> None:
@@ -131,7 +127,7 @@ class LineDecoder:
         self._parts.append(piece)
         self._pending += len(piece)
         if self._pending > self._limit:
-            # Not a byte over the limit, or it would matter where the stream was cut.
+            # Not a byte over the limit, so that the result does not depend on the chunks.
             head = b"".join(self._parts)[: min(KEPT_BYTES, self._limit)]
             out.append(Overlong(raw=head, limit=self._limit, line=self._line + 1))
             self._skipping = True
@@ -160,12 +156,12 @@ class LineDecoder:
 
 
 def encode_line(message: object) -> bytes:
-    """A message as one line. Lone surrogates travel as JSON escapes."""
+    """A message as one line; lone surrogates are written as JSON escapes."""
     return dump_json(message).encode("utf-8", "backslashreplace") + b"\n"
 
 
 def read_message(raw: bytes, line: int = 0) -> Frame | Noise:
-    """The message in these bytes, or why there is none."""
+    """The message in a line, or `Noise` with the reason."""
     try:
         return Frame.made_of({"value": parse_json(raw.decode("utf-8")), "line": line})
     except UnicodeDecodeError as error:
@@ -203,16 +199,13 @@ _UTF16 = "it looks like UTF-16; messages must be UTF-8"
 
 
 def _is_utf16(raw: bytes) -> bool:
-    # Mostly ASCII text, as JSON is, has a NUL for every other byte in that encoding.
+    # In UTF-16, every other byte of mostly ASCII text is NUL.
     marks = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
     return raw.startswith(marks) or (len(raw) > 3 and raw.count(0) * 3 > len(raw))
 
 
-# The last bytes of a stream that may be endless.
-
-
 class Ring:
-    """Keeps the newest `capacity` bytes, and counts all of them."""
+    """The last `capacity` bytes of a stream, and the count of all."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
@@ -222,7 +215,7 @@ class Ring:
     def add(self, chunk: bytes) -> None:
         self.total += len(chunk)
         self._bytes += chunk[-self._capacity :]
-        # Cut seldom: each cut moves the whole buffer.
+        # Rarely, because it moves the whole buffer.
         if len(self._bytes) > 2 * self._capacity:
             del self._bytes[: -self._capacity]
 
@@ -230,23 +223,17 @@ class Ring:
         return bytes(self._bytes[-self._capacity :])
 
     def since(self, mark: int) -> tuple[bytes, int]:
-        """What was added after `total` was `mark`, and how many bytes of it are gone."""
+        """The bytes added since `total` was `mark`, and how many of them are lost."""
         wanted = self.total - mark
         kept = self.tail()[-wanted:] if wanted else b""
         return kept, wanted - len(kept)
 
 
-# What kept an answer from coming, or a message from being taken, below the messages themselves.
-#
-# A pipe knows only lines and its end. A channel over HTTP can fail at every layer, for one message
-# and not for the next; each such failure is a value that travels with what else has come.
+class TransportFault(Record):
+    """A failure below the messages: why the request with this id gets no response, or, without an
+    id, what else failed. It is delivered in order with frames and noise.
 
-
-class Trouble(Record):
-    """Why the request with this id gets no answer; without an id, what else went wrong.
-
-    `kind` is the stable word for the layer (`mcptest.core.results`), `code` the status of HTTP with
-    which it was refused; 0 when it was not.
+    `kind` is one of `mcptest.core.results.FAULTS`, `code` the HTTP status of a refusal, else 0.
     """
 
     kind: str
@@ -254,6 +241,6 @@ class Trouble(Record):
     hint: str = ""
     id: object = ABSENT
     effect: Effect = "indefinite"
-    # Whether what was refused needed no answer but its acceptance.
+    # True if the refused message needed no response, only acceptance.
     is_refusal: bool = False
     code: int = 0

@@ -1,4 +1,4 @@
-"""Where an HTTP server is: URLs taken apart, compared and joined. Pure."""
+"""URLs of HTTP servers: parse, compare and resolve them, and choose a proxy."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ __all__ = ["Address", "BadUrlError", "parse_url", "proxy_for", "redirected", "sa
 
 _PORTS = {"http": 80, "https": 443}
 
-# No host, path or query that we send may hold these: they would end the line they stand in.
+# Forbidden in host, path and query: they would end the line of the request.
 _CONTROLS = re.compile(r"[\x00-\x20\x7f]")
 
 
 class BadUrlError(ValueError):
-    """A text that is no URL of an HTTP server; its message says why."""
+    """A string that is not a URL of an HTTP server; the message says why."""
 
 
 class Address(Record):
-    """A URL of an HTTP server. `target` is what a request asks for: path and query."""
+    """A URL of an HTTP server. `target` is the path and the query."""
 
     scheme: Scheme
     host: str
@@ -37,7 +37,7 @@ class Address(Record):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port: those with the same origin are one server."""
+        """Scheme, host and port."""
         return f"{self.scheme}://{self.authority}"
 
     @property
@@ -51,7 +51,7 @@ class Address(Record):
 
     @property
     def is_loopback(self) -> bool:
-        """Whether it is on this machine, as far as the name alone says."""
+        """True if the host is this machine by its name alone."""
         host = self.host.removesuffix(".")
         if host == "localhost" or host.endswith(".localhost"):
             return True
@@ -66,7 +66,7 @@ class Address(Record):
 
 
 def _inet_number(host: str) -> int | None:
-    """The IPv4 address that one to four numbers stand for, each decimal, octal or hexadecimal.
+    """The IPv4 address of one to four numbers, each decimal, octal or hexadecimal.
 
     The last fills all bytes that are left, as in 127.1: so those read it who look names up.
     """
@@ -89,10 +89,10 @@ def _value(word: str) -> int:
 
 
 def parse_url(text: str) -> Address:
-    """The address a URL stands for. BadUrlError says what is wrong with it."""
+    """Parse a URL; BadUrlError says what is wrong with it."""
     if _CONTROLS.search(text):
         raise BadUrlError("it holds a space or a control character")
-    # No part of it is ever quoted: it may be a secret.
+    # Error messages quote no part of the URL: it may contain a secret.
     try:
         parts = urlsplit(text)
     except ValueError:
@@ -108,7 +108,9 @@ def parse_url(text: str) -> Address:
     if parts.username is not None or parts.password is not None:
         raise BadUrlError("it holds a user name or a password; credentials belong in headers")
     host = _ascii(parts.hostname)
-    target = (_quoted(parts.path) or "/") + (f"?{_quoted(parts.query)}" if parts.query else "")
+    target = (_percent_encode(parts.path) or "/") + (
+        f"?{_percent_encode(parts.query)}" if parts.query else ""
+    )
     scheme: Scheme = "https" if parts.scheme == "https" else "http"
     port = _PORTS[scheme] if port is None else port
     return Address(scheme=scheme, host=host, port=port, target=target)
@@ -121,8 +123,8 @@ def _ascii(host: str) -> str:
         raise BadUrlError("its host is no name that can be looked up") from None
 
 
-def _quoted(text: str) -> str:
-    """Characters beyond ASCII as the bytes that travel for them."""
+def _percent_encode(text: str) -> str:
+    """Percent-encode characters that are not ASCII."""
     if text.isascii():
         return text
     encoded = text.encode("utf-8", "surrogatepass")
@@ -134,7 +136,7 @@ def same_origin(one: Address, other: Address) -> bool:
 
 
 def redirected(address: Address, location: str) -> Address:
-    """Where a redirect, or any other reference of the server, leads. May raise BadUrlError."""
+    """Resolve a redirect or another reference of the server. May raise BadUrlError."""
     try:
         joined = urljoin(address.url, location)
     except ValueError:
@@ -143,7 +145,7 @@ def redirected(address: Address, location: str) -> Address:
 
 
 def proxy_for(address: Address, environment: Mapping[str, str]) -> str:
-    """The proxy that the environment asks for, or "". Loopback never goes through one."""
+    """The proxy that the environment names, or ""; never one for loopback."""
     if address.is_loopback or _is_excluded(address.host, environment):
         return ""
     names = [f"{address.scheme}_proxy", f"{address.scheme.upper()}_PROXY", "all_proxy", "ALL_PROXY"]

@@ -1,8 +1,8 @@
-"""Read the answer to one POST, or a stream, into messages and troubles. Pure.
+"""HTTP messages of MCP: read answers and streams, make headers, explain refusals.
 
-Status and headers go in, then pieces of the body, then the end; what comes out is what a pipe
-would have brought, and for everything else a `Trouble` that names the layer. A refusal whose body
-is a JSON-RPC message is an answer like any other: the server has said it in its own words.
+Status, headers and pieces of the body of an answer become frames as over stdio, and everything
+else a `TransportFault` that names the layer. A refusal whose body is a JSON-RPC message is an
+answer like any other.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import re
 
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import ABSENT, Record
-from mcptest.core.text import quote_bytes, shorten, visible
+from mcptest.core.text import excerpt, quote_bytes
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import Frame, Trouble, read_message
+from mcptest.protocol.framing import Frame, TransportFault, read_message
 from mcptest.protocol.revisions import REVISIONS, STATELESS, VERSION_KEY
 from mcptest.protocol.sse import OverlongEvent, SseDecoder
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.framing import Noise
     from mcptest.protocol.sse import SseEvent
 
-    Item = Frame | Trouble
+    Item = Frame | TransportFault
     Mode = Literal["", "events", "body"]
 
 __all__ = [
@@ -43,25 +43,25 @@ __all__ = [
     "encoded_value",
     "media_type",
     "message_headers",
-    "of_refused_credentials",
     "own_version",
     "param_headers",
-    "status_trouble",
+    "status_fault",
+    "with_refused_credentials",
     "without_older_transport",
 ]
 
 
-# Nobody waits for it to be accepted: what it tells of is over.
+# Its acceptance does not matter: the request that it cancels is over.
 CANCELLED = "notifications/cancelled"
 
 JSON = "application/json"
 EVENTS = "text/event-stream"
 
-# What captures keep of the headers: what rules ask for, and nothing that may be a credential.
+# Headers that captures keep: those that rules need, and nothing that may be a credential.
 _TOLD_HEADERS = ("allow", "cache-control", "content-type", "retry-after", "x-accel-buffering")
 
 
-# So many ids of events are remembered.
+# Ids of events that are remembered.
 _MAX_SEEN = 10_000
 
 
@@ -120,7 +120,7 @@ class AnswerReader:
 
     @property
     def begun_event(self) -> int:
-        """The number of an event of which a part has arrived; 0 when there is none."""
+        """The number of an unfinished event, 0 if there is none."""
         return self.events + 1 if self._events.pending_bytes else 0
 
     @property
@@ -133,7 +133,7 @@ class AnswerReader:
 
     @property
     def progress(self) -> str:
-        """How far the answer has come, for somebody who has waited for it in vain."""
+        """How much of the answer was received, for the message of a timeout."""
         if not self.status:
             return ""
         came = f"status {self.status} came"
@@ -144,23 +144,23 @@ class AnswerReader:
 
     @property
     def flaw(self) -> str:
-        """What may be the reason that a stream has brought no answer, now that it is over."""
+        """A likely reason why a stream ended without the answer."""
         pending = self._events.pending_bytes
         if pending:
             return f"{pending:,} bytes came of an event without the empty line that ends it"
         return self._odd
 
     def resume(self, broken: AnswerReader) -> None:
-        """This answer brings the rest of a stream that broke off."""
+        """This answer continues a stream that was interrupted."""
         self.ids, self._owed, self._is_illegal = broken.ids, broken._owed, broken._is_illegal
         self._facts["resumed"] = True
         self._events.last_id = broken.last_id
         self._events.retry_s = broken.retry_s
 
-    # What comes
+    # Input
 
     def began(self, status: int, headers: Mapping[str, str]) -> list[Item]:
-        """Status and headers have come."""
+        """Status and headers were received."""
         self.status, self.headers = status, headers
         content_type = headers.get("content-type", "")
         self._facts |= {"status": status, "content_type": content_type}
@@ -170,15 +170,15 @@ class AnswerReader:
         is_good = 200 <= status < 300
         coding = headers.get("content-encoding", "identity").strip().lower()
         if coding not in ("", "identity"):
-            self._packed = f"a body packed as {visible(shorten(coding, 40))!r}"
+            self._packed = f"a body packed as {excerpt(coding, 40)!r}"
             if is_good:
                 hint = "mcptest asks for plain answers (Accept-Encoding: identity) and unpacks none"
-                return [self._trouble("http_body", f"{self._came()} {self._packed}", hint)]
+                return [self._fault("http_body", f"{self._came()} {self._packed}", hint)]
         self._mode = "events" if is_good and media_type(content_type) == EVENTS else "body"
         return []
 
     def brought(self, chunk: bytes) -> list[Item]:
-        """A piece of the body has come."""
+        """A piece of the body was received."""
         if self._mode == "events":
             return self._take_events(chunk)
         if self._mode != "body" or self._packed:
@@ -190,10 +190,10 @@ class AnswerReader:
         head = quote_bytes(b"".join(self._parts)[:60])
         self._mode, self._parts = "", []
         message = f"{self._came()} more than {self._limit:,} bytes; it begins {head} …"
-        return [self._trouble("line_too_long", message, _LIMIT_HINT)]
+        return [self._fault("line_too_long", message, _LIMIT_HINT)]
 
     def ended(self) -> list[Item]:
-        """The answer is complete. A stream may end without one; whoever reads it asks."""
+        """The body is complete. A stream may end without a response."""
         if self._mode != "body":
             return []
         raw, self._parts, self._mode = b"".join(self._parts), [], ""
@@ -205,9 +205,9 @@ class AnswerReader:
         if not raw.strip() or (kind != JSON and not is_good):
             return [self._unanswered(raw)]
         if kind != JSON:
-            shown = visible(shorten(kind, 60)) or "no type at all"
+            shown = excerpt(kind, 60) or "no type at all"
             message = f"{self._came()} {shown}, neither {JSON} nor {EVENTS}: {_quote(raw)}"
-            return [self._trouble("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
+            return [self._fault("content_type", message, _PAGE_HINT if b"<" in raw[:20] else "")]
         return self._take_body(raw, is_good=is_good)
 
     # Bodies
@@ -229,10 +229,10 @@ class AnswerReader:
             return [frame, self._unanswered(raw)]
         # Nothing more can come, so that there is nothing to wait for.
         message = f"{self._came()} a message that is no response to it: {_quote(raw)}"
-        return [frame, self._trouble("http_body", message)]
+        return [frame, self._fault("http_body", message)]
 
     def _judge_receipt(self, raw: bytes) -> list[Item]:
-        """What was sent needs no answer; but it must have been accepted."""
+        """The message needs no response, but it must be accepted."""
         if not 200 <= self.status < 300:
             return [self._unanswered(raw).but(is_refusal=self.said != CANCELLED)]
         if self._is_old or (self.status == 202 and not raw.strip()):
@@ -240,26 +240,26 @@ class AnswerReader:
         body = f" and {_quote(raw)}" if raw.strip() else " and no body"
         message = f"the server answered {self.said} with status {self.status}{body}; it is to be"
         return [
-            Trouble(kind="http_status", message=f"{message} 202 and no body", effect="definite")
+            TransportFault(
+                kind="http_status", message=f"{message} 202 and no body", effect="definite"
+            )
         ]
 
-    def _unanswered(self, raw: bytes) -> Trouble:
-        """No message in it: the status must say enough."""
+    def _unanswered(self, raw: bytes) -> TransportFault:
+        """A body without a message: the status decides."""
         if 200 <= self.status < 300:
-            return self._trouble("http_body", f"{self._came()} status {self.status} and no body")
-        trouble = status_trouble(self.said, self.id, self.status, self.headers, raw)
+            return self._fault("http_body", f"{self._came()} status {self.status} and no body")
+        fault = status_fault(self.said, self.id, self.status, self.headers, raw)
         if self._packed:
             # The status alone says what was refused, and why.
-            message = trouble.message.removesuffix(", without a word")
-            return trouble.but(message=f"{message} and {self._packed}")
-        return trouble
+            message = fault.message.removesuffix(", without a word")
+            return fault.but(message=f"{message} and {self._packed}")
+        return fault
 
-    def _not_json(self, noise: Noise) -> Trouble:
+    def _not_json(self, noise: Noise) -> TransportFault:
         at = f" at column {noise.column}" if noise.column else ""
         reason = f"{noise.reason}: {_quote(noise.raw, noise.size)}"
-        return self._trouble(
-            "malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}"
-        )
+        return self._fault("malformed_json", f"the answer to {self.said} is not JSON{at}: {reason}")
 
     # Streams
 
@@ -269,7 +269,7 @@ class AnswerReader:
             if isinstance(event, OverlongEvent):
                 self._mode = ""
                 message = f"{self._came()} an event of more than {event.limit:,} bytes"
-                out.append(self._trouble("line_too_long", message, _LIMIT_HINT))
+                out.append(self._fault("line_too_long", message, _LIMIT_HINT))
                 break
             self.events += 1
             out += self._take_event(event)
@@ -283,26 +283,26 @@ class AnswerReader:
             self.endpoint = event.data.decode("utf-8", "replace")
             return []
         if event.name != "message":
-            name = visible(shorten(event.name, 60))
+            name = excerpt(event.name, 60)
             self._odd = f"the server sent an event named {name!r}; messages are in those "
             self._odd += "named message"
-            return [Trouble(kind="event_stream", message=self._odd)]
+            return [TransportFault(kind="event_stream", message=self._odd)]
         if event.id and self._is_again(event.id):
             message = "a stream that was resumed has brought an event again; it is passed over"
-            return [Trouble(kind="event_stream", message=message)]
+            return [TransportFault(kind="event_stream", message=message)]
         found = read_message(event.data)
         if isinstance(found, Frame):
             if self.is_answered and _is_response(found.value):
                 message = "the server answered one request twice; the first answer counts"
-                return [Trouble(kind="duplicate_response", message=message)]
+                return [TransportFault(kind="duplicate_response", message=message)]
             named: dict[str, object] = {"event_id": event.id} if event.id is not None else {}
             return [self._frame(found.value, named)]
         reason = f"{found.reason}: {_quote(found.raw, found.size)}"
         self._odd = f"the server sent an event that is not JSON: {reason}"
-        return [Trouble(kind="malformed_json", message=self._odd)]
+        return [TransportFault(kind="malformed_json", message=self._odd)]
 
     def _is_again(self, event_id: str) -> bool:
-        """Whether an event of this id has come before the stream broke off."""
+        """True if an event of this id was received before the stream was interrupted."""
         is_again = "resumed" in self._facts and event_id in self.seen
         self.seen[event_id] = None
         if len(self.seen) > _MAX_SEEN:
@@ -319,7 +319,7 @@ class AnswerReader:
         return Frame(value=value, line=line, http=http, answers=answers)
 
     def _take_response(self, value: object) -> None:
-        """Note what is answered by now, if this is a response."""
+        """Remember the id if this is a response."""
         if not isinstance(value, dict) or "method" in value:
             return
         if value.get("id") is None and "error" in value and self._is_illegal:
@@ -330,8 +330,8 @@ class AnswerReader:
     def _came(self) -> str:
         return f"the server answered {self.said} with"
 
-    def _trouble(self, kind: str, message: str, hint: str = "") -> Trouble:
-        return Trouble(kind=kind, message=message, hint=hint, id=self.id)
+    def _fault(self, kind: str, message: str, hint: str = "") -> TransportFault:
+        return TransportFault(kind=kind, message=message, hint=hint, id=self.id)
 
 
 _LIMIT_HINT = '"maxLineBytes" in a config, "max_line_bytes" in a suite, is the limit'
@@ -343,30 +343,30 @@ def _is_response(value: object) -> bool:
 
 
 def _quote(raw: bytes, size: int = 0) -> str:
-    """The beginning of what came, which may itself be that of `size` bytes.
+    """The beginning of `raw`, which may itself be the beginning of `size` bytes.
 
-    Where it is cut it says so: half a secret is known by that alone.
+    It says that it is cut: half a secret is recognised by that alone.
     """
     size = size or len(raw)
     return quote_bytes(raw[:200]) + (f" … ({size:,} bytes)" if size > min(200, len(raw)) else "")
 
 
-# The headers that a message travels with over HTTP, by the revision of the protocol. Pure.
+# Headers of a message
 
 
 VERSION_HEADER = "MCP-Protocol-Version"
 
-# The member of `params` by which each of these methods names what it is about.
+# The member of `params` that the header Mcp-Name repeats.
 _NAMED_BY = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 
-# What may stand in a header as it is: visible ASCII, with single spaces and tabs inside.
+# A value that needs no encoding: visible ASCII, with single spaces and tabs inside.
 _PLAIN = re.compile(r"[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?")
 _ENCODED = re.compile(r"=\?base64\?.*\?=", re.DOTALL)
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 
 
 def message_headers(message: object, negotiated: str) -> dict[str, str]:
-    """The headers that go with a message.
+    """The headers of a message.
 
     One that names its revision itself, as in the stateless era, repeats in headers what it is
     about; others name the revision that a handshake has agreed on.
@@ -380,7 +380,7 @@ def message_headers(message: object, negotiated: str) -> dict[str, str]:
 
 
 def own_version(message: object) -> str:
-    """The revision that a message names itself; "" when it names none."""
+    """The revision that a message names, or ""."""
     params = message.get("params") if isinstance(message, dict) else None
     meta = params.get("_meta") if isinstance(params, dict) else None
     version = meta.get(VERSION_KEY) if isinstance(meta, dict) else None
@@ -399,7 +399,7 @@ def _repeated(message: dict[str, Any]) -> dict[str, str]:
 
 
 def encoded_value(text: str) -> str:
-    """A text as the value of a header; what cannot stand there as it is goes as base64."""
+    """A string as the value of a header, in base64 if necessary."""
     if _PLAIN.fullmatch(text) and not _ENCODED.fullmatch(text):
         return text
     raw = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
@@ -407,7 +407,7 @@ def encoded_value(text: str) -> str:
 
 
 def param_headers(schema: object, arguments: object) -> dict[str, str]:
-    """The headers that mirror arguments of a tool, as `x-mcp-header` in its schema asks."""
+    """The headers that repeat arguments of a tool, by `x-mcp-header` in its schema."""
     if not isinstance(arguments, dict):
         return {}
     return {
@@ -442,10 +442,10 @@ def media_type(content_type: str) -> str:
     return content_type.partition(";")[0].strip().lower()
 
 
-# What a refusing HTTP status says, in a sentence that helps. Pure.
+# Refusals by status
 
 
-# How a server answers initialize when it has no Streamable HTTP at this place.
+# How a server answers initialize if it has no Streamable HTTP at this URL.
 NOT_SPOKEN = (400, 404, 405)
 
 _HINTS = {
@@ -470,26 +470,26 @@ _REFUSED += "what --bearer-env and --header-env name"
 
 _NO_OLDER = "nor does it have the older transport of two endpoints (GET brings no event stream)"
 
-# Nothing has begun before these, so that nothing can have been done.
+# With these, the request had no effect.
 _OPENING = ("initialize", "server/discover")
 
 
-def status_trouble(
+def status_fault(
     said: str, id: object, status: int, headers: Mapping[str, str], raw: bytes
-) -> Trouble:
-    """That a message was refused, with what the server said beside its status."""
-    # Where it is cut it says so: half a secret is known by that alone.
+) -> TransportFault:
+    """The fault for a refused message, with the body of the refusal."""
+    # It says that it is cut: half a secret is recognised by that alone.
     told = f": {quote_bytes(raw)}" if raw.strip() else ", without a word"
     hint = _HINTS.get(status, "")
     if status == _UNAUTHORIZED:
         wants = headers.get("www-authenticate", "")
         hint = _WANTED
-        hint += f"; it asks for {visible(shorten(wants, 200))}" if wants else ""
+        hint += f"; it asks for {excerpt(wants, 200)}" if wants else ""
     elif said == "server/discover" and status in NOT_SPOKEN:
         hint = "a server with a handshake may do so: leave out --spec-version"
     elif later := headers.get("retry-after", ""):
-        hint += f"; it says to come back after {visible(shorten(later, 40))}"
-    return Trouble(
+        hint += f"; it says to come back after {excerpt(later, 40)}"
+    return TransportFault(
         kind="auth_failed" if status == _UNAUTHORIZED else "http_status",
         message=f"the server refused {said} with status {status}{told}",
         hint=hint.lstrip("; "),
@@ -499,33 +499,30 @@ def status_trouble(
     )
 
 
-def of_refused_credentials(trouble: Trouble) -> Trouble:
-    """The same where the server has had credentials, and did not take them."""
-    return trouble.but(hint=trouble.hint.replace(_WANTED, _REFUSED))
+def with_refused_credentials(fault: TransportFault) -> TransportFault:
+    """The same fault if credentials were sent and not accepted."""
+    return fault.but(hint=fault.hint.replace(_WANTED, _REFUSED))
 
 
-def without_older_transport(trouble: Trouble, target: str) -> Trouble:
-    """The same where the older transport was tried as well, at the same path."""
-    if trouble.code != 404:
-        return trouble.but(hint=f"{trouble.hint}; {_NO_OLDER}".lstrip("; "))
+def without_older_transport(fault: TransportFault, target: str) -> TransportFault:
+    """The same fault if the older transport was tried as well, at the same path."""
+    if fault.code != 404:
+        return fault.but(hint=f"{fault.hint}; {_NO_OLDER}".lstrip("; "))
     others = {
         "/mcp": "many servers answer at /mcp",
         "/sse": "those of the older transport of two endpoints at /sse",
     }
     path = target.partition("?")[0].rstrip("/")
     places = ", ".join(text for place, text in others.items() if not path.endswith(place))
-    return trouble.but(hint=f"is the path of the URL right? There is nothing here; {places}")
+    return fault.but(hint=f"is the path of the URL right? There is nothing here; {places}")
 
 
-# What an HTTP server hears and does, as values: nothing here opens a socket.
-#
-# Each request that is heard gets a number, its *exchange*; what is done about it is told as acts,
-# each for one exchange. So whoever decides what to say knows no connections, and whoever has
-# the connections does not know what is said.
+# The server's side, as values. Each request has a number, its *exchange*, and every act of the
+# server is for one exchange, so that deciding what to answer is separate from the connections.
 
 
 class WebRequest(Record):
-    """A request; names of headers are in lower case, in the order they came."""
+    """A request; names of headers are in lower case, in their order."""
 
     method: str
     target: str
@@ -533,23 +530,23 @@ class WebRequest(Record):
     body: bytes = b""
 
     def header(self, name: str) -> str | None:
-        """The value of a header, all of them with commas when it came several times."""
+        """The value of a header; several values are joined with commas."""
         found = self.values(name)
         return ", ".join(found) if found else None
 
     def values(self, name: str) -> tuple[str, ...]:
-        """Every value that a header came with."""
+        """All values of a header."""
         return tuple(value for each, value in self.headers if each == name)
 
 
 class Act(Record):
-    """Something to be done about an exchange."""
+    """An act of the server in an exchange."""
 
     exchange: int
 
 
 class Answer(Act):
-    """The whole of an answer."""
+    """A whole answer."""
 
     status: int
     headers: Mapping[str, str]
@@ -557,20 +554,20 @@ class Answer(Act):
 
 
 class Begin(Act):
-    """The head of an answer that comes in pieces."""
+    """The head of an answer that is sent in pieces."""
 
     headers: Mapping[str, str]
 
 
 class Piece(Act):
-    """More of an answer that has begun."""
+    """A piece of an answer."""
 
     data: bytes
 
 
 class End(Act):
-    """All of an answer has been said."""
+    """The end of an answer."""
 
 
 class Cut(Act):
-    """The connection breaks off, whatever has been said."""
+    """The connection is closed at once."""

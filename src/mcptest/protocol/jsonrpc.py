@@ -1,14 +1,14 @@
-"""What a request, notification, answer and error look like, and how to tell them apart.
+"""JSON-RPC 2.0 messages: make them, classify them, and find what is illegal in them.
 
-Ids are compared by JSON type and value: in Python ``1 == True == 1.0``, and a
-server that answers ``"1"`` to ``1`` has not answered.
+Ids are compared by JSON type and value: in Python ``1 == True == 1.0``, and a response with the
+id ``"1"`` does not answer a request with the id ``1``.
 """
 
 from __future__ import annotations
 
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt, shorten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTERNAL_ERROR",
+    "INVALID_PARAMS",
+    "INVALID_REQUEST",
     "METHOD_NOT_FOUND",
-    "breaches",
+    "PARSE_ERROR",
     "can_replace_id",
     "describe_id",
     "error_response",
+    "find_violations",
     "id_key",
     "is_illegal",
     "is_plain_answer",
@@ -39,7 +42,11 @@ __all__ = [
 ]
 
 
+# Error codes
+PARSE_ERROR = -32700
+INVALID_REQUEST = -32600
 METHOD_NOT_FOUND = -32601
+INVALID_PARAMS = -32602
 INTERNAL_ERROR = -32603
 
 _ID_TYPES = frozenset([str, int])
@@ -67,7 +74,7 @@ def _params(params: object) -> dict[str, object]:
 
 
 def id_key(id: object) -> IdKey:
-    """A key under which ids are equal when JSON says so: same type, same value."""
+    """A key that is equal for ids of the same JSON type and value."""
     kind = type(id)
     if kind is dict or kind is list:
         return ("json", dump_json(id))
@@ -75,8 +82,7 @@ def id_key(id: object) -> IdKey:
 
 
 def can_replace_id(id: object) -> bool:
-    """True if there are other ids of the same JSON type: of null, booleans and the like there
-    are not, and a request with such an id is about that very id."""
+    """True if another id of the same JSON type can be used: not for null, booleans and the like."""
     return type(id) in _REPLACEABLE_TYPES
 
 
@@ -92,7 +98,7 @@ def replace_id(line: bytes, id: object, new: object) -> bytes:
 
 
 def _encoded(value: object) -> bytes:
-    # Lone surrogates travel as JSON escapes.
+    # Lone surrogates are written as JSON escapes.
     return dump_json(value).encode("utf-8", "backslashreplace")
 
 
@@ -101,7 +107,7 @@ def describe_id(id: object) -> str:
 
 
 def message_kind(message: object) -> MessageKind:
-    """What a JSON value from the server means to be; `breaches` says what is wrong with it."""
+    """What a JSON value is meant to be; `find_violations` says what is wrong with it."""
     if not isinstance(message, dict):
         return "malformed"
     if "method" in message:
@@ -112,7 +118,7 @@ def message_kind(message: object) -> MessageKind:
 
 
 def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
-    """Is this a sound response with a result? Nearly all messages are; `breaches` finds none."""
+    """True if this is a legal response with a result, as nearly all messages are."""
     return (
         type(message) is dict
         and "result" in message
@@ -124,56 +130,56 @@ def is_plain_result(message: object) -> TypeGuard[dict[str, object]]:
 
 
 def is_illegal(message: object) -> bool:
-    """Whether a message that a client sends is not a legal request or notification."""
-    return not isinstance(message, dict) or "method" not in message or any(breaches(message))
+    """True if a message is not a legal request or notification."""
+    return not isinstance(message, dict) or "method" not in message or any(find_violations(message))
 
 
-def breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
-    """Where and how a message breaks JSON-RPC 2.0, as (path, sentence)."""
+def find_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+    """What violates JSON-RPC 2.0 in a message, as pairs of a path and a sentence."""
     if message.get("jsonrpc") != "2.0":
         seen = dump_json(message["jsonrpc"]) if "jsonrpc" in message else "missing"
         yield "jsonrpc", f'"jsonrpc" must be "2.0" and is {seen}'
     if "method" in message:
-        yield from _call_breaches(message)
+        yield from _call_violations(message)
     else:
-        yield from _response_breaches(message)
+        yield from _response_violations(message)
 
 
-def _call_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+def _call_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if not isinstance(message["method"], str):
-        yield "method", f'"method" must be text and is {_shown(message["method"])}'
+        yield "method", f'"method" must be text and is {_show(message["method"])}'
     if "id" in message and not _is_id(message["id"]):
-        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
     if not isinstance(message.get("params", {}), (dict, list)):
         yield "params", '"params" must be an object or an array'
 
 
-def _response_breaches(message: dict[str, object]) -> Iterator[tuple[str, str]]:
+def _response_violations(message: dict[str, object]) -> Iterator[tuple[str, str]]:
     if "result" in message and "error" in message:
         yield "", 'a response must not carry both "result" and "error"'
     elif "result" not in message and "error" not in message:
         yield "", 'a response must carry "result" or "error"'
     if "id" in message and not _is_id(message["id"]) and message["id"] is not None:
-        yield "id", f'"id" must be text or an integer and is {_shown(message["id"])}'
+        yield "id", f'"id" must be text or an integer and is {_show(message["id"])}'
     if "result" in message and message.get("id") is None:
         yield "id", "a result must carry the id of its request"
     if "error" in message:
-        yield from _error_breaches(message["error"])
+        yield from _error_violations(message["error"])
 
 
-def _error_breaches(error: object) -> Iterator[tuple[str, str]]:
+def _error_violations(error: object) -> Iterator[tuple[str, str]]:
     if not isinstance(error, dict):
         yield "error", '"error" must be an object'
         return
     code = error.get("code", ABSENT)
     if type(code) is not int:
-        seen = "missing" if code is ABSENT else _shown(code)
+        seen = "missing" if code is ABSENT else _show(code)
         yield "error.code", f'"error.code" must be an integer and is {seen}'
     if not isinstance(error.get("message"), str):
         yield "error.message", '"error.message" must be text'
 
 
-def _shown(value: object) -> str:
+def _show(value: object) -> str:
     return shorten(dump_json(value), 60)
 
 
@@ -182,22 +188,16 @@ def _is_id(id: object) -> bool:
 
 
 def tool_failure(result: dict[str, object], when_true: str = "the tool reports an error") -> str:
-    """Why the result of a tool is not a success, "" when it is.
-
-    Only false, or no `isError` at all, is a success: a string, a number or null says neither.
-    """
+    """Why the result of a tool is not a success, "" if it is: if `isError` is false or missing."""
     value = result.get("isError", False)
     if isinstance(value, bool):
         return when_true if value else ""
-    return f"isError must be true or false and is {visible(shorten(dump_json(value), 100))}"
-
-
-# The answer that most calls of most tools get: a few blocks of text, and nothing else. Pure.
+    return f"isError must be true or false and is {excerpt(dump_json(value), 100)}"
 
 
 def is_plain_answer(message: object) -> TypeGuard[Message]:
-    """Whether this is a response whose result is blocks of text, with `isError` at most."""
-    # Three members, and these three: sets would say the same, and take longer.
+    """True if a result is only blocks of text, with or without `isError`, as most are."""
+    # Counting members is faster than comparing sets of them.
     if type(message) is not dict or len(message) != 3 or message.get("jsonrpc") != "2.0":
         return False
     result = message.get("result")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -127,4 +127,4 @@ def describe_error(error: object) -> str:
 
 
 def _quote(value: object) -> str:
-    return visible(shorten(dump_json(value), _MAX_QUOTED_CHARS))
+    return excerpt(dump_json(value), _MAX_QUOTED_CHARS)

@@ -1,21 +1,48 @@
-"""The published revisions of MCP, oldest first.
+"""The published revisions of MCP, and how a client and a server agree on one.
 
-A new revision is one row here, plus what really changed in it: rules and message shapes name the
-first and the last revision that has them (`since`, `until`), so that what goes on as before needs
-no edit. Versions are dates, and compare as strings.
+A new revision is one row of `REVISIONS`, plus what really changed in it: rules and message shapes
+name the first and the last revision that has them (`since`, `until`). Versions are dates, and
+compare as strings.
+
+The second part judges the server's answer to `initialize` or `server/discover`: a fault if the
+two cannot work together, and gaps in the answer, with which the tests still run.
 """
 
 from __future__ import annotations
 
-from mcptest.core.record import Record
+from mcptest.core.record import ABSENT, Record
+from mcptest.core.results import Fault
+from mcptest.core.strict_json import dump_json
+from mcptest.core.text import excerpt, shorten, visible
+from mcptest.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
 
 __all__ = [
     "DEFAULT_OFFER",
     "HANDSHAKE_REVISIONS",
+    "HEADER_MISMATCH",
+    "MISSING_CAPABILITY",
     "REVISIONS",
     "STATELESS",
+    "UNSUPPORTED_VERSION",
     "VERSION_KEY",
     "Revision",
+    "discovery_fault",
+    "handshake_fault",
+    "handshake_gaps",
+    "is_server_failure",
+    "pinned_fault",
+    "refuses_era",
 ]
 
 
@@ -64,3 +91,144 @@ STATELESS = "2026-07-28"
 
 # Where a request of a stateless revision names the revision it uses.
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
+
+# Error codes of the stateless revision.
+HEADER_MISMATCH = -32020
+MISSING_CAPABILITY = -32021
+UNSUPPORTED_VERSION = -32022
+
+
+# Opening a session
+
+# How a server of the stateless era refuses `initialize`: by the revisions it supports, or as an
+# unknown method, which every other server has.
+_STATELESS_REFUSALS = (UNSUPPORTED_VERSION, METHOD_NOT_FOUND)
+
+# How a server refuses to be opened in an era that it does not support: it does not know the
+# request, or a part of it.
+_ERA_REFUSALS = (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    INVALID_PARAMS,
+)
+
+# The server failed, or could not read the request.
+_SERVER_FAILURES = (INTERNAL_ERROR, PARSE_ERROR)
+
+
+def handshake_fault(answer: dict[str, Any]) -> Fault | None:
+    """The fault if no session can be opened with this answer to `initialize`."""
+    if "error" in answer:
+        return _refusal(answer["error"])
+    if not isinstance(answer["result"], dict):
+        shown = shorten(dump_json(answer["result"]), 80)
+        return Fault(
+            kind="protocol_violation",
+            message=f"the result of initialize must be an object and is {visible(shown)}",
+        )
+    version = answer["result"].get("protocolVersion", ABSENT)
+    if version is ABSENT or version in HANDSHAKE_REVISIONS:
+        return None
+    return Fault(
+        kind="unsupported_version",
+        message=f"the server answered initialize with protocol version "
+        f"{excerpt(dump_json(version), 80)}; the versions with a handshake, all of "
+        f"which mcptest speaks, are {', '.join(HANDSHAKE_REVISIONS)}",
+        hint='"protocolVersion" in the config sets which one is offered',
+    )
+
+
+def _refusal(error: dict[str, Any]) -> Fault:
+    said = f"code {error['code']}, {dump_json(error['message'])}"
+    if "data" in error:
+        said += f", data {shorten(dump_json(error['data']), 200)}"
+    if error["code"] in _STATELESS_REFUSALS:
+        return Fault(
+            kind="unsupported_version",
+            message=f"the server speaks only the stateless era of the protocol, {STATELESS}: it "
+            f"refused initialize: {visible(said)}",
+            hint=f"leave out --spec-version, or give --spec-version {STATELESS}",
+            code=error["code"],
+        )
+    return Fault(
+        kind="handshake_refused",
+        message=f"the server refused initialize: {visible(said)}",
+        hint=f"one of the stateless era may do so: try --spec-version {STATELESS}",
+        code=error["code"],
+    )
+
+
+def refuses_era(refusal: Fault) -> bool:
+    """True if a server refused `initialize` because it does not support this era."""
+    is_refused = refusal.kind == "handshake_refused" and refusal.code in _ERA_REFUSALS
+    return is_refused or refusal.kind == "unsupported_version"
+
+
+def is_server_failure(refusal: Fault) -> bool:
+    """True if a request was refused because the server failed."""
+    return refusal.kind == "handshake_refused" and refusal.code in _SERVER_FAILURES
+
+
+def pinned_fault(pinned: str, result: dict[str, Any]) -> Fault | None:
+    """The fault if the server did not agree on the pinned revision."""
+    version = result.get("protocolVersion")
+    if not pinned or version == pinned:
+        return None
+    shown = excerpt(dump_json(version), 80)
+    return Fault(
+        kind="unsupported_version",
+        message=f"the server does not speak {pinned}: offered that, it answered with {shown}",
+        hint="leave out --spec-version to take the revision that the server prefers",
+    )
+
+
+def discovery_fault(answer: dict[str, Any]) -> Fault | None:
+    """The fault if this answer to `server/discover` rules out a stateless session."""
+    if "error" in answer:
+        code = answer["error"]["code"]
+        said = f"code {code}, {dump_json(answer['error']['message'])}"
+        if code in _SERVER_FAILURES:
+            message = f"the server failed at server/discover: {visible(said)}"
+            return Fault(kind="handshake_refused", message=message, code=code)
+        return Fault(
+            kind="unsupported_version",
+            message=f"the server does not speak the stateless era of the protocol, {STATELESS}: "
+            f"it refused server/discover: {visible(said)}",
+            hint="it may speak a revision with a handshake: leave out --spec-version",
+            code=code,
+        )
+    result = answer["result"]
+    versions = result.get("supportedVersions") if isinstance(result, dict) else None
+    if not isinstance(versions, list):
+        shown = excerpt(dump_json(result), 80)
+        message = f"the result of server/discover must have supportedVersions and is {shown}"
+        return Fault(kind="protocol_violation", message=message)
+    if STATELESS in versions:
+        return None
+    return Fault(
+        kind="unsupported_version",
+        message=f"the server does not speak {STATELESS}; it says that it supports "
+        f"{excerpt(dump_json(versions), 200)}",
+    )
+
+
+def handshake_gaps(result: dict[str, Any]) -> Iterator[str]:
+    """What the specification requires of the result of `initialize` and is missing."""
+    if "protocolVersion" not in result:
+        yield f"result.protocolVersion is missing; {DEFAULT_OFFER} is assumed"
+    if not isinstance(result.get("capabilities"), dict):
+        yield "result.capabilities must be an object" + _missing(result, "capabilities")
+    info = result.get("serverInfo")
+    if not isinstance(info, dict):
+        yield "result.serverInfo must be an object" + _missing(result, "serverInfo")
+        return
+    for member in ("name", "version"):
+        if not isinstance(info.get(member), str):
+            yield f"result.serverInfo.{member} must be text" + _missing(info, member)
+
+
+def _missing(holder: dict[str, Any], member: str) -> str:
+    return "" if member in holder else " and is missing"

@@ -1,23 +1,22 @@
-"""The client's side of a conversation, as a state machine that never reads a pipe.
+"""The client's side of an MCP session, as a state machine without input or output.
 
     spawned ──initialize──► initializing ──accept──► operational
        │                         │                        │
        └─────────────────────────┴────────terminate───────┴──► terminated
 
-Values that framing found go in, events that say what they mean come out. These
-rules hold in every state:
+Values from the framing go in, and events that say what they mean come out. In every state:
 
-* Answers are paired by id, type and value, never by arrival.
-* No id is used twice on the wire. The first request with an id goes out as it
-  is written; a later one gets a fresh id of the same JSON type. Callers use the
-  written id throughout; "wire id" is the one that was sent.
-* An error with the id null answers only a request that is not legal JSON-RPC,
-  whose id the server may not have been able to read.
-* Our own message that comes back is an echo, never an answer.
-* A request that was given up stays known, so that its late answer is called
-  late and is never taken for the answer to something else.
-* What breaks the protocol is an event like any other. Nothing is raised and
-  nothing is dropped: whoever drives the session decides what it costs.
+* Responses are paired by id (JSON type and value), never by arrival.
+* No id is used twice on the wire. The first request with an id is sent as it is written; a later
+  one gets a fresh id of the same JSON type. Callers use the written id throughout; the "wire id"
+  is the one that was sent.
+* An error with the id null answers only a request that is not legal JSON-RPC, whose id the server
+  may not have been able to read.
+* A message of the client that is received back is an echo, never a response.
+* A request that was abandoned is remembered, so that a late response is not taken for the response
+  to another request.
+* A protocol violation is an event like any other. Nothing is raised and nothing is dropped: the
+  caller decides what it means for the test.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from __future__ import annotations
 from mcptest.core.plan import ClientSpec
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import dump_json, parse_json
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import excerpt
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import DEFAULT_OFFER, REVISIONS, VERSION_KEY, Revision
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     Message = dict[str, Any]
     State = Literal["spawned", "initializing", "operational", "terminated"]
-    StrayKind = Literal[
+    UnexpectedKind = Literal[
         "unknown_id",
         "duplicate_response",
         "late_response",
@@ -51,18 +50,18 @@ __all__ = [
     "MAX_INPUTS",
     "MAX_ROUNDS",
     "REMEMBERED_IDS",
-    "Answered",
-    "Asked",
     "ClientScript",
     "ClientSession",
-    "Continued",
-    "Echoed",
+    "EchoReceived",
+    "InputRequested",
     "InputRounds",
-    "Notified",
-    "Refused",
+    "MessageRefused",
+    "NotificationReceived",
+    "ProtocolViolated",
+    "RequestReceived",
+    "ResponseReceived",
     "SessionEvent",
-    "Strayed",
-    "Violated",
+    "UnexpectedResponse",
 ]
 
 
@@ -72,60 +71,59 @@ DISCOVER_ID = "mcptest-discover"
 _CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
 _CLIENT_KEY = "io.modelcontextprotocol/clientInfo"
 
-# How many settled ids are remembered at least, to tell a second answer from an unknown one.
+# Settled ids that are remembered at least, to tell a second response from an unknown one.
 REMEMBERED_IDS = 4096
 
-# Fresh ids that are numbers count up from here: few tests write such large ones, and they still
-# fit into 32 bits.
+# Fresh ids that are numbers count up from here: few tests use ids this large, and they still fit
+# into 32 bits.
 _FIRST_FRESH_NUMBER = 1_000_001
 _LARGE_NUMBER = 2**31
 
 
 class SessionEvent(Record):
-    """What one value from the server means to the client."""
+    """What one value from the server means."""
 
     message: Any
 
 
-class Answered(SessionEvent):
-    """The answer to the open request with this id."""
+class ResponseReceived(SessionEvent):
+    """The response to the open request with this written id."""
 
     id: object
 
 
-class Notified(SessionEvent):
-    """A notification; nothing is owed for it."""
+class NotificationReceived(SessionEvent):
+    """A notification of the server."""
 
 
-class Asked(SessionEvent):
-    """A request of the server; `reply` is what we owe it."""
+class RequestReceived(SessionEvent):
+    """A request of the server, and the reply to send."""
 
     reply: Message
 
 
-class Continued(SessionEvent):
-    """An answer that wants more input: `request` is the request again, with it."""
+class InputRequested(SessionEvent):
+    """A result that asks for input; `request` is the next round, with the input."""
 
     request: Message
 
 
-class Strayed(SessionEvent):
-    """A response that answers nothing that is open."""
+class UnexpectedResponse(SessionEvent):
+    """A response to none of the open requests."""
 
-    kind: StrayKind
-
-
-class Echoed(SessionEvent):
-    """A message of ours that came back."""
+    kind: UnexpectedKind
 
 
-class Refused(SessionEvent):
-    """An error with the id null, provoked by a message of ours that is not legal JSON-RPC and has
-    no id."""
+class EchoReceived(SessionEvent):
+    """A message of the client that the server sent back."""
 
 
-class Violated(SessionEvent):
-    """A value that is not a legal message. `id` names the open request it was meant for."""
+class MessageRefused(SessionEvent):
+    """An error with the id null, for a message without an id that was not legal JSON-RPC."""
+
+
+class ProtocolViolated(SessionEvent):
+    """A value that is not a legal message; `id` is that of the open request it is meant for."""
 
     path: str
     reason: str
@@ -133,7 +131,7 @@ class Violated(SessionEvent):
 
 
 class ClientSession:
-    """Says what each value from the server means, and what to send to open a session."""
+    """The state of one session."""
 
     def __init__(
         self, offer: str = "", client_version: str = "0", client: ClientSpec | None = None
@@ -144,28 +142,28 @@ class ClientSession:
         self._client_version = client_version
         self._client = client or ClientSpec()
         self.script = ClientScript(self._client)
-        # None while results that want more input are left to whoever waits for them.
+        # None if results that ask for input are left to the caller.
         self.rounds: InputRounds | None = None
         # By wire id: the written id and the line of each open request.
         self._open: dict[jsonrpc.IdKey, tuple[object, bytes]] = {}
-        self._settled: dict[jsonrpc.IdKey, StrayKind] = {}
-        # The written id of every request, by wire id: all that must not be used again.
+        self._settled: dict[jsonrpc.IdKey, UnexpectedKind] = {}
+        # The written id of every request by its wire id. None of these is used again.
         self.written_ids: dict[jsonrpc.IdKey, object] = {}
         # The wire id of the newest request with a written id, where the two differ.
         self._wire_ids: dict[jsonrpc.IdKey, object] = {}
         self._fresh_number = _FIRST_FRESH_NUMBER
-        # Whether any request was sent under another id than the written one.
+        # True if any request was sent under another id than its own.
         self.has_fresh_ids = False
-        # Ids of responses that came before any request with that id.
+        # Ids of responses that were received before any request with that id was sent.
         self.early_ids: set[jsonrpc.IdKey] = set()
-        # What we last replied to requests of the server, by their ids.
+        # The latest replies to requests of the server, by their ids.
         self._replies: dict[jsonrpc.IdKey, Message] = {}
-        # What we sent that is not legal JSON-RPC and may be refused without an id, oldest first:
-        # the wire ids of requests, numbers for messages that have none.
+        # Messages that were sent, are not legal JSON-RPC and may be refused without an id, oldest
+        # first: the wire ids of requests, numbers for messages without one.
         self._illegal: dict[jsonrpc.IdKey | int, None] = {}
         self._notes = 0
-        # Whether an open message has no method: coming back, it looks like an answer.
-        self._is_plain = True
+        # False if an open message has no method: its echo would look like a response.
+        self._has_methods = True
 
     # Opening
 
@@ -181,7 +179,7 @@ class ClientSession:
         return jsonrpc.request(INITIALIZE_ID, "initialize", params | (wanted or {}))
 
     def accept(self, result: Message) -> Message:
-        """Take the server's answer; the notification that completes the handshake."""
+        """Take the result of `initialize`; the notification that completes the handshake."""
         self._expect_state("initializing")
         self.state = "operational"
         version = result.get("protocolVersion")
@@ -191,23 +189,23 @@ class ClientSession:
 
     @property
     def is_stateless(self) -> bool:
-        """Whether each request says for itself what a handshake would have settled."""
+        """True if there is no handshake, and each request carries its own metadata."""
         return not self.revision.has_handshake
 
     def discover(self) -> Message:
-        """The first request in the stateless era: what does the server offer?"""
+        """The first request in the stateless era."""
         self._expect_state("spawned")
         self.state = "initializing"
         return jsonrpc.request(DISCOVER_ID, "server/discover", {})
 
     def accept_discovery(self, result: Message) -> None:
-        """Take the server's answer to that."""
+        """Take the result of `server/discover`."""
         self._expect_state("initializing")
         self.state = "operational"
         self.capabilities = result.get("capabilities")
 
-    def dressed(self, line: bytes) -> bytes:
-        """A message as it must be sent in the stateless era; what it says itself stands."""
+    def add_metadata(self, line: bytes) -> bytes:
+        """A request with the metadata of the stateless era; its own metadata takes precedence."""
         message = _parsed(line)
         if not isinstance(message, dict) or "method" not in message or "id" not in message:
             return line
@@ -234,7 +232,7 @@ class ClientSession:
         return {"name": "mcptest", "version": self._client_version}
 
     def adopt(self, result: Message) -> None:
-        """A handshake that was done without us has brought this result."""
+        """Take the result of a handshake that was done elsewhere."""
         self.state = "initializing"
         self.accept(result)
 
@@ -248,27 +246,28 @@ class ClientSession:
 
     # Requests
 
-    def opened(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
-        """A request is about to be sent; the line to send, with the wire id.
+    def open_request(self, id: object, line: bytes = b"", *, keeps_id: bool = False) -> bytes:
+        """Open a request; returns the line to send, with the wire id.
 
-        With `keeps_id` the id goes out as written, even if it was used before.
+        With `keeps_id` the id is sent as written, even if it was used before.
         """
         key = jsonrpc.id_key(id)
         if self._has_seen(key):
             key, line = self._open_again(key, id, line, keeps_id=keeps_id)
         self.written_ids[key] = id
-        is_plain = _PLAIN_PART in line and line.startswith(_PLAIN_HEAD)
-        is_plain = is_plain and key[0] in _PLAIN_ID_TYPES
+        is_plain = (
+            _PLAIN_PART in line and line.startswith(_PLAIN_HEAD) and key[0] in _PLAIN_ID_TYPES
+        )
         if line and not is_plain and jsonrpc.is_illegal(_parsed(line)):
             self._illegal[key] = None
-            self._is_plain = self._is_plain and _METHOD in line
+            self._has_methods = self._has_methods and _METHOD in line
         self._open[key] = id, line
         return line
 
     def _open_again(
         self, key: jsonrpc.IdKey, id: object, line: bytes, *, keeps_id: bool
     ) -> tuple[jsonrpc.IdKey, bytes]:
-        """The wire id, as a key, and the line of a request whose id was seen before."""
+        """The key of the wire id, and the line, of a request whose id was seen before."""
         self._wire_ids.pop(key, None)
         if keeps_id or not jsonrpc.can_replace_id(id):
             self._settled.pop(key, None)
@@ -290,18 +289,18 @@ class ClientSession:
                 fresh = number + 0.5
             else:
                 assert isinstance(id, int)
-                # Large numbers stay large, and get no more digits than can be written.
+                # Large numbers stay large, with no more digits than can be written.
                 fresh = number if id >= 0 else -number
                 if abs(id) >= _LARGE_NUMBER:
                     fresh = id - fresh
             if not self.has_seen(fresh):
                 return fresh
 
-    def notified(self, line: bytes) -> bytes:
-        """A message without an id is about to be sent; the line to send.
+    def prepare_notification(self, line: bytes) -> bytes:
+        """The line to send for a message without an id.
 
-        A request that it cancels has its wire id there. If it is not legal, the server may
-        refuse it by an error without an id.
+        If it cancels a request, the wire id is put in. If it is not legal, the server may refuse
+        it with an error without an id.
         """
         if jsonrpc.is_illegal(_parsed(line)):
             self._notes += 1
@@ -315,22 +314,22 @@ class ClientSession:
         wire_id = self.wire_id(params["requestId"])
         return encode_line({**message, "params": {**params, "requestId": wire_id}})
 
-    def replied(self, reply: Message) -> None:
-        """This is our answer to a request of the server."""
+    def record_reply(self, reply: Message) -> None:
+        """Remember the reply to a request of the server."""
         key = jsonrpc.id_key(reply.get("id"))
         self._replies[key] = reply
         if len(self._replies) > REMEMBERED_IDS:
             del self._replies[next(iter(self._replies))]
 
     def has_seen(self, id: object) -> bool:
-        """Whether this id was used in the session, by us or by the server."""
+        """True if this id was used in the session, by either side."""
         return self._has_seen(jsonrpc.id_key(id))
 
     def _has_seen(self, key: jsonrpc.IdKey) -> bool:
         return key in self.written_ids or key in self.early_ids or key in self._replies
 
     def take_early(self, id: object) -> bool:
-        """Whether a response with this id came before any request with it; reported once."""
+        """True, once, if a response with this id was received before any request with it."""
         key = jsonrpc.id_key(id)
         if key not in self.early_ids:
             return False
@@ -339,30 +338,30 @@ class ClientSession:
         return True
 
     def abandon(self, id: object) -> None:
-        """The request was given up; its answer, should it come, is late."""
+        """Give up a request; its response, if any, is late."""
         key = jsonrpc.id_key(self.wire_id(id))
         if self._open.pop(key, None):
             self._settle(key, "late_response")
 
-    def spoiled(self, wire_id: object) -> None:
-        """The answer came and could not be read; another one would be the second."""
+    def mark_unreadable(self, wire_id: object) -> None:
+        """The response was received and cannot be read; another one is a duplicate."""
         self._settle_open(jsonrpc.id_key(wire_id))
 
     def written_id(self, wire_id: object) -> object:
-        """The id that was written for the request that was sent under this one."""
+        """The written id of the request with this wire id."""
         return self.written_ids.get(jsonrpc.id_key(wire_id), wire_id)
 
     def awaited_id(self, wire_id: object) -> object:
-        """The id under which the caller waits for the answer to what was sent under this one."""
+        """The written id under which the caller waits for the response to this wire id."""
         return self.written_id(self.rounds.first_id(wire_id) if self.rounds else wire_id)
 
     def wire_id(self, id: object) -> object:
-        """The id under which the newest request with this written id was last sent."""
+        """The wire id of the newest request with this written id, in its newest round."""
         first = self._wire_ids.get(jsonrpc.id_key(id), id) if self._wire_ids else id
         return self.rounds.newest_id(first) if self.rounds else first
 
     def as_written(self, message: Any) -> Any:
-        """A message of the server; a response with the written id in place of the wire id."""
+        """A message of the server; a response with the written id instead of the wire id."""
         if not self.has_fresh_ids or not isinstance(message, dict):
             return message
         if "method" in message or "id" not in message:
@@ -371,7 +370,7 @@ class ClientSession:
         return message if written is message["id"] else {**message, "id": written}
 
     def line_as_written(self, line: bytes) -> bytes:
-        """A line that was sent, with written ids in place of wire ids."""
+        """A line that was sent, with written ids instead of wire ids."""
         if not self._wire_ids:
             return line
         message = _parsed(line)
@@ -387,22 +386,22 @@ class ClientSession:
         return encode_line({**message, "id": self.written_id(message["id"])})
 
     def unfinished(self, id: object) -> str:
-        """Why the answer to this request is not the end of it; "" when it is."""
+        """Why the response to this request is not final; "" if it is."""
         if not self.rounds:
             return ""
         return self.rounds.unfinished(self._wire_ids.get(jsonrpc.id_key(id), id))
 
     @property
     def may_be_refused(self) -> bool:
-        """Whether an error without an id may still come for something that was sent."""
+        """True if an error without an id may still arrive for a message that was sent."""
         return bool(self._illegal)
 
     def is_owed(self, id: object) -> bool:
-        """Was a request with this wire id given up, and has its answer still not come?"""
+        """True if a request with this wire id was abandoned and its response is still due."""
         return self._settled.get(jsonrpc.id_key(id)) == "late_response"
 
     def _settle_open(self, key: jsonrpc.IdKey) -> object:
-        """The written id of the open request with this wire id, now answered; or ABSENT."""
+        """Close the open request with this wire id; its written id, or ABSENT."""
         found = self._open.pop(key, None)
         if found is None:
             return ABSENT
@@ -411,10 +410,10 @@ class ClientSession:
         self._settle(key, "duplicate_response")
         return found[0]
 
-    def _settle(self, key: jsonrpc.IdKey, later: StrayKind) -> None:
+    def _settle(self, key: jsonrpc.IdKey, later: UnexpectedKind) -> None:
         self._settled[key] = later
         if len(self._settled) > 2 * REMEMBERED_IDS:
-            # Half at once: taking one from the front each time makes a dict slow.
+            # Half at once: removing one from the front each time makes a dict slow.
             for old in list(self._settled)[:REMEMBERED_IDS]:
                 del self._settled[old]
 
@@ -423,9 +422,9 @@ class ClientSession:
     def receive(
         self, value: object, answers: Container[jsonrpc.IdKey] | None = None
     ) -> Iterable[SessionEvent]:
-        """What a value from the server means; a batch means several things.
+        """The events in a value from the server; a batch has several.
 
-        `answers` are the wire ids that a response may have where the value came, None for any.
+        `answers` are the wire ids that a response may have on its stream, None for any.
         """
         if isinstance(value, list):
             return self._receive_batch(value, answers)
@@ -435,7 +434,7 @@ class ClientSession:
         self, values: list[object], answers: Container[jsonrpc.IdKey] | None
     ) -> Iterator[SessionEvent]:
         if not values:
-            yield Violated(message=values, path="", reason="an empty batch is never legal")
+            yield ProtocolViolated(message=values, path="", reason="an empty batch is never legal")
         elif not self.revision.has_batches:
             version = self.revision.version
             for value in values:
@@ -445,11 +444,11 @@ class ClientSession:
                 yield self._receive_one(value, answers)
 
     def take_answer(self, value: object) -> object:
-        """The written id of the open request that a value answers, if that is all it means.
+        """The written id of the open request to which a value is a plain response.
 
-        Nearly all values are such. ABSENT only means that `receive` has to look closer.
+        Nearly all values are. For ABSENT, call `receive`.
         """
-        if self.rounds or not self._is_plain or not jsonrpc.is_plain_result(value):
+        if self.rounds or not self._has_methods or not jsonrpc.is_plain_result(value):
             return ABSENT
         key = jsonrpc.id_key(value["id"])
         return ABSENT if key in self._replies else self._settle_open(key)
@@ -458,31 +457,31 @@ class ClientSession:
         kind = jsonrpc.message_kind(value)
         if kind == "malformed" or not isinstance(value, dict):
             reason = "it is neither a request, a notification nor a response"
-            return Violated(message=value, path="", reason=reason)
+            return ProtocolViolated(message=value, path="", reason=reason)
         if kind != "notification" and self._is_echo(value):
             self._settle_open(jsonrpc.id_key(value["id"]))
-            return Echoed(message=value)
-        for path, reason in jsonrpc.breaches(value):
-            # An odd id that was sent by us comes back as it must.
+            return EchoReceived(message=value)
+        for path, reason in jsonrpc.find_violations(value):
+            # An illegal id that was sent is rightly used in the response.
             if path != "id" or jsonrpc.id_key(value.get("id")) not in self._open:
                 return self._violated(value, path, reason)
         if kind == "response":
             return self._receive_response(value, answers)
         if kind == "notification":
-            return Notified(message=value)
+            return NotificationReceived(message=value)
         if not self.revision.server_may_ask:
             version = self.revision.version
             return self._violated(value, "method", f"revision {version} has no server requests")
         reply = self.script.reply_to(value)
-        self.replied(reply)
-        return Asked(message=value, reply=reply)
+        self.record_reply(reply)
+        return RequestReceived(message=value, reply=reply)
 
     def _is_echo(self, message: Message) -> bool:
-        """Is this what we sent, under an id for which we wait?"""
+        """True if this is a message that was sent, under the id of an open request."""
         key = jsonrpc.id_key(message.get("id"))
         if key not in self._open:
             return False
-        # An empty result may answer both: our request, and a ping of the server with the same id.
+        # An empty result may also answer a request with the id of the ping of the server.
         if "method" not in message and self._replies.get(key) == message:
             return message.get("result") != {}
         line = self._open[key][1]
@@ -493,57 +492,59 @@ class ClientSession:
     ) -> SessionEvent:
         key = jsonrpc.id_key(message.get("id"))
         if message.get("id") is None and key not in self._open and answers != frozenset():
-            return self._receive_nameless(message)
+            return self._receive_error_without_id(message)
         if answers is not None and key not in answers and key in self.written_ids:
-            return Strayed(message=message, kind="misplaced_response")
+            return UnexpectedResponse(message=message, kind="misplaced_response")
         id = self._settle_open(key)
         if id is not ABSENT:
             if self.rounds and self.is_stateless:
-                return self._last(message, self.rounds)
-            return Answered(message=self.as_written(message), id=id)
+                return self._receive_round(message, self.rounds)
+            return ResponseReceived(message=self.as_written(message), id=id)
         if key not in self.written_ids and len(self.early_ids) < REMEMBERED_IDS:
             self.early_ids.add(key)
         kind = self._settled.get(key, "unknown_id")
         if kind == "late_response":
             self._settle(key, "duplicate_response")
-        return Strayed(message=message, kind=kind)
+        return UnexpectedResponse(message=message, kind=kind)
 
-    def _receive_nameless(self, message: Message) -> SessionEvent:
-        """An error with the id null: who provoked it?"""
+    def _receive_error_without_id(self, message: Message) -> SessionEvent:
+        """An error with the id null, for the oldest illegal message, preferably an open one."""
         waiting = [key for key in self._illegal if key in self._open]
         key = next(iter(waiting or self._illegal), None)
         if key is None:
-            return Strayed(message=message, kind="unattributed_error")
+            return UnexpectedResponse(message=message, kind="unattributed_error")
         del self._illegal[key]
         if isinstance(key, int):
-            return Refused(message=message)
+            return MessageRefused(message=message)
         id = self._settle_open(key)
         if id is ABSENT:
-            # It was given up, and this is its late answer.
-            return Strayed(message=message, kind="late_response")
-        return Answered(message=message, id=id)
+            # It was abandoned, and this is its late response.
+            return UnexpectedResponse(message=message, kind="late_response")
+        return ResponseReceived(message=message, id=id)
 
-    def _last(self, message: Message, rounds: InputRounds) -> SessionEvent:
-        """The answer, unless the server wants to know more first."""
+    def _receive_round(self, message: Message, rounds: InputRounds) -> SessionEvent:
+        """The response, unless it asks for input that can be given."""
         id = message["id"]
         again = rounds.next_round(id, message)
         if again:
-            self.opened(again["id"], keeps_id=True)
-            return Continued(message=message, request=again)
+            self.open_request(again["id"], keeps_id=True)
+            return InputRequested(message=message, request=again)
         first = self.awaited_id(id)
         rounds.over(id)
-        return Answered(message=message if first == id else message | {"id": first}, id=first)
+        return ResponseReceived(
+            message=message if first == id else message | {"id": first}, id=first
+        )
 
-    def _violated(self, value: object, path: str, reason: str) -> Violated:
+    def _violated(self, value: object, path: str, reason: str) -> ProtocolViolated:
         id: object = ABSENT
         if isinstance(value, dict) and "method" not in value:
             id = self._settle_open(jsonrpc.id_key(value.get("id")))
-        return Violated(message=value, path=path, reason=reason, id=id)
+        return ProtocolViolated(message=value, path=path, reason=reason, id=id)
 
 
 _METHOD = b'"method":'
 _CANCELLED = b'"notifications/cancelled"'
-# So nearly all requests look that tests send: a string before the params, which are an object.
+# Nearly all requests look like this: a string before the params, which are an object.
 _PLAIN_HEAD = b'{"jsonrpc":"2.0","id":'
 _PLAIN_PART = b'","params":{'
 _PLAIN_ID_TYPES = ("str", "int")
@@ -553,21 +554,22 @@ def _parsed(line: bytes) -> Any:
     return parse_json(line.decode("utf-8"))
 
 
-# Answer what a server asks its client (roots, sampling, elicitation) from a script. Pure.
-#
-# A script that has run out is no reason to be silent: the server is told so by an error.
+# Requests of the server
 
 
 class ClientScript:
-    """The answers of one session; it remembers how far each list of them has been used."""
+    """Answers to requests of the server (roots, sampling, elicitation) in one session.
+
+    When the answers to a method are used up, the reply is an error.
+    """
 
     def __init__(self, spec: ClientSpec) -> None:
         self._answers = spec.answers or {}
         self._used: dict[str, int] = {}
 
-    def reply_to(self, asked: Message) -> Message:
-        """The response that a request of the server gets."""
-        method, id = asked["method"], asked["id"]
+    def reply_to(self, request: Message) -> Message:
+        """The response to a request of the server."""
+        method, id = request["method"], request["id"]
         if method == "ping":
             return jsonrpc.result_response(id, {})
         if method not in self._answers:
@@ -580,11 +582,11 @@ class ClientScript:
         return {"jsonrpc": "2.0", "id": id} | body
 
     def has_answer_to(self, method: object) -> bool:
-        """Whether the script says anything about a method."""
+        """True if the script has answers to a method, even if they are used up."""
         return isinstance(method, str) and method in self._answers
 
     def answer_to(self, method: str) -> object | None:
-        """The next result for a method; None when there is none left, or it is an error."""
+        """The next result for a method; None if there are no more, or it is an error."""
         body = self._next(method)
         return body.get("result") if body else None
 
@@ -597,20 +599,12 @@ class ClientScript:
         return script[at] if at < len(script) else None
 
 
-# Answer results that ask for more input, and ask again. Pure.
-#
-# In the stateless era a server cannot ask its client anything. It answers a request with what it
-# wants to know, and the client sends the request again, under a new id, with the answers and with
-# the server's own state unchanged. Who waits for the answer sees only the last one, under the id
-# that was first used.
-#
-# A call is over with a result that is `complete`, or does not say what it is. Of any other there is
-# a reason why no further round was sent.
+# Results that ask for input. In the stateless era a server cannot send requests. It answers a
+# request with what it wants to know, and the client sends the request again, under a new id, with
+# the input and with the server's state unchanged. The caller sees only the last response, under
+# the first id. A call is complete if its result says so or has no type.
 
-
-# A server that is never content is left with its question.
 MAX_ROUNDS = 10
-# So is one that asks for more at once than anybody would be asked.
 MAX_INPUTS = 100
 
 _COMPLETE = "complete"
@@ -618,8 +612,8 @@ _INPUT_REQUIRED = "input_required"
 _TASK = "task"
 
 
-def why_open(result: Message) -> str:
-    """Why a result is not the end of a call, by what it says itself; "" when it is."""
+def _why_incomplete(result: Message) -> str:
+    """Why a call is not complete with this result; "" if it is."""
     kind = result.get("resultType", _COMPLETE)
     if kind == _COMPLETE:
         return ""
@@ -627,15 +621,15 @@ def why_open(result: Message) -> str:
         return "it goes on as a task, and tasks are not followed"
     if kind == _INPUT_REQUIRED:
         return "the server asks for input that it was not given"
-    return f"resultType is {_quoted(kind)}, which means nothing"
+    return f"resultType is {excerpt(dump_json(kind), 80)}, which means nothing"
 
 
 class _UnansweredError(Exception):
-    """Why what a server wants to know is not told to it."""
+    """Why the input that a server asks for is not sent."""
 
 
-class _Asked:
-    """A request as it was first sent, under which id, and how often by now."""
+class _Call:
+    """A request as it was first sent, its first and newest ids, and the number of rounds."""
 
     __slots__ = ("first", "newest", "request", "rounds")
 
@@ -647,75 +641,75 @@ class _Asked:
 
 
 class InputRounds:
-    """The requests that may have to be sent again, by the id of their newest round."""
+    """The calls that may need another round, by the id of their newest one."""
 
     def __init__(self, script: ClientScript, salt: str = "") -> None:
         self._script = script
-        # A part of the ids of rounds that no server can guess before they are sent.
+        # Makes the ids of rounds unpredictable for the server.
         self._salt = salt
-        self._asked: dict[jsonrpc.IdKey, _Asked] = {}
+        self._calls: dict[jsonrpc.IdKey, _Call] = {}
         self._reasons: dict[jsonrpc.IdKey, str] = {}
         self._count = 0
 
     def sent(self, request: Message) -> None:
-        """A request has been sent for the first time."""
+        """A request is sent for the first time."""
         id = request["id"]
-        known = self._asked.get(jsonrpc.id_key(id))
+        known = self._calls.get(jsonrpc.id_key(id))
         if known is None or known.rounds == 1:
-            self._asked[jsonrpc.id_key(id)] = _Asked(request, id, id, 1)
+            self._calls[jsonrpc.id_key(id)] = _Call(request, id, id, 1)
 
     def first_id(self, id: object) -> object:
-        """The id under which somebody waits for the answer to this round."""
-        asked = self._asked.get(jsonrpc.id_key(id))
-        return asked.first if asked else id
+        """The id of the first round of a call."""
+        call = self._calls.get(jsonrpc.id_key(id))
+        return call.first if call else id
 
     def newest_id(self, first: object) -> object:
-        """The id of the newest round of what was first sent under this one."""
+        """The id of the newest round of a call."""
         key = jsonrpc.id_key(first)
-        for asked in self._asked.values():
-            if asked.rounds > 1 and jsonrpc.id_key(asked.first) == key:
-                return asked.newest
+        for call in self._calls.values():
+            if call.rounds > 1 and jsonrpc.id_key(call.first) == key:
+                return call.newest
         return first
 
     def over(self, id: object) -> None:
-        """No further round follows this one."""
-        self._asked.pop(jsonrpc.id_key(id), None)
+        """There is no further round."""
+        self._calls.pop(jsonrpc.id_key(id), None)
 
     def next_round(self, id: object, answer: Message) -> Message | None:
-        """The request again, with what the server wants to know; None when that cannot be told."""
+        """The request again with the input; None if the call is complete or input is missing."""
         key = jsonrpc.id_key(id)
         result = answer.get("result")
-        if key not in self._asked or not isinstance(result, dict):
+        if key not in self._calls or not isinstance(result, dict):
             return None
-        asked = self._asked[key]
+        call = self._calls[key]
         try:
-            added = self._next(asked, result)
+            added = self._next(call, result)
         except _UnansweredError as error:
-            self._reasons[jsonrpc.id_key(asked.first)] = str(error)
+            self._reasons[jsonrpc.id_key(call.first)] = str(error)
             return None
         if added is None:
             return None
-        del self._asked[key]
+        del self._calls[key]
         self._count += 1
         newest = f"mcptest-round-{self._count}{self._salt}"
-        params = asked.request.get("params") or {}
-        self._asked[jsonrpc.id_key(newest)] = _Asked(
-            asked.request, asked.first, newest, asked.rounds + 1
+        params = call.request.get("params") or {}
+        self._calls[jsonrpc.id_key(newest)] = _Call(
+            call.request, call.first, newest, call.rounds + 1
         )
-        return asked.request | {"id": newest, "params": params | added}
+        return call.request | {"id": newest, "params": params | added}
 
     def unfinished(self, first: object) -> str:
-        """Why the last answer to a call is not the end of it, told once; "" when it is."""
+        """Why a call ended incomplete, returned once; "" if it is complete."""
         return self._reasons.pop(jsonrpc.id_key(first), "")
 
-    def _next(self, asked: _Asked, result: Message) -> Message | None:
-        """What the next round says more than the first; None when the call is over."""
+    def _next(self, call: _Call, result: Message) -> Message | None:
+        """The params that the next round adds; None if the call is complete."""
         kind = result.get("resultType", _COMPLETE)
         if kind == _COMPLETE:
             return None
         if kind != _INPUT_REQUIRED:
-            raise _UnansweredError(why_open(result))
-        if asked.rounds >= MAX_ROUNDS:
+            raise _UnansweredError(_why_incomplete(result))
+        if call.rounds >= MAX_ROUNDS:
             raise _UnansweredError(f"the server still asks for input after {MAX_ROUNDS} rounds")
         return self._added(result)
 
@@ -740,21 +734,15 @@ class InputRounds:
     def _method(self, key: str, wanted: object) -> str:
         method = wanted.get("method") if isinstance(wanted, dict) else None
         if not isinstance(method, str):
-            raise _UnansweredError(f"inputRequests has no method under {_quoted(key)}")
+            raise _UnansweredError(
+                f"inputRequests has no method under {excerpt(dump_json(key), 80)}"
+            )
         if not self._script.has_answer_to(method):
-            raise _UnansweredError(f"no stub answers {_plain(method)}")
+            raise _UnansweredError(f"no stub answers {excerpt(method, 80)}")
         return method
 
     def _answer(self, method: str) -> object:
         answer = self._script.answer_to(method)
         if answer is None:
-            raise _UnansweredError(f"the stubs have no further result for {_plain(method)}")
+            raise _UnansweredError(f"the stubs have no further result for {excerpt(method, 80)}")
         return answer
-
-
-def _plain(method: str) -> str:
-    return visible(shorten(method, 80))
-
-
-def _quoted(value: object) -> str:
-    return visible(shorten(dump_json(value), 80))

@@ -1,4 +1,4 @@
-"""Cut the body of an event stream into events. Pure: bytes go in, events come out.
+"""Server-sent events: split the body of an event stream into events, and write events.
 
 Lines end with LF, CR LF or CR alone, and a stream may be cut anywhere, also between the two
 bytes of one line end or within a character. What an event carries stays bytes: whether it is
@@ -17,12 +17,12 @@ __all__ = ["OverlongEvent", "SseDecoder", "SseEvent", "render_event"]
 
 _BOM = b"\xef\xbb\xbf"
 
-# More of a name or an id is not kept.
+# Longer names and ids are cut.
 _MAX_FIELD = 4096
 
 
 class SseEvent(Record):
-    """One event. `id` is None when it names none; `name` is "message" when it has no other."""
+    """One event. `id` is None if it has none; `name` defaults to "message"."""
 
     data: bytes
     name: str = "message"
@@ -30,7 +30,7 @@ class SseEvent(Record):
 
 
 class OverlongEvent(Record):
-    """An event that passed the limit; what follows of the stream is not looked at."""
+    """An event over the limit; the rest of the stream is not read."""
 
     limit: int
 
@@ -57,7 +57,7 @@ class SseDecoder:
 
     @property
     def pending_bytes(self) -> int:
-        """How much has come of an event that is not complete."""
+        """The size of an event that is not complete."""
         return self._size
 
     def feed(self, chunk: bytes) -> list[SseEvent | OverlongEvent]:
@@ -111,7 +111,7 @@ class SseDecoder:
         self._start_over()
 
     def _take_field(self, line: bytes) -> bool:
-        """Take a line of an event; whether it is a part of what the event carries."""
+        """Take a line of an event; True if it is part of its data."""
         name, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
         if name == b"data":
@@ -127,17 +127,12 @@ class SseDecoder:
         return False
 
 
-# Server-sent events as text: what `text/event-stream` carries, written down.
-#
-# One event goes in, its bytes come out. Reading such a stream is `mcptest.protocol.sse`'s affair.
-
-
-# What ends a line in an event stream: a carriage return does so too.
+# A carriage return ends a line, too.
 _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def render_event(data: bytes, id: str = "", event: str = "") -> bytes:
-    """One event; data of several lines gets a field for each of them."""
+    """The bytes of one event; data of several lines has a field for each."""
     lines = [f"event: {event}".encode()] if event else []
     if id:
         lines.append(f"id: {id}".encode())

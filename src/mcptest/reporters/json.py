@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from mcptest.core.results import (
         CaptureScore,
         CaseResult,
+        Conflict,
         Fault,
         Finding,
-        Hazard,
         LogWish,
         Mismatch,
         Status,
@@ -171,7 +171,7 @@ def _render_report(
         "warnings": [diagnostic_members(each) for each in started.warnings],
         "findings": [finding_members(finding) for finding in finished.findings],
         "invariants": _invariant_members(finished.conformance),
-        "composition": [hazard_members(each) for each in finished.conformance.hazards],
+        "composition": [hazard_members(each) for each in finished.conformance.conflicts],
         "coverage": coverage_members(finished.coverage),
         "gates": list(finished.missed_gates),
         "broken_rules": list(finished.broken_rules),
@@ -184,8 +184,8 @@ def _render_report(
         "selected": started.total,
         **shard_members(started.shard),
     }
-    if finished.spoken:
-        report["spoken"] = [dict(each.fields()) for each in finished.spoken]
+    if finished.server_revisions:
+        report["spoken"] = [dict(each.fields()) for each in finished.server_revisions]
     if finished.unasked_gates:
         report["unasked_gates"] = [_gate_members(each) for each in finished.unasked_gates]
     if finished.snapshots:
@@ -383,7 +383,7 @@ def _invariant_members(score: CaptureScore) -> list[Members]:
     ]
 
 
-def hazard_members(hazard: Hazard) -> Members:
+def hazard_members(hazard: Conflict) -> Members:
     what = "tool" if hazard.kind == "tool_overlap" else "ids"
     members: Members = {"kind": hazard.kind, "message": hazard.message}
     members["servers"] = list(hazard.servers)

@@ -16,7 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest.core.results import CaptureScore, Hazard, SessionScore, Verdict
+    from mcptest.core.results import CaptureScore, Conflict, SessionScore, Verdict
     from mcptest.reporters.style import Paint
 
     Members = dict[str, object]
@@ -49,7 +49,7 @@ def render_conformance(
     if len(score.sessions) > 1:
         lines += [
             paint.bold("all sessions together"),
-            *_hazard_rows(score.hazards, paint, encoding),
+            *_hazard_rows(score.conflicts, paint, encoding),
             "",
         ]
     lines.append(_summary(score, paint))
@@ -90,7 +90,7 @@ def _where(verdict: Verdict) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _hazard_rows(hazards: Sequence[Hazard], paint: Paint, encoding: str) -> Iterator[str]:
+def _hazard_rows(hazards: Sequence[Conflict], paint: Paint, encoding: str) -> Iterator[str]:
     marks = status_marks(paint, encoding)
     for hazard in hazards:
         yield f"  {marks['failed']} {hazard.kind}: {_clean(hazard.message)}"
@@ -104,8 +104,8 @@ def _summary(score: CaptureScore, paint: Paint) -> str:
     parts = [plural(broken, "rule") + " broken"] if broken else ["no rule broken"]
     if warnings:
         parts.append(plural(warnings, "warning"))
-    if score.hazards:
-        count = len(score.hazards)
+    if score.conflicts:
+        count = len(score.conflicts)
         parts.append(f"{count:,} clash{'es' if count > 1 else ''}")
     text = f"{plural(len(score.sessions), 'session')}: {', '.join(parts)}"
     return paint.green(text) if score.passed else paint.red(text)
@@ -130,7 +130,7 @@ def conformance_members(score: CaptureScore) -> Members:
             }
             for session in score.sessions
         ],
-        "composition": [hazard_members(hazard) for hazard in score.hazards],
+        "composition": [hazard_members(hazard) for hazard in score.conflicts],
         "passed": score.passed,
     }
 
@@ -155,7 +155,7 @@ def render_conformance_junit(score: CaptureScore, file: str) -> str:
         for verdict in session.verdicts:
             reporter(CaseFinished(result=_case(verdict)))
     if len(score.sessions) > 1:
-        reporter(_suite("composition", file, len(score.hazards) or 1))
+        reporter(_suite("composition", file, len(score.conflicts) or 1))
         for result in _hazard_cases(score):
             reporter(CaseFinished(result=result))
     reporter(RunFinished(summary=Summary(), duration_s=0.0))
@@ -178,9 +178,9 @@ def _case(verdict: Verdict) -> CaseResult:
 
 
 def _hazard_cases(score: CaptureScore) -> Iterator[CaseResult]:
-    if not score.hazards:
+    if not score.conflicts:
         yield CaseResult(name="nothing clashes", status="passed", line=0)
-    for hazard in score.hazards:
+    for hazard in score.conflicts:
         yield CaseResult(name=hazard.kind, status="failed", line=0, reason=hazard.message)
 
 
@@ -200,7 +200,7 @@ def render_conformance_sarif(score: CaptureScore, file: str, tool_version: str) 
     ]
     results += [
         result_of(f"composition/{hazard.kind}", "error", hazard.message, place)
-        for hazard in score.hazards
+        for hazard in score.conflicts
     ]
     rules = {id: f"Rule {id}" for id in (str(result["ruleId"]) for result in results)}
     return render_sarif(results, rules, {"executionSuccessful": True}, tool_version)

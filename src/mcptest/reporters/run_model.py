@@ -9,9 +9,9 @@ from __future__ import annotations
 from mcptest.core.coverage import (
     GATES_NOT_ASKED,
     merge_coverage,
-    merge_measured,
+    merge_gates,
     missed_gates,
-    not_asked,
+    report_unchecked_gates,
 )
 from mcptest.core.errors import UsageError
 from mcptest.core.events import (
@@ -33,7 +33,7 @@ from mcptest.core.results import (
     merge_sessions,
     merge_snapshots,
 )
-from mcptest.core.text import shorten, visible
+from mcptest.core.text import list_names, shorten, visible
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -176,7 +176,9 @@ def merge_runs(
         summary=summary,
         duration_s=max(end.duration_s for end in ends),
         findings=(*merge_findings(each for end in ends for each in _kept_findings(end)), *lack),
-        spoken=tuple(dict.fromkeys(spoken for end in ends for spoken in end.spoken)),
+        server_revisions=tuple(
+            dict.fromkeys(spoken for end in ends for spoken in end.server_revisions)
+        ),
         fault=fault,
         interrupted=any(end.interrupted for end in ends),
         interrupted_in=next((end.interrupted_in for end in ends if end.interrupted_in), ""),
@@ -184,7 +186,9 @@ def merge_runs(
         coverage=merge_coverage(end.coverage for end in ends),
         conformance=CaptureScore(
             sessions=merge_sessions(each for end in ends for each in end.conformance.sessions),
-            hazards=tuple(dict.fromkeys(each for end in ends for each in end.conformance.hazards)),
+            conflicts=tuple(
+                dict.fromkeys(each for end in ends for each in end.conformance.conflicts)
+            ),
         ),
         broken_rules=tuple(dict.fromkeys(id for end in ends for id in end.broken_rules)),
         not_run=sum(end.not_run for end in ends),
@@ -256,21 +260,21 @@ def _part_of_run(first: tuple[str, CollectedRun], name: str, run: CollectedRun) 
 
 
 def _described(name: str, shard: ReportedShard) -> str:
-    return f"{visible(name)} is {_listed(shard.indexes)} of {shard.count:,}"
+    return f"{visible(name)} is {_list_parts(shard.indexes)} of {shard.count:,}"
 
 
-def _listed(indexes: Sequence[int]) -> str:
-    if len(indexes) == 1:
-        return f"part {indexes[0]}"
-    more = f" and {len(indexes) - _MAX_PARTS:,} more" if len(indexes) > _MAX_PARTS else ""
-    return f"parts {', '.join(map(str, indexes[:_MAX_PARTS]))}{more}"
+def _list_parts(indexes: Sequence[int]) -> str:
+    noun = "part" if len(indexes) == 1 else "parts"
+    return f"{noun} {list_names([*map(str, indexes)], _MAX_PARTS)}"
 
 
 def _missing(shard: ReportedShard) -> str:
     """A sentence that names the missing parts."""
     missing = sorted(set(range(1, shard.count + 1)).difference(shard.indexes))
     is_missing = "is missing" if len(missing) == 1 else "are missing"
-    return f"{_listed(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
+    return (
+        f"{_list_parts(missing)} of {shard.count:,} {is_missing}: no merged report has those tests"
+    )
 
 
 def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str]) -> RunFinished:
@@ -280,7 +284,7 @@ def _with_gates(merged: RunFinished, ends: Sequence[RunFinished], files: set[str
     the other shards. The suite of a gate is named if there are tests of other files.
     """
     known = [gate for end in ends for gate in end.missed_gates if gate != _missing_gate_data(end)]
-    measured = merge_measured(gates for end in ends for gates in end.unasked_gates)
+    measured = merge_gates(gates for end in ends for gates in end.unasked_gates)
     merged = merged.but(unasked_gates=tuple(gates for gates in measured if gates.missing))
     is_named = any(files.difference(gates.files) for gates in measured)
     whole = [gates for gates in measured if not gates.missing]
@@ -296,7 +300,7 @@ def _missing_gate_data(end: RunFinished) -> str:
         return ""
     files = dict.fromkeys(visible(file) for part in parts for file in part.missing)
     lack = f"no report here has the tests of {shorten(', '.join(files), _MAX_FILES)}"
-    return not_asked(
+    return report_unchecked_gates(
         [part.home for part in parts], f"{lack}; merge the reports of all shards"
     ).message
 

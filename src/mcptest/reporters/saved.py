@@ -17,7 +17,7 @@ from mcptest.core.coverage import (
 )
 from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
-from mcptest.core.events import ReportedShard, RunFinished, RunStarted, Spoken, SuiteStarted
+from mcptest.core.events import ReportedShard, RunFinished, RunStarted, ServerRevision, SuiteStarted
 from mcptest.core.matrix import (
     Matrix,
     OfferDifference,
@@ -33,10 +33,10 @@ from mcptest.core.results import (
     VERDICTS,
     CaptureScore,
     CaseResult,
+    Conflict,
     Evidence,
     Fault,
     Finding,
-    Hazard,
     LogLine,
     Mismatch,
     SessionScore,
@@ -138,14 +138,14 @@ def _read_run(report: JsonObject) -> CollectedRun:
         missed_gates=report.strings("gates"),
         conformance=CaptureScore(
             sessions=merge_sessions(report.objects("invariants", _read_verdict)),
-            hazards=report.objects("composition", _read_hazard),
+            conflicts=report.objects("composition", _read_hazard),
         ),
         broken_rules=report.strings("broken_rules"),
         not_run=_read_not_run(report, run),
         may_leave_out=report.flag("not_run_allowed", default=False),
         snapshots=_read_snapshots(report.inner("snapshots")) if report.has("snapshots") else None,
         unasked_gates=report.objects("unasked_gates", _read_gates),
-        spoken=report.objects("spoken", _read_spoken),
+        server_revisions=report.objects("spoken", _read_spoken),
     )
     if report.has("matrix"):
         run.last = run.last.but(matrix=_read_matrix(report.inner("matrix")))
@@ -300,9 +300,9 @@ def _read_fault(part: JsonObject) -> Fault:
     )
 
 
-def _read_spoken(part: JsonObject) -> Spoken:
+def _read_spoken(part: JsonObject) -> ServerRevision:
     url = part.string("url", "")
-    return Spoken(server=part.string("server"), revision=part.string("revision"), url=url)
+    return ServerRevision(server=part.string("server"), revision=part.string("revision"), url=url)
 
 
 def _read_finding(part: JsonObject) -> Finding:
@@ -338,9 +338,9 @@ def _read_verdict(part: JsonObject) -> SessionScore:
     return SessionScore(server_label=part.string("server"), verdicts=(verdict,))
 
 
-def _read_hazard(part: JsonObject) -> Hazard:
+def _read_hazard(part: JsonObject) -> Conflict:
     message, servers = part.string("message", ""), part.strings("servers")
-    return Hazard(kind=part.string("kind"), message=message, servers=servers, what=())
+    return Conflict(kind=part.string("kind"), message=message, servers=servers, what=())
 
 
 def _read_coverage(part: JsonObject) -> ServerCoverage:

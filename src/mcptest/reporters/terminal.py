@@ -222,7 +222,7 @@ class TerminalReporter:
         if self._verbose:
             lines += _section(
                 f"{visible(each.server)}  {visible(each.url) or 'stdio'}, {visible(each.revision)}"
-                for each in finished.spoken
+                for each in finished.server_revisions
             )
         lines.append(totals(finished.summary, finished.duration_s, paint))
         if finished.broken_rules:

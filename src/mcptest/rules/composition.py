@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import Counter
 from itertools import combinations, islice
 
-from mcptest.core.results import Hazard
+from mcptest.core.results import Conflict
+from mcptest.core.text import join_words, list_names
 from mcptest.protocol import jsonrpc
 
 TYPE_CHECKING = False
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["Member", "find_hazards"]
+__all__ = ["Member", "find_conflicts"]
 
 # Ids, and names of tools, that are kept of one session.
 MAX_KEPT = 100_000
@@ -75,12 +76,12 @@ class Member:
         return self.label.partition("://")[2] or self.label
 
 
-def find_hazards(members: list[Member]) -> list[Hazard]:
+def find_conflicts(members: list[Member]) -> list[Conflict]:
     """Every clash between two or more of the sessions, names first."""
     return [*_overlaps(members), *islice(_collisions(members), MAX_COLLISIONS)]
 
 
-def _overlaps(members: list[Member]) -> Iterator[Hazard]:
+def _overlaps(members: list[Member]) -> Iterator[Conflict]:
     owners: dict[str, dict[tuple[str, str], None]] = {}
     for member in members:
         prefixes = (f"{member.name}__", f"{member.own_name or member.name}__")
@@ -90,9 +91,9 @@ def _overlaps(members: list[Member]) -> Iterator[Hazard]:
     for tool, servers in owners.items():
         if len(servers) > 1:
             labels = _labels(servers)
-            yield Hazard(
+            yield Conflict(
                 kind="tool_overlap",
-                message=f"the tool {tool} is offered by {_listed(labels)}: a client that does "
+                message=f"the tool {tool} is offered by {join_words(labels)}: a client that does "
                 "not name the server with it cannot tell whose it is",
                 servers=tuple(labels),
                 what=(tool,),
@@ -105,7 +106,7 @@ def _labels(servers: dict[tuple[str, str], None]) -> list[str]:
     return [label if counts[label] == 1 else f"{label} ({name})" for label, name in servers]
 
 
-def _collisions(members: list[Member]) -> Iterator[Hazard]:
+def _collisions(members: list[Member]) -> Iterator[Conflict]:
     for one, other in combinations(members, 2):
         if one.transport and other.transport and one.transport != other.transport:
             continue
@@ -113,17 +114,11 @@ def _collisions(members: list[Member]) -> Iterator[Hazard]:
             continue
         shared = [id for key, id in one.ids.items() if key in other.ids]
         if shared:
-            shown = ", ".join(jsonrpc.describe_id(id) for id in shared[:_SHOWN])
-            more = f" and {len(shared) - _SHOWN:,} more" if len(shared) > _SHOWN else ""
-            yield Hazard(
+            shown = list_names([jsonrpc.describe_id(id) for id in shared], _SHOWN)
+            yield Conflict(
                 kind="id_collision",
-                message=f"{one.label} and {other.label} both got requests with {shown}{more}: on "
+                message=f"{one.label} and {other.label} both got requests with {shown}: on "
                 "one shared transport their answers could not be told apart",
                 servers=(one.label, other.label),
                 what=tuple(shared[:_SHOWN]),
             )
-
-
-def _listed(labels: list[str]) -> str:
-    *first, last = labels
-    return f"{', '.join(first)} and {last}"

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from mcptest.protocol.revisions import VERSION_KEY
+from mcptest.protocol.revisions import (
+    HEADER_MISMATCH,
+    MISSING_CAPABILITY,
+    UNSUPPORTED_VERSION,
+    VERSION_KEY,
+)
 from mcptest.rules.facts import META_CAPABILITIES
 from mcptest.rules.rule import Rule, members, show, show_member
 
@@ -18,9 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES"]
 
-_HEADER_MISMATCH = -32020
-_MISSING_CAPABILITY = -32021
-_UNSUPPORTED_VERSION = -32022
 _RESOURCE_NOT_FOUND = -32002
 _URL_ELICITATION_REQUIRED = -32042
 
@@ -149,9 +151,9 @@ def _unsupported_version(entry: Entry, _: Facts) -> Findings:
 
 
 _MEANINGS: dict[int, Callable[[Entry, Facts], Findings]] = {
-    _HEADER_MISMATCH: _header_mismatch,
-    _MISSING_CAPABILITY: _missing_capability,
-    _UNSUPPORTED_VERSION: _unsupported_version,
+    HEADER_MISMATCH: _header_mismatch,
+    MISSING_CAPABILITY: _missing_capability,
+    UNSUPPORTED_VERSION: _unsupported_version,
 }
 
 _NO_ERROR = "no request was answered with an error"

@@ -109,7 +109,7 @@ def _result_xor_error(entry: Entry, _: Facts) -> Findings:
         return ()
     if not isinstance(message, dict) or (entry.kind == "malformed" and "id" not in message):
         return None
-    return [sentence for path, sentence in jsonrpc.breaches(message) if not path]
+    return [sentence for path, sentence in jsonrpc.find_violations(message) if not path]
 
 
 def _result_object(entry: Entry, _: Facts) -> Findings:

@@ -13,8 +13,8 @@ from mcptest.core.diagnostics import Diagnostic
 from mcptest.core.errors import FormatError
 from mcptest.core.record import Record
 from mcptest.core.strict_json import MAX_DEPTH, NotJsonError, parse_json
-from mcptest.core.text import plural
-from mcptest.protocol.capture_reading import MessageOrder, is_capture, walk_capture
+from mcptest.core.text import list_names, plural
+from mcptest.protocol.capture import MessageOrder, is_capture, walk_capture
 from mcptest.protocol.jsonrpc import id_key, message_kind
 
 TYPE_CHECKING = False
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any, Literal, TypeGuard
 
-    from mcptest.protocol.capture_reading import CapturedMessage
+    from mcptest.protocol.capture import CapturedMessage
     from mcptest.protocol.jsonrpc import IdKey
 
     # As in case files: "in" goes from the client to the server, "out" comes back.
@@ -297,9 +297,7 @@ def _read_log(text: str, file: str, not_json: NotJsonError) -> tuple[list[Sessio
         raise error("F002", file, f"not JSON: {not_json.reason}", _KINDS, **place)
     sessions, notes = _read_entries(entries, file)
     if skipped:
-        named = ", ".join(map(str, skipped[:_MAX_NAMED]))
-        if len(skipped) > _MAX_NAMED:
-            named += f" and {len(skipped) - _MAX_NAMED:,} more"
+        named = list_names([*map(str, skipped)], _MAX_NAMED)
         have = "has no message and was" if len(skipped) == 1 else "have no message and were"
         which = "line" if len(skipped) == 1 else "lines"
         count = plural(len(skipped), "line")

@@ -14,6 +14,7 @@ from mcptest.coprocess.protocol import METHODS, mismatch, read_request
 from mcptest.coprocess.uploads import read_target
 from mcptest.core.results import FAULTS
 from mcptest.core.typed_json import Key
+from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import LineDecoder
 
 PAGE = (Path(__file__).parents[3] / "docs" / "coprocess.md").read_text(encoding="utf-8")
@@ -57,7 +58,8 @@ def test_the_modes_of_the_cache_are_in_their_table() -> None:
 
 def test_every_code_is_in_the_table_of_errors() -> None:
     told = {int(cells[0]) for cells in rows(section("Errors"))}
-    ours = {value for value in vars(refusals).values() if type(value) is int and value < 0}
+    declared = {**vars(jsonrpc), **vars(refusals)}
+    ours = {value for value in declared.values() if type(value) is int and value < 0}
     assert told == ours
 
 

@@ -8,10 +8,10 @@ from mcptest.core.coverage import (
     CoveredOffer,
     CoveredProperty,
     ServerCoverage,
-    measure,
+    coverage_percent,
+    measure_coverage,
     merge_coverage,
     offers_in,
-    percent_of,
 )
 
 TOOLS = [
@@ -29,16 +29,16 @@ def offer(name: str, calls: int, **properties: int) -> CoveredOffer:
 
 def test_calls_and_inputs_are_counted() -> None:
     uses = {("tool", "a", ("x",)): 2, ("tool", "a", ()): 1, ("tool", "unknown", ()): 9}
-    found = measure("s", offers_in("tool", TOOLS), uses)  # type: ignore[arg-type]  # literal kinds
+    found = measure_coverage("s", offers_in("tool", TOOLS), uses)  # type: ignore[arg-type]  # literal kinds
     assert found.offers == (offer("a", 3, x=2, y=0), offer("b", 0))
     assert found.points == (2, 4)
-    assert percent_of([found]) == 50.0
+    assert coverage_percent([found]) == 50.0
 
 
 @pytest.mark.parametrize("entries", [None, {}, "x", [None]])
 def test_a_list_that_is_none_offers_nothing(entries: object) -> None:
     assert list(offers_in("tool", entries)) == []
-    assert percent_of([ServerCoverage(server="s")]) is None
+    assert coverage_percent([ServerCoverage(server="s")]) is None
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_list_that_is_none_offers_nothing(entries: object) -> None:
 )
 def test_a_uri_uses_the_template_it_fits(template: str, uri: str, is_hit: bool) -> None:
     offers = offers_in("resourceTemplate", [{"uriTemplate": template}])
-    (found,) = measure("s", offers, {("resource", uri, ()): 1}).offers
+    (found,) = measure_coverage("s", offers, {("resource", uri, ()): 1}).offers
     assert bool(found.calls) is is_hit
 
 

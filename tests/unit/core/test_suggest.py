@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core import diagnostics
-from mcptest.core.diagnostics import MAX_CHARS, MAX_KNOWN, closest, edit_distance, shortened
+from mcptest.core.diagnostics import MAX_CHARS, MAX_KNOWN, closest, edit_distance, find_abbreviation
 
 KNOWN = ("name", "command", "args", "startupTimeout", "readyPattern")
 
@@ -116,4 +116,4 @@ def test_a_word_is_short_for_the_one_that_begins_alike_and_has_its_letters(
     word: str, meant: str
 ) -> None:
     known = ("arguments", "max_duration_ms", "max_response_tokens", "timeout", "t" * 200)
-    assert shortened(word, known) == meant
+    assert find_abbreviation(word, known) == meant

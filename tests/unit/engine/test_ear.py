@@ -7,7 +7,13 @@ import pytest
 from mcptest.engine.dialogue import Ear
 from mcptest.matching.tags import read_tag
 from mcptest.protocol.dialogue import Turn
-from mcptest.protocol.session import Answered, Asked, Notified, Strayed, Violated
+from mcptest.protocol.session import (
+    NotificationReceived,
+    ProtocolViolated,
+    RequestReceived,
+    ResponseReceived,
+    UnexpectedResponse,
+)
 
 NOTE = {"jsonrpc": "2.0", "method": "notifications/a"}
 OTHER = {"jsonrpc": "2.0", "method": "notifications/b"}
@@ -18,14 +24,14 @@ ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 def test_answers_are_kept_by_id_and_its_type() -> None:
     ear = Ear(frozenset())
-    assert ear.listen(Answered(message=ANSWER, id=1))
+    assert ear.listen(ResponseReceived(message=ANSWER, id=1))
     assert ear.answers == {("int", 1): ANSWER}
 
 
 def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
     ear = Ear(frozenset())
     for message in (NOTE, OTHER, NOTE):
-        assert ear.listen(Notified(message=message))
+        assert ear.listen(NotificationReceived(message=message))
     first = ear.claim("notifications/b")
     assert first is not None
     assert first.message == OTHER
@@ -38,7 +44,7 @@ def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
 
 def test_any_message_can_be_claimed_by_no_method() -> None:
     ear = Ear(frozenset())
-    ear.listen(Notified(message=NOTE))
+    ear.listen(NotificationReceived(message=NOTE))
     claimed = ear.claim("")
     assert claimed is not None
     assert claimed.message == NOTE
@@ -51,31 +57,31 @@ def asking(method: object, is_ours: bool = False) -> Turn:
 
 def test_a_question_is_held_as_often_as_it_is_awaited() -> None:
     ear = Ear(frozenset(["roots/list"]))
-    assert not ear.listen(Asked(message=QUESTION, reply=REPLY))
+    assert not ear.listen(RequestReceived(message=QUESTION, reply=REPLY))
     ear.await_asks([asking("roots/list"), asking("ping", is_ours=True)])
-    assert ear.listen(Asked(message=QUESTION, reply=REPLY))
-    assert not ear.listen(Asked(message=QUESTION, reply=REPLY))
+    assert ear.listen(RequestReceived(message=QUESTION, reply=REPLY))
+    assert not ear.listen(RequestReceived(message=QUESTION, reply=REPLY))
     assert [each.reply for each in ear.heard] == [None, REPLY, None]
 
 
 def test_a_question_whose_method_is_only_described_is_held() -> None:
     ear = Ear(frozenset([""]))
     ear.await_asks([asking(read_tag("re", "^roots"))])
-    assert ear.listen(Asked(message=QUESTION, reply=REPLY))
+    assert ear.listen(RequestReceived(message=QUESTION, reply=REPLY))
 
 
 def test_a_question_that_was_carried_over_counts_as_held() -> None:
     before = Ear(frozenset(["roots/list"]))
     before.await_asks([asking("roots/list")])
-    before.listen(Asked(message=QUESTION, reply=REPLY))
+    before.listen(RequestReceived(message=QUESTION, reply=REPLY))
     after = Ear(frozenset(["roots/list"]), before.left_over)
     after.await_asks([asking("roots/list")])
-    assert not after.listen(Asked(message=QUESTION, reply=REPLY))
+    assert not after.listen(RequestReceived(message=QUESTION, reply=REPLY))
 
 
 def test_what_is_passed_over_is_not_claimed_any_more() -> None:
     ear = Ear(frozenset())
-    ear.listen(Notified(message=NOTE))
+    ear.listen(NotificationReceived(message=NOTE))
     ear.pass_over()
     assert ear.claim("notifications/a") is None
     assert [each.message for each in ear.unclaimed] == [NOTE]
@@ -85,8 +91,8 @@ def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.Monkey
     monkeypatch.setattr("mcptest.engine.dialogue._MAX_HEARD", 2)
     ear = Ear(frozenset(["notifications/b"]))
     for _ in range(5):
-        ear.listen(Notified(message=NOTE))
-    ear.listen(Notified(message=OTHER))
+        ear.listen(NotificationReceived(message=NOTE))
+    ear.listen(NotificationReceived(message=OTHER))
     claimed = ear.claim("notifications/b")
     assert claimed is not None
     assert ear.arrivals() == "what did arrive: notifications/a (2) and 3 more"
@@ -94,18 +100,18 @@ def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.Monkey
 
 def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
     ear = Ear(frozenset())
-    assert not ear.listen(Strayed(message=ANSWER, kind="unknown_id"))
-    assert not ear.listen(Strayed(message=OTHER, kind="late_response"))
-    assert not ear.listen(Violated(message=3, path="", reason="odd"))
+    assert not ear.listen(UnexpectedResponse(message=ANSWER, kind="unknown_id"))
+    assert not ear.listen(UnexpectedResponse(message=OTHER, kind="late_response"))
+    assert not ear.listen(ProtocolViolated(message=3, path="", reason="odd"))
     assert ear.strays == [ANSWER]
 
 
 def test_what_arrived_is_put_in_words() -> None:
     ear = Ear(frozenset())
     assert ear.arrivals() == "nothing else arrived"
-    ear.listen(Answered(message=ANSWER, id=1))
+    ear.listen(ResponseReceived(message=ANSWER, id=1))
     for message in (NOTE, NOTE, OTHER):
-        ear.listen(Notified(message=message))
+        ear.listen(NotificationReceived(message=message))
     assert ear.arrivals() == (
         "what did arrive: answers to id 1 and notifications/a (2), notifications/b"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.errors import FormatError
-from mcptest.core.plan import Capture, Case
+from mcptest.core.plan import Case, SavedValue
 from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 
@@ -136,7 +136,7 @@ CAPTURES = {"tool": "a", "expect": EXPECT, "capture": {"user": "result.id"}}
 def test_a_capture_is_a_name_and_a_path() -> None:
     (case,) = cases(CAPTURES)
     assert case.steps[0].captures == (
-        Capture(name="user", path="result.id", steps=("result", "id")),
+        SavedValue(name="user", path="result.id", steps=("result", "id")),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.core.diagnostics import Complaint
+from mcptest.core.diagnostics import PathDiagnostic
 from mcptest.core.errors import FormatError
 from mcptest.formats.keys import diagnose
 from mcptest.formats.yaml import full
@@ -274,8 +274,8 @@ def test_a_value_that_is_missing_at_the_end_is_placed_on_the_last_line() -> None
 
 def test_complaints_about_a_stream_get_their_places() -> None:
     complaints = [
-        Complaint(code="F008", message="second", steps=(2, "in"), on_key=False),
-        Complaint(code="F006", message="first", steps=(0, "out"), on_key=True),
+        PathDiagnostic(code="F008", message="second", steps=(2, "in"), on_key=False),
+        PathDiagnostic(code="F006", message="first", steps=(0, "out"), on_key=True),
     ]
     found = diagnose(stream_of(CONTRACT), complaints)
     assert [(each.message, each.file, each.line, each.column) for each in found] == [

@@ -15,7 +15,7 @@ from suite_reading import (
     suites_of,
 )
 
-from mcptest.core.plan import Capture, Case, Gates, Limits, Performance, ServerSpec
+from mcptest.core.plan import Case, Gates, Limits, Performance, SavedValue, ServerSpec
 
 TEST = "tools: [{name: a, tool: t}]\n"
 
@@ -241,7 +241,7 @@ def test_steps_setup_and_teardown_are_told_apart_by_labels_and_ids() -> None:
         ("teardown 2: tidies up", f"{FILE}#tools-1/teardown-2"),
     ]
     assert case.steps[1].captures == (
-        Capture(
+        SavedValue(
             name="id",
             path="result.structuredContent.id",
             steps=("result", "structuredContent", "id"),

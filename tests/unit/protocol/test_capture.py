@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from mcptest.protocol.capture import Exchange, Moment, Noted, SessionCapture, render_capture
+from mcptest.protocol.capture import (
+    Exchange,
+    Moment,
+    RecordedMessage,
+    SessionCapture,
+    render_capture,
+)
 
 
 def test_a_session_that_never_opened_has_no_capabilities_and_no_exchanges() -> None:
@@ -42,8 +48,8 @@ def test_what_else_is_known_stands_beside_what_every_reader_knows() -> None:
     exchange = Exchange(
         request=note,
         sent=Moment(order=1, ms=0.5),
-        server_messages=(Noted(value=note, at=Moment(order=2, ms=1.5)),),
-        noise=(Noted(value="hello", at=Moment(order=3, ms=2.5)),),
+        server_messages=(RecordedMessage(value=note, at=Moment(order=2, ms=1.5)),),
+        noise=(RecordedMessage(value="hello", at=Moment(order=3, ms=2.5)),),
     )
     session = SessionCapture(
         server_label="stdio://x", transport="stdio:1", exit_status="exit status 0"

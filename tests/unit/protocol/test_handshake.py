@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from mcptest.core.results import Fault
-from mcptest.protocol.handshake import (
+from mcptest.protocol.revisions import (
     discovery_fault,
     handshake_fault,
     handshake_gaps,
-    is_mishap,
-    is_unspoken,
+    is_server_failure,
     pinned_fault,
+    refuses_era,
 )
 
 GOOD: dict[str, Any] = {
@@ -95,14 +95,14 @@ def test_only_some_refusals_say_that_the_era_is_not_spoken(
 ) -> None:
     fault = handshake_fault({"error": {"code": code, "message": "no"}})
     assert fault is not None
-    assert (is_unspoken(fault), is_mishap(fault)) == (unspoken, mishap)
+    assert (refuses_era(fault), is_server_failure(fault)) == (unspoken, mishap)
 
 
 @pytest.mark.parametrize("code", [-32603, -32700])
 def test_a_server_that_fails_at_discovery_is_not_said_to_be_of_another_era(code: int) -> None:
     fault = discovery_fault({"error": {"code": code, "message": "oops"}})
     assert fault is not None
-    assert (fault.kind, is_unspoken(fault)) == ("handshake_refused", False)
+    assert (fault.kind, refuses_era(fault)) == ("handshake_refused", False)
     assert f'the server failed at server/discover: code {code}, "oops"' in fault.message
 
 
@@ -110,7 +110,7 @@ def test_a_server_that_fails_at_discovery_is_not_said_to_be_of_another_era(code:
 def test_any_other_refusal_of_discovery_is_that_of_another_era(code: int) -> None:
     fault = discovery_fault({"error": {"code": code, "message": "no"}})
     assert fault is not None
-    assert (fault.kind, is_unspoken(fault)) == ("unsupported_version", True)
+    assert (fault.kind, refuses_era(fault)) == ("unsupported_version", True)
 
 
 @pytest.mark.parametrize("code", [-32022, -32601])

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.record import ABSENT
-from mcptest.protocol.framing import Frame, Trouble
+from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_messages import AnswerReader
 
 JSON = "application/json"
@@ -25,7 +25,7 @@ def reader(id: object = 7, said: str = "tools/call", **more: Any) -> AnswerReade
 
 def read(
     found: AnswerReader, body: object = b"", status: int = 200, kind: str = JSON, **headers: str
-) -> list[Frame | Trouble]:
+) -> list[Frame | TransportFault]:
     """All that comes of an answer with this body; in names of headers `_` stands for `-`."""
     raw = body if isinstance(body, bytes) else json.dumps(body).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -33,12 +33,12 @@ def read(
     return [*items, *found.brought(raw), *found.ended()]
 
 
-def the_trouble(items: list[Frame | Trouble]) -> Trouble:
-    (found,) = [item for item in items if isinstance(item, Trouble)]
+def the_trouble(items: list[Frame | TransportFault]) -> TransportFault:
+    (found,) = [item for item in items if isinstance(item, TransportFault)]
     return found
 
 
-def values(items: list[Frame | Trouble]) -> list[object]:
+def values(items: list[Frame | TransportFault]) -> list[object]:
     return [item.value for item in items if isinstance(item, Frame)]
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.protocol.framing import Trouble
-from mcptest.protocol.http_messages import status_trouble
+from mcptest.protocol.framing import TransportFault
+from mcptest.protocol.http_messages import status_fault
 
 
 def refused(
     status: int, raw: bytes = b"", headers: dict[str, str] | None = None, said: str = "tools/call"
-) -> Trouble:
-    return status_trouble(said, 1, status, headers or {}, raw)
+) -> TransportFault:
+    return status_fault(said, 1, status, headers or {}, raw)
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def test_a_value_is_told_apart_by_its_members(message: object, kind: MessageKind
     ],
 )
 def test_a_legal_message_has_no_breach(message: dict[str, object]) -> None:
-    assert list(jsonrpc.breaches(message)) == []
+    assert list(jsonrpc.find_violations(message)) == []
 
 
 MUST_BE_ID = '"id" must be text or an integer and is'
@@ -113,7 +113,7 @@ def test_each_change_that_breaks_a_legal_message_is_named(
     legal: dict[str, object], changes: dict[str, object], breaches: list[tuple[str, str]]
 ) -> None:
     broken = {name: value for name, value in (legal | changes).items() if value is not ABSENT}
-    assert list(jsonrpc.breaches(broken)) == breaches
+    assert list(jsonrpc.find_violations(broken)) == breaches
 
 
 IDS: list[Any] = [0, 1, 1.0, True, "1", None, "", [1], [1.0], {"a": 1}]
@@ -148,7 +148,7 @@ def test_a_plain_result_is_a_response_without_a_breach(message: dict[str, object
     """The short cut must never let through what the long way refuses."""
     if jsonrpc.is_plain_result(message):
         assert jsonrpc.message_kind(message) == "response"
-        assert list(jsonrpc.breaches(message)) == []
+        assert list(jsonrpc.find_violations(message)) == []
     elif "result" in message:
         is_call = "method" in message
-        assert is_call or list(jsonrpc.breaches(message)) != []
+        assert is_call or list(jsonrpc.find_violations(message)) != []

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mcptest.core.record import ABSENT
-from mcptest.protocol.capture import Exchange, Moment, Noted, SessionRecorder
+from mcptest.protocol.capture import Exchange, Moment, RecordedMessage, SessionRecorder
 
 
 def request(id: object, method: str = "m") -> dict[str, Any]:
@@ -55,13 +55,13 @@ def test_what_the_server_says_on_its_own_belongs_to_the_last_exchange() -> None:
     recorder.server(response(1), 0)
     recorder.server(response(9), 0)
     prologue, exchange = recorder.finish()
-    assert prologue.server_messages == (Noted(value=NOTE, at=at(1)),)
+    assert prologue.server_messages == (RecordedMessage(value=NOTE, at=at(1)),)
     assert exchange.server_messages == (
-        Noted(value=request("s"), at=at(3)),
-        Noted(value=response(9), at=at(7)),
+        RecordedMessage(value=request("s"), at=at(3)),
+        RecordedMessage(value=response(9), at=at(7)),
     )
-    assert exchange.replies == (Noted(value=response("s"), at=at(4)),)
-    assert exchange.noise == (Noted(value="hello", at=at(5)),)
+    assert exchange.replies == (RecordedMessage(value=response("s"), at=at(4)),)
+    assert exchange.noise == (RecordedMessage(value="hello", at=at(5)),)
     assert exchange.answered == at(6)
 
 
@@ -112,7 +112,7 @@ def test_a_batch_counts_as_its_messages() -> None:
     recorder.server([response(1), NOTE], 0)
     _, first, second = recorder.finish()
     assert (first.response, first.sent, second.sent) == (response(1), at(1), at(1))
-    assert second.server_messages == (Noted(value=NOTE, at=at(2)),)
+    assert second.server_messages == (RecordedMessage(value=NOTE, at=at(2)),)
 
 
 @pytest.mark.parametrize(("version", "is_answer"), [("1.0", True), ("2.0", False)])

@@ -14,15 +14,15 @@ from mcptest.protocol.framing import encode_line
 from mcptest.protocol.session import (
     INITIALIZE_ID,
     REMEMBERED_IDS,
-    Answered,
-    Asked,
     ClientSession,
-    Echoed,
-    Notified,
-    Refused,
+    EchoReceived,
+    MessageRefused,
+    NotificationReceived,
+    ProtocolViolated,
+    RequestReceived,
+    ResponseReceived,
     SessionEvent,
-    Strayed,
-    Violated,
+    UnexpectedResponse,
 )
 
 WELCOME = {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {}}
@@ -49,7 +49,7 @@ def received(session: ClientSession, value: object) -> list[SessionEvent]:
 def opened(*ids: object, offer: str = "") -> ClientSession:
     session = ClientSession(offer)
     for id in ids:
-        session.opened(id)
+        session.open_request(id)
     return session
 
 
@@ -117,7 +117,9 @@ def test_nothing_is_initialized_after_the_end() -> None:
 def test_after_the_end_no_answer_is_anybodys() -> None:
     session = opened(1)
     session.terminate()
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="unknown_id")]
+    assert received(session, result(1)) == [
+        UnexpectedResponse(message=result(1), kind="unknown_id")
+    ]
 
 
 # Pairing
@@ -125,22 +127,24 @@ def test_after_the_end_no_answer_is_anybodys() -> None:
 
 def test_the_handshake_is_paired_like_every_request() -> None:
     session = ClientSession()
-    session.opened(session.initialize()["id"])
+    session.open_request(session.initialize()["id"])
     answer = result(INITIALIZE_ID, WELCOME)
-    assert received(session, answer) == [Answered(message=answer, id=INITIALIZE_ID)]
+    assert received(session, answer) == [ResponseReceived(message=answer, id=INITIALIZE_ID)]
 
 
 @pytest.mark.parametrize(("sent", "came"), [(1, "1"), ("1", 1), (0, ""), ("a", "A")])
 def test_an_answer_with_another_id_answers_nothing(sent: object, came: object) -> None:
     session = opened(sent)
-    assert received(session, result(came)) == [Strayed(message=result(came), kind="unknown_id")]
-    assert received(session, result(sent)) == [Answered(message=result(sent), id=sent)]
+    assert received(session, result(came)) == [
+        UnexpectedResponse(message=result(came), kind="unknown_id")
+    ]
+    assert received(session, result(sent)) == [ResponseReceived(message=result(sent), id=sent)]
 
 
 @pytest.mark.parametrize("came", [1.0, True])
 def test_an_id_of_another_type_is_a_breach_and_answers_nothing(came: object) -> None:
     (event,) = received(opened(1), result(came))
-    assert isinstance(event, Violated)
+    assert isinstance(event, ProtocolViolated)
     assert (event.path, event.id) == ("id", ABSENT)
 
 
@@ -149,7 +153,9 @@ def test_a_plain_answer_can_be_taken_at_once_and_is_settled_then(id: object) -> 
     session = opened(id)
     assert session.take_answer(result(id)) == id
     assert session.take_answer(result(id)) is ABSENT
-    assert received(session, result(id)) == [Strayed(message=result(id), kind="duplicate_response")]
+    assert received(session, result(id)) == [
+        UnexpectedResponse(message=result(id), kind="duplicate_response")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -181,23 +187,31 @@ def test_a_second_answer_is_a_duplicate() -> None:
     session = opened(1)
     received(session, result(1))
     again = result(1, "again")
-    assert received(session, again) == [Strayed(message=again, kind="duplicate_response")]
+    assert received(session, again) == [
+        UnexpectedResponse(message=again, kind="duplicate_response")
+    ]
 
 
 def test_an_answer_to_a_request_that_was_given_up_is_late_and_then_a_duplicate() -> None:
     session = opened(1)
     session.abandon(1)
     assert session.is_owed(1)
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="late_response")]
+    assert received(session, result(1)) == [
+        UnexpectedResponse(message=result(1), kind="late_response")
+    ]
     assert not session.is_owed(1)
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+    assert received(session, result(1)) == [
+        UnexpectedResponse(message=result(1), kind="duplicate_response")
+    ]
 
 
 def test_giving_up_what_was_never_opened_changes_nothing() -> None:
     session = opened()
     session.abandon(1)
     assert not session.is_owed(1)
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="unknown_id")]
+    assert received(session, result(1)) == [
+        UnexpectedResponse(message=result(1), kind="unknown_id")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -212,55 +226,63 @@ def test_giving_up_what_was_never_opened_changes_nothing() -> None:
 def test_an_id_that_is_used_again_goes_out_as_a_fresh_one(id: object, fresh: object) -> None:
     session = opened(id)
     received(session, result(id))
-    line = session.opened(id, encode_line(call(id)))
+    line = session.open_request(id, encode_line(call(id)))
     assert json.loads(line) == call(fresh)
-    assert received(session, result(id)) == [Strayed(message=result(id), kind="duplicate_response")]
-    assert received(session, result(fresh, "new")) == [Answered(message=result(id, "new"), id=id)]
+    assert received(session, result(id)) == [
+        UnexpectedResponse(message=result(id), kind="duplicate_response")
+    ]
+    assert received(session, result(fresh, "new")) == [
+        ResponseReceived(message=result(id, "new"), id=id)
+    ]
 
 
 def test_a_fraction_is_replaced_by_a_fraction() -> None:
     session = opened(1.5)
-    assert json.loads(session.opened(1.5, encode_line(call(1.5))))["id"] == 1_000_001.5
+    assert json.loads(session.open_request(1.5, encode_line(call(1.5))))["id"] == 1_000_001.5
 
 
 def test_a_request_keeps_everything_but_its_id() -> None:
     session = opened(1)
     written = {"method": "ping", "id": 1, "params": {"id": 1, "a": "é"}, "jsonrpc": "2.0"}
-    line = session.opened(1, encode_line(written))
+    line = session.open_request(1, encode_line(written))
     assert list(json.loads(line).items()) == list({**written, "id": 1_000_001}.items())
 
 
 def test_a_fresh_id_is_one_that_no_file_has_used() -> None:
     session = opened(1, 1_000_001, "a", "a~2")
-    assert json.loads(session.opened(1, encode_line(call(1))))["id"] == 1_000_002
-    assert json.loads(session.opened("a", encode_line(call("a"))))["id"] == "a~4"
-    assert json.loads(session.opened(1_000_002, encode_line(call(1_000_002))))["id"] == 1_000_004
+    assert json.loads(session.open_request(1, encode_line(call(1))))["id"] == 1_000_002
+    assert json.loads(session.open_request("a", encode_line(call("a"))))["id"] == "a~4"
+    assert (
+        json.loads(session.open_request(1_000_002, encode_line(call(1_000_002))))["id"] == 1_000_004
+    )
 
 
 def test_an_id_that_is_to_be_used_again_is_open_again() -> None:
     session = opened(1)
     received(session, result(1))
-    assert json.loads(session.opened(1, encode_line(call(1)), keeps_id=True))["id"] == 1
-    assert received(session, result(1, "new")) == [Answered(message=result(1, "new"), id=1)]
+    assert json.loads(session.open_request(1, encode_line(call(1)), keeps_id=True))["id"] == 1
+    assert received(session, result(1, "new")) == [ResponseReceived(message=result(1, "new"), id=1)]
 
 
 @pytest.mark.parametrize("id", [None, True, {"a": 1}, [1]])
 def test_an_id_of_which_there_is_no_other_goes_out_as_written(id: object) -> None:
     session = opened(id)
-    assert json.loads(session.opened(id, encode_line(call(id))))["id"] == id
+    assert json.loads(session.open_request(id, encode_line(call(id))))["id"] == id
 
 
 def test_an_id_that_the_server_has_used_goes_out_as_a_fresh_one() -> None:
     session = opened()
     received(session, call(1))
-    assert json.loads(session.opened(1, encode_line(call(1))))["id"] == 1_000_001
+    assert json.loads(session.open_request(1, encode_line(call(1))))["id"] == 1_000_001
 
 
 def test_a_cancellation_names_the_id_that_was_sent() -> None:
     session = opened(1)
-    session.opened(1, encode_line(call(1)))
+    session.open_request(1, encode_line(call(1)))
     note = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 1}}
-    assert json.loads(session.notified(encode_line(note)))["params"] == {"requestId": 1_000_001}
+    assert json.loads(session.prepare_notification(encode_line(note)))["params"] == {
+        "requestId": 1_000_001
+    }
 
 
 def test_an_answer_before_its_request_does_not_count() -> None:
@@ -269,8 +291,8 @@ def test_an_answer_before_its_request_does_not_count() -> None:
     assert not session.take_early("5")
     assert session.take_early(5)
     assert not session.take_early(5)
-    assert json.loads(session.opened(5, encode_line(call(5))))["id"] == 1_000_001
-    assert received(session, result(1_000_001)) == [Answered(message=result(5), id=5)]
+    assert json.loads(session.open_request(5, encode_line(call(5))))["id"] == 1_000_001
+    assert received(session, result(1_000_001)) == [ResponseReceived(message=result(5), id=5)]
 
 
 # Echoes
@@ -278,32 +300,32 @@ def test_an_answer_before_its_request_does_not_count() -> None:
 
 def test_a_request_that_comes_back_is_an_echo_and_not_a_question() -> None:
     session = ClientSession()
-    session.opened(1, encode_line(call(1)))
-    assert received(session, call(1)) == [Echoed(message=call(1))]
+    session.open_request(1, encode_line(call(1)))
+    assert received(session, call(1)) == [EchoReceived(message=call(1))]
 
 
 def test_a_question_with_the_id_of_an_open_request_is_no_echo() -> None:
     session = ClientSession()
-    session.opened(1, encode_line(call(1)))
+    session.open_request(1, encode_line(call(1)))
     asked = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
     (event,) = session.receive(asked)
-    assert isinstance(event, Asked)
-    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+    assert isinstance(event, RequestReceived)
+    assert received(session, result(1)) == [ResponseReceived(message=result(1), id=1)]
 
 
 def test_our_refusal_that_comes_back_is_an_echo_and_not_the_answer() -> None:
     session = ClientSession()
-    session.opened(1, encode_line({**call(1), "method": "tools/call"}))
+    session.open_request(1, encode_line({**call(1), "method": "tools/call"}))
     (asked,) = session.receive({"jsonrpc": "2.0", "id": 1, "method": "roots/list"})
-    assert isinstance(asked, Asked)
-    assert received(session, asked.reply) == [Echoed(message=asked.reply)]
+    assert isinstance(asked, RequestReceived)
+    assert received(session, asked.reply) == [EchoReceived(message=asked.reply)]
 
 
 def test_what_has_no_method_and_comes_back_is_an_echo() -> None:
     session = ClientSession()
-    session.opened(1, encode_line(result(1)))
+    session.open_request(1, encode_line(result(1)))
     assert session.take_answer(result(1)) is ABSENT
-    assert received(session, result(1)) == [Echoed(message=result(1))]
+    assert received(session, result(1)) == [EchoReceived(message=result(1))]
 
 
 def test_only_so_many_settled_ids_are_remembered() -> None:
@@ -312,8 +334,8 @@ def test_only_so_many_settled_ids_are_remembered() -> None:
     for id in range(last + 1):
         received(session, result(id))
     oldest, kept = result(REMEMBERED_IDS - 1), result(REMEMBERED_IDS)
-    assert received(session, oldest) == [Strayed(message=oldest, kind="unknown_id")]
-    assert received(session, kept) == [Strayed(message=kept, kind="duplicate_response")]
+    assert received(session, oldest) == [UnexpectedResponse(message=oldest, kind="unknown_id")]
+    assert received(session, kept) == [UnexpectedResponse(message=kept, kind="duplicate_response")]
 
 
 @given(
@@ -327,7 +349,7 @@ def test_concurrent_requests_answered_in_any_order_are_paired_right(
     sent, answered = orders
     session = opened(*sent)
     events = [event for id in answered for event in session.receive(result(id, f"for {id!r}"))]
-    assert events == [Answered(message=result(id, f"for {id!r}"), id=id) for id in answered]
+    assert events == [ResponseReceived(message=result(id, f"for {id!r}"), id=id) for id in answered]
 
 
 # Errors without an id
@@ -335,16 +357,18 @@ def test_concurrent_requests_answered_in_any_order_are_paired_right(
 
 def test_an_error_without_an_id_comes_late_for_an_illegal_request_that_was_given_up() -> None:
     session = ClientSession()
-    session.opened(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
+    session.open_request(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
     session.abandon(7)
     assert session.may_be_refused
-    assert received(session, error(None)) == [Strayed(message=error(None), kind="late_response")]
+    assert received(session, error(None)) == [
+        UnexpectedResponse(message=error(None), kind="late_response")
+    ]
     assert not session.may_be_refused
 
 
 def test_an_illegal_request_that_was_answered_is_not_refused_as_well() -> None:
     session = ClientSession()
-    session.opened(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
+    session.open_request(7, encode_line({"jsonrpc": "1.0", "id": 7, "method": "x"}))
     received(session, result(7))
     assert not session.may_be_refused
 
@@ -353,7 +377,7 @@ def test_an_illegal_request_that_was_answered_is_not_refused_as_well() -> None:
 def test_an_answer_on_the_stream_of_no_request_is_misplaced(id: object) -> None:
     session = opened(7, None)
     found = list(session.receive(result(id), frozenset()))
-    assert found == [Strayed(message=result(id), kind="misplaced_response")]
+    assert found == [UnexpectedResponse(message=result(id), kind="misplaced_response")]
 
 
 @pytest.mark.parametrize("answer", [error(), error(None)])
@@ -365,8 +389,8 @@ def test_an_error_without_an_id_answers_a_request_that_is_not_legal(
 ) -> None:
     """JSON-RPC: a server that could not read the id answers with null."""
     session = opened(6)
-    session.opened(7, encode_line(sent))
-    assert received(session, answer) == [Answered(message=answer, id=7)]
+    session.open_request(7, encode_line(sent))
+    assert received(session, answer) == [ResponseReceived(message=answer, id=7)]
 
 
 @pytest.mark.parametrize("answer", [error(), error(None)])
@@ -376,24 +400,28 @@ def test_an_error_without_an_id_answers_no_legal_request(
 ) -> None:
     session = ClientSession()
     for id in ids:
-        session.opened(id, encode_line(call(id)))
-    assert received(session, answer) == [Strayed(message=answer, kind="unattributed_error")]
+        session.open_request(id, encode_line(call(id)))
+    assert received(session, answer) == [
+        UnexpectedResponse(message=answer, kind="unattributed_error")
+    ]
 
 
 def test_an_error_without_an_id_refuses_a_notification_that_is_not_legal_once() -> None:
     session = opened()
-    session.notified(encode_line({"jsonrpc": "1.0", "method": "x"}))
-    session.notified(encode_line({"jsonrpc": "2.0", "method": "x"}))
-    assert received(session, error(None)) == [Refused(message=error(None))]
+    session.prepare_notification(encode_line({"jsonrpc": "1.0", "method": "x"}))
+    session.prepare_notification(encode_line({"jsonrpc": "2.0", "method": "x"}))
+    assert received(session, error(None)) == [MessageRefused(message=error(None))]
     assert received(session, error(None)) == [
-        Strayed(message=error(None), kind="unattributed_error")
+        UnexpectedResponse(message=error(None), kind="unattributed_error")
     ]
 
 
 def test_a_result_without_an_id_is_a_breach_and_not_the_answer() -> None:
     answer = {"jsonrpc": "2.0", "result": {}}
     reason = "a result must carry the id of its request"
-    assert received(opened(7), answer) == [Violated(message=answer, path="id", reason=reason)]
+    assert received(opened(7), answer) == [
+        ProtocolViolated(message=answer, path="id", reason=reason)
+    ]
 
 
 # Breaches
@@ -403,23 +431,27 @@ def test_a_broken_answer_breaks_the_request_it_was_meant_for() -> None:
     session = opened(1)
     answer = {"jsonrpc": "1.0", "id": 1, "result": {}}
     assert received(session, answer) == [
-        Violated(
+        ProtocolViolated(
             message=answer, path="jsonrpc", reason='"jsonrpc" must be "2.0" and is "1.0"', id=1
         )
     ]
-    assert received(session, result(1)) == [Strayed(message=result(1), kind="duplicate_response")]
+    assert received(session, result(1)) == [
+        UnexpectedResponse(message=result(1), kind="duplicate_response")
+    ]
 
 
 def test_a_broken_call_of_the_server_breaks_no_request_of_ours() -> None:
     call = {"jsonrpc": "2.0", "id": 1, "method": 5}
     (event,) = received(opened(1), call)
-    assert event == Violated(message=call, path="method", reason='"method" must be text and is 5')
+    assert event == ProtocolViolated(
+        message=call, path="method", reason='"method" must be text and is 5'
+    )
 
 
 @pytest.mark.parametrize("value", [None, 1, "text", True, {}, {"jsonrpc": "2.0"}])
 def test_a_value_that_is_no_message_is_told_as_such(value: object) -> None:
     reason = "it is neither a request, a notification nor a response"
-    assert received(opened(1), value) == [Violated(message=value, path="", reason=reason)]
+    assert received(opened(1), value) == [ProtocolViolated(message=value, path="", reason=reason)]
 
 
 # Batches
@@ -429,24 +461,26 @@ def test_a_batch_is_taken_apart_in_the_revision_that_has_them() -> None:
     session = opened(1, 2, offer="2025-03-26")
     note = {"jsonrpc": "2.0", "method": "notifications/progress"}
     assert received(session, [result(2), note, result(1)]) == [
-        Answered(message=result(2), id=2),
-        Notified(message=note),
-        Answered(message=result(1), id=1),
+        ResponseReceived(message=result(2), id=2),
+        NotificationReceived(message=note),
+        ResponseReceived(message=result(1), id=1),
     ]
 
 
 def test_a_batch_in_a_revision_without_them_breaks_what_it_answers() -> None:
     session = opened(1)
     assert received(session, [result(1), 5]) == [
-        Violated(message=result(1), path="", reason=NO_BATCHES, id=1),
-        Violated(message=5, path="", reason=NO_BATCHES),
+        ProtocolViolated(message=result(1), path="", reason=NO_BATCHES, id=1),
+        ProtocolViolated(message=5, path="", reason=NO_BATCHES),
     ]
 
 
 @pytest.mark.parametrize("offer", ["", "2025-03-26"])
 def test_an_empty_batch_is_never_legal(offer: str) -> None:
     reason = "an empty batch is never legal"
-    assert received(opened(offer=offer), []) == [Violated(message=[], path="", reason=reason)]
+    assert received(opened(offer=offer), []) == [
+        ProtocolViolated(message=[], path="", reason=reason)
+    ]
 
 
 # What the server sends of its own accord
@@ -455,14 +489,14 @@ def test_an_empty_batch_is_never_legal(offer: str) -> None:
 def test_a_notification_before_the_answer_is_not_taken_for_the_answer() -> None:
     note = {"jsonrpc": "2.0", "method": "notifications/message", "params": {"level": "info"}}
     session = opened(1)
-    assert received(session, note) == [Notified(message=note)]
-    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+    assert received(session, note) == [NotificationReceived(message=note)]
+    assert received(session, result(1)) == [ResponseReceived(message=result(1), id=1)]
 
 
 def test_a_ping_is_answered_with_an_empty_object() -> None:
     ping = {"jsonrpc": "2.0", "id": "p", "method": "ping"}
     reply = {"jsonrpc": "2.0", "id": "p", "result": {}}
-    assert received(opened(), ping) == [Asked(message=ping, reply=reply)]
+    assert received(opened(), ping) == [RequestReceived(message=ping, reply=reply)]
 
 
 def test_a_request_with_the_id_of_ours_is_not_our_answer() -> None:
@@ -473,15 +507,15 @@ def test_a_request_with_the_id_of_ours_is_not_our_answer() -> None:
         "error": {"code": -32601, "message": "the client does not offer roots/list"},
     }
     session = opened(1)
-    assert received(session, ask) == [Asked(message=ask, reply=reply)]
-    assert received(session, result(1)) == [Answered(message=result(1), id=1)]
+    assert received(session, ask) == [RequestReceived(message=ask, reply=reply)]
+    assert received(session, result(1)) == [ResponseReceived(message=result(1), id=1)]
 
 
 def test_a_server_of_the_stateless_era_must_not_ask() -> None:
     ask = {"jsonrpc": "2.0", "id": 1, "method": "roots/list"}
     reason = "revision 2026-07-28 has no server requests"
     assert received(opened(1, offer="2026-07-28"), ask) == [
-        Violated(message=ask, path="method", reason=reason)
+        ProtocolViolated(message=ask, path="method", reason=reason)
     ]
 
 
@@ -489,4 +523,4 @@ def test_a_server_of_the_stateless_era_must_not_ask() -> None:
 def test_an_odd_id_that_was_sent_may_come_back(id: object) -> None:
     session = opened(id)
     answer = {"jsonrpc": "2.0", "id": id, "result": {}}
-    assert received(session, answer) == [Answered(message=answer, id=id)]
+    assert received(session, answer) == [ResponseReceived(message=answer, id=id)]

@@ -12,13 +12,13 @@ from mcptest.protocol.framing import encode_line
 from mcptest.protocol.revisions import STATELESS, VERSION_KEY
 from mcptest.protocol.session import (
     DISCOVER_ID,
-    Answered,
     ClientSession,
-    Continued,
+    InputRequested,
     InputRounds,
+    ProtocolViolated,
+    ResponseReceived,
     SessionEvent,
-    Strayed,
-    Violated,
+    UnexpectedResponse,
 )
 
 Message = dict[str, Any]
@@ -43,11 +43,11 @@ def call(id: object = 1, **params: object) -> Message:
 
 
 def dressed(session: ClientSession, message: object) -> Message:
-    return dict(json.loads(session.dressed(encode_line(message))))
+    return dict(json.loads(session.add_metadata(encode_line(message))))
 
 
 def sent(session: ClientSession, message: Message) -> Message:
-    session.opened(message["id"])
+    session.open_request(message["id"])
     return dressed(session, message)
 
 
@@ -110,13 +110,13 @@ def test_what_a_request_says_itself_stands() -> None:
 )
 def test_nothing_else_is_dressed(message: object) -> None:
     line = encode_line(message)
-    assert stateless().dressed(line) == line
+    assert stateless().add_metadata(line) == line
 
 
 def test_a_server_may_ask_nothing() -> None:
     asked = {"jsonrpc": "2.0", "id": 5, "method": "roots/list"}
     (event,) = stateless().receive(asked)
-    assert isinstance(event, Violated)
+    assert isinstance(event, ProtocolViolated)
     assert "no server requests" in event.reason
 
 
@@ -127,13 +127,13 @@ def test_a_result_that_wants_input_is_answered_and_the_last_one_counts() -> None
     session = stateless()
     sent(session, call())
     more = received(session, 1, ASK | {"requestState": "s"})
-    assert isinstance(more, Continued)
+    assert isinstance(more, InputRequested)
     again = dressed(session, more.request)
     assert again["id"] == "mcptest-round-1"
     assert again["params"]["requestState"] == "s"
     assert again["params"]["_meta"][VERSION_KEY] == STATELESS
     done = received(session, "mcptest-round-1", {"resultType": "complete", "content": []})
-    assert isinstance(done, Answered)
+    assert isinstance(done, ResponseReceived)
     assert (done.id, done.message["id"]) == (1, 1)
 
 
@@ -141,7 +141,7 @@ def test_without_a_stub_the_result_is_the_answer() -> None:
     session = stateless(ClientSpec())
     sent(session, call())
     event = received(session, 1, ASK)
-    assert isinstance(event, Answered)
+    assert isinstance(event, ResponseReceived)
     assert event.message["result"] == ASK
 
 
@@ -149,13 +149,13 @@ def test_whoever_speaks_all_parts_himself_gets_every_result() -> None:
     session = stateless()
     session.rounds = None
     sent(session, call())
-    assert isinstance(received(session, 1, ASK), Answered)
+    assert isinstance(received(session, 1, ASK), ResponseReceived)
 
 
 def test_in_the_other_era_no_result_is_answered() -> None:
     session = ClientSession("2025-11-25", client=CLIENT)
-    session.opened(1)
-    assert isinstance(received(session, 1, ASK), Answered)
+    session.open_request(1)
+    assert isinstance(received(session, 1, ASK), ResponseReceived)
 
 
 def test_a_request_that_is_given_up_in_a_later_round_has_a_late_answer() -> None:
@@ -165,5 +165,5 @@ def test_a_request_that_is_given_up_in_a_later_round_has_a_late_answer() -> None
     assert (session.wire_id(1), session.awaited_id("mcptest-round-1")) == ("mcptest-round-1", 1)
     session.abandon(1)
     late = received(session, "mcptest-round-1", {})
-    assert isinstance(late, Strayed)
+    assert isinstance(late, UnexpectedResponse)
     assert late.kind == "late_response"

@@ -12,7 +12,7 @@ from mcptest.core.coverage import (
     CoveredProperty,
     MeasuredGates,
     ServerCoverage,
-    not_asked,
+    report_unchecked_gates,
 )
 from mcptest.core.errors import FormatError, UsageError
 from mcptest.core.results import ExitCode, Fault, SnapshotReport, Summary, exit_code_of
@@ -162,7 +162,7 @@ SECOND = GATES.but(ran=(PART,), servers=(covered(0, 1),), took_ms=(3.0,))
 
 
 def shard(gates: MeasuredGates, file: str) -> CollectedRun:
-    finding = not_asked([HOME], "this is a shard")
+    finding = report_unchecked_gates([HOME], "this is a shard")
     return run_of(PASSED, file=file, unasked_gates=(gates,), findings=(finding,))
 
 
@@ -237,7 +237,7 @@ def test_a_server_that_was_silent_somewhere_is_not_known() -> None:
 
 
 def test_that_a_filter_kept_gates_from_being_asked_is_still_said() -> None:
-    finding = not_asked([HOME], "a filter left tests out")
+    finding = report_unchecked_gates([HOME], "a filter left tests out")
     end = merged_from_files(run_of(PASSED, file=HOME, findings=(finding,))).finished
     assert (end.findings, end.missed_gates) == ((finding,), ())
 

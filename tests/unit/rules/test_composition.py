@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mcptest.rules.composition import Member, find_hazards
+from mcptest.rules.composition import Member, find_conflicts
 
 
 def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str = "") -> Member:
@@ -19,11 +19,11 @@ def member(label: str, *tools: str, ids: tuple[object, ...] = (), transport: str
 
 
 def kinds(*members: Member) -> list[str]:
-    return [hazard.kind for hazard in find_hazards(list(members))]
+    return [hazard.kind for hazard in find_conflicts(list(members))]
 
 
 def test_the_same_tool_on_two_servers_is_named_with_both() -> None:
-    [hazard] = find_hazards([member("stdio://a", "x", "y"), member("stdio://b", "x")])
+    [hazard] = find_conflicts([member("stdio://a", "x", "y"), member("stdio://b", "x")])
     assert (hazard.kind, hazard.what, hazard.servers) == (
         "tool_overlap",
         ("x",),
@@ -46,15 +46,15 @@ def test_servers_that_share_a_label_are_told_apart_by_their_names() -> None:
     one, other = member("stdio://python3", "x"), member("stdio://python3", "x")
     for made, name in ((one, "weather"), (other, "news")):
         made.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": name}}})
-    [hazard] = find_hazards([one, other])
+    [hazard] = find_conflicts([one, other])
     assert hazard.servers == ("stdio://python3 (weather)", "stdio://python3 (news)")
     other.add_exchange({"method": "initialize"}, {"result": {"serverInfo": {"name": "weather"}}})
-    assert find_hazards([one, other]) == []
+    assert find_conflicts([one, other]) == []
 
 
 def test_many_sessions_with_the_same_ids_are_told_of_up_to_a_number() -> None:
     members = [member(f"stdio://{number}", ids=(1,)) for number in range(500)]
-    assert len(find_hazards(members)) == 100
+    assert len(find_conflicts(members)) == 100
 
 
 def test_the_requests_of_a_batch_count() -> None:
@@ -65,7 +65,7 @@ def test_the_requests_of_a_batch_count() -> None:
 
 
 def test_an_id_that_two_sessions_used_collides() -> None:
-    [hazard] = find_hazards([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
+    [hazard] = find_conflicts([member("a", ids=(1, 2, "k")), member("b", ids=(2, "k", 9))])
     assert (hazard.kind, hazard.what) == ("id_collision", (2, "k"))
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from mcptest.core.results import Verdict
+from mcptest.core.errors import FormatError
+from mcptest.core.results import SessionScore, Verdict
 from mcptest.protocol.revisions import REVISIONS
-from mcptest.rules.captures import Replay
+from mcptest.rules.captures import score_file
 from mcptest.rules.facts import Facts
 from mcptest.rules.judge import Scorer
 from mcptest.rules.registry import RULES
@@ -342,8 +343,8 @@ MEMBERS = st.fixed_dictionaries(
 MESSAGES = st.one_of(MEMBERS, VALUES, st.lists(MEMBERS, max_size=3))
 
 
-def check_that_all_answer(scorer: Scorer) -> None:
-    verdicts = scorer.finish().verdicts
+def check_that_all_answer(score: SessionScore) -> None:
+    verdicts = score.verdicts
     assert {verdict.status for verdict in verdicts} <= {"pass", "fail", "warning", "not_applicable"}
     assert all(len(verdict.message) < 1000 for verdict in verdicts)
 
@@ -359,7 +360,7 @@ def test_no_message_whatever_makes_a_rule_fail_to_answer(
     talk = Talk(letter)
     for is_client, message in spoken:
         (talk.scorer.client if is_client else talk.scorer.server)(message)
-    check_that_all_answer(talk.scorer)
+    check_that_all_answer(talk.scorer.finish())
 
 
 def changed(value: Any, draw: st.DrawFn) -> Any:
@@ -385,9 +386,9 @@ def broken_exchanges(draw: st.DrawFn) -> list[Any]:
 @settings(max_examples=200, deadline=None)
 @given(broken_exchanges())
 def test_no_change_in_a_good_session_makes_a_rule_fail_to_answer(exchanges: list[Any]) -> None:
-    scorer = Scorer(RULES, Facts())
-    teller = Replay(scorer)
-    for exchange in exchanges:
-        teller.exchange(exchange)
-    teller.finish()
-    check_that_all_answer(scorer)
+    text = json.dumps({"server_label": "x", "exchanges": exchanges})
+    try:
+        score = score_file(iter([text, ""]).__next__, "capture.json")
+    except FormatError:
+        reject()
+    check_that_all_answer(score.sessions[0])

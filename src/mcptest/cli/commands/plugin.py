@@ -22,10 +22,16 @@ from mcptest.engine.loading import Servers, Unneeded, Wanted
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
-from mcptest.plugins import host as protocol
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
 from mcptest.plugins.manager import one_owner_each
+from mcptest.protocol.jsonrpc import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    PARSE_ERROR,
+)
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
 from mcptest.transport.process.guardian import Guardian
@@ -144,11 +150,11 @@ def _lines(found: _Extensions, paint: Paint) -> Iterator[str]:
 _SUBCOMMANDS = {"call": ("--no-color",), "list": ("--timeout",)}
 
 _MEANINGS = {
-    protocol.PARSE_ERROR: "parse error",
-    protocol.INVALID_RESPONSE: "invalid",
-    protocol.METHOD_NOT_FOUND: "method not found",
-    protocol.INVALID_PARAMS: "invalid params",
-    protocol.INTERNAL_ERROR: "internal error",
+    PARSE_ERROR: "parse error",
+    INVALID_REQUEST: "invalid",
+    METHOD_NOT_FOUND: "method not found",
+    INVALID_PARAMS: "invalid params",
+    INTERNAL_ERROR: "internal error",
 }
 
 

@@ -47,7 +47,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.core.plan import PluginSpec, ServerSpec
     from mcptest.formats.yaml.document import Document, Places
     from mcptest.matching.registry import Registry
@@ -298,7 +298,7 @@ class _Loader:
         fields = part.top
         book = self._context.book_of(part.file) if self._context.book_of else None
 
-        def words(complaints: list[Complaint]) -> SuiteMatchers:
+        def words(complaints: list[PathDiagnostic]) -> SuiteMatchers:
             return SuiteMatchers(self._registry, complaints, part.read_beside, book)
 
         retries = self._options.get("retries")
@@ -410,9 +410,9 @@ class Part(Record):
     folder: str
     document: Document
     top: Fields
-    complaints: list[Complaint]
+    complaints: list[PathDiagnostic]
     read_beside: Callable[[str], str]
-    point: Callable[[Complaint], Diagnostic]
+    point: Callable[[PathDiagnostic], Diagnostic]
     plugins: tuple[PluginSpec, ...] = ()
 
 
@@ -511,7 +511,7 @@ class _Pointer:
         self._document = document
         self._places: Places | None = None
 
-    def __call__(self, complaint: Complaint) -> Diagnostic:
+    def __call__(self, complaint: PathDiagnostic) -> Diagnostic:
         self._places = self._places or locate(self._document)
         return point_at(complaint, self._document.file, self._places)
 
@@ -520,7 +520,7 @@ def _read_part(
     text: str, file: str, home: str, place: str, read_beside: Callable[[str], str]
 ) -> Part:
     document = read_document(text, file)
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     value = document.value
     if not isinstance(value, dict):
         message = f"a suite must be a mapping and is {kind_of(value)}"

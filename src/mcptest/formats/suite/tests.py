@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.plan import Capture, Case, Step, Template
+from mcptest.core.plan import Case, SavedValue, Step, Template
 from mcptest.core.record import Record
 from mcptest.formats.conductor import use_of
 from mcptest.formats.keys import (
@@ -41,11 +41,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from mcptest.core.diagnostics import Complaint, Diagnostic
+    from mcptest.core.diagnostics import Diagnostic, PathDiagnostic
     from mcptest.formats.suite.loader import Part
     from mcptest.formats.suite.variables import Variables
 
-    Words = Callable[[list[Complaint]], SuiteMatchers]
+    Words = Callable[[list[PathDiagnostic]], SuiteMatchers]
 
 __all__ = [
     "ARGS",
@@ -153,7 +153,9 @@ class _Origin(Record):
 class StepReader:
     """Reads the calls of one file."""
 
-    def __init__(self, variables: Variables, words: Words, complaints: list[Complaint]) -> None:
+    def __init__(
+        self, variables: Variables, words: Words, complaints: list[PathDiagnostic]
+    ) -> None:
         self._variables = variables
         self._words = words
         self._complaints = complaints
@@ -182,7 +184,7 @@ class StepReader:
         if not needs:
             return self._made(_put(fields, written, values), origin, self._complaints)
         self._refuse_choices(fields, needs)
-        found: list[Complaint] = []
+        found: list[PathDiagnostic] = []
         # A copy: `CONFIG_DIR` changes from file to file.
         known = dict(self._variables.values)
         sample = self._sample(known, needs, fields, written, origin, found)
@@ -207,7 +209,7 @@ class StepReader:
         fields: Fields,
         written: dict[str, object],
         origin: _Origin,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
     ) -> Step | None:
         values = {**known, **{name: f"{_SAMPLE}{name}" for name in needs}}
         for key, value in written.items():
@@ -234,7 +236,7 @@ class StepReader:
         fields: Fields,
         written: dict[str, object],
         origin: _Origin,
-        complaints: list[Complaint],
+        complaints: list[PathDiagnostic],
     ) -> Step | None:
         """Return the step with these values, None if it has mistakes."""
         inner = filled(written, values)
@@ -253,7 +255,7 @@ class StepReader:
         idle_if_empty = frozenset(least(written.get("expect"), needs))
 
         def fill(values: Mapping[str, object]) -> Step:
-            complaints: list[Complaint] = []
+            complaints: list[PathDiagnostic] = []
             given = {**known, **{name: values[name] for name in needs}}
             size_put_in(written, given, CAPTURED)
             _refuse_idle(given, idle_if_empty)
@@ -266,7 +268,9 @@ class StepReader:
 
         return fill
 
-    def _made(self, fields: Fields, origin: _Origin, complaints: list[Complaint]) -> Step | None:
+    def _made(
+        self, fields: Fields, origin: _Origin, complaints: list[PathDiagnostic]
+    ) -> Step | None:
         calls = [key for key in _METHODS if key in fields.mapping]
         reader = ExpectReader(self._words(complaints))
         # Read first, to report its mistakes in any case.
@@ -308,7 +312,7 @@ class StepReader:
                 inner.text(key)
         return {"jsonrpc": "2.0", "id": id, "method": _METHODS[call], "params": params}
 
-    def _captures(self, fields: Fields) -> tuple[Capture, ...]:
+    def _captures(self, fields: Fields) -> tuple[SavedValue, ...]:
         inner = fields.mapping_at("capture")
         if inner is None:
             return ()
@@ -317,7 +321,7 @@ class StepReader:
         captures = [self._capture(inner, name) for name in inner.mapping]
         return tuple(capture for capture in captures if capture)
 
-    def _capture(self, fields: Fields, name: str) -> Capture | None:
+    def _capture(self, fields: Fields, name: str) -> SavedValue | None:
         if not re.fullmatch(NAME, name):
             message = f"{name!r} is no name: letters, digits and _ only, not first a digit"
             fields.complain(name, "F009", message)
@@ -330,7 +334,7 @@ class StepReader:
             help = "for example result.structuredContent.id"
             fields.complain(name, "F009", f"the path {error}", help, on_key=False)
             return None
-        return Capture(name=name, path=path, steps=steps)
+        return SavedValue(name=name, path=path, steps=steps)
 
 
 def _refuse_idle(values: Mapping[str, object], names: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Complaint, closest
+from mcptest.core.diagnostics import PathDiagnostic, closest
 from mcptest.core.record import Record
 from mcptest.core.secrets import is_secret
 from mcptest.core.strict_json import dump_json
@@ -89,9 +89,9 @@ class Variables:
         # Variables that are not set: by value, and those used since the last call of `asked`.
         self._unset: dict[str, tuple[Diagnostic, ...]] = {}
         self._asked: dict[Diagnostic, None] = {}
-        self._point: Callable[[Complaint], Diagnostic] | None = None
+        self._point: Callable[[PathDiagnostic], Diagnostic] | None = None
 
-    def turn_to(self, folder: str, point: Callable[[Complaint], Diagnostic]) -> None:
+    def turn_to(self, folder: str, point: Callable[[PathDiagnostic], Diagnostic]) -> None:
         """Continue with a file of this folder; `point` finds places in it."""
         self.values[CONFIG_DIR] = folder
         self._point = point
@@ -180,7 +180,7 @@ class Variables:
         # Commands that start no server pass an environment that contains every name.
         if (name in self._environment and not is_empty) or self._point is None:
             return
-        complaint = Complaint(
+        complaint = PathDiagnostic(
             code="F016",
             message=f"the environment variable {name!r} is {'empty' if is_empty else 'not set'}",
             help=f"export {name}=… before the run",

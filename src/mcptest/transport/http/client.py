@@ -19,7 +19,7 @@ from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import visible
-from mcptest.protocol.framing import Frame, LineDecoder, Ring, Trouble
+from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
 from mcptest.protocol.http_address import parse_url
 from mcptest.transport.http.channel import HttpChannel
 from mcptest.transport.http.connection import Trust, looked_up
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
 
-    Item = Frame | Trouble
+    Item = Frame | TransportFault
 
 __all__ = ["HttpServer"]
 
@@ -242,14 +242,14 @@ class HttpServer:
 
     def _take(self, items: Sequence[Item]) -> None:
         for item in items:
-            if isinstance(item, Trouble) and self._is_explained_by_its_end(item):
+            if isinstance(item, TransportFault) and self._is_explained_by_its_end(item):
                 continue
-            if isinstance(item, Trouble):
+            if isinstance(item, TransportFault):
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
             # Messages are compared as they came; whoever tells of them blanks what is in them.
             self._items.append(item)
 
-    def _is_explained_by_its_end(self, trouble: Trouble) -> bool:
+    def _is_explained_by_its_end(self, trouble: TransportFault) -> bool:
         """Whether a connection broke because the process that we started has ended."""
         if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
             return False

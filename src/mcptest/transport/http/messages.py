@@ -13,17 +13,17 @@ from mcptest import __version__
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Frame, Trouble
+from mcptest.protocol.framing import Frame, TransportFault
 from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.protocol.http_messages import (
     CANCELLED,
     NOT_SPOKEN,
     AnswerReader,
     message_headers,
-    of_refused_credentials,
     own_version,
     param_headers,
-    status_trouble,
+    status_fault,
+    with_refused_credentials,
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
@@ -176,7 +176,7 @@ class HttpTalk:
         self.channel.cancel(oldest)
         self.finished(oldest)
         message = f"{oldest.reader.said} was given up: {_MAX_RUNNING} requests wait for the server"
-        trouble = Trouble(kind="http_body", message=message, id=oldest.reader.id)
+        trouble = TransportFault(kind="http_body", message=message, id=oldest.reader.id)
         self.deliver([trouble])
 
     # Tokens
@@ -206,9 +206,9 @@ class HttpTalk:
             return
         problem = problem.replace("fetched:", f"fetched at {self.credentials.token_place}:", 1)
         hint = '"auth" says where the token is fetched and with which credentials'
-        self.fail_waiting(Trouble(kind="auth_failed", message=problem, hint=hint))
+        self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
 
-    def fail_waiting(self, trouble: Trouble) -> None:
+    def fail_waiting(self, trouble: TransportFault) -> None:
         """What could not be sent yet will not be, and this is why."""
         waiting, self._unsent = self._unsent, []
         for line in waiting:
@@ -225,7 +225,9 @@ class HttpTalk:
 
     def deliver(self, items: Sequence[Item]) -> None:
         if self.credentials.are_sent:
-            items = [of_refused_credentials(x) if isinstance(x, Trouble) else x for x in items]
+            items = [
+                with_refused_credentials(x) if isinstance(x, TransportFault) else x for x in items
+            ]
         self._deliver(items)
 
     def finished(self, listening: Listening) -> None:
@@ -233,7 +235,7 @@ class HttpTalk:
         if listening in self.running:
             self.running.remove(listening)
 
-    def take_head(self, headers: dict[str, str]) -> Trouble | None:
+    def take_head(self, headers: dict[str, str]) -> TransportFault | None:
         """The answer to initialize may begin a session."""
         given = headers.get("mcp-session-id", "")
         if not given:
@@ -242,7 +244,9 @@ class HttpTalk:
             self.session_id = given
             return None
         message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return Trouble(kind="protocol_violation", message=message + visible(shorten(given, 80)))
+        return TransportFault(
+            kind="protocol_violation", message=message + visible(shorten(given, 80))
+        )
 
     def look_at(self, method: str, items: Sequence[Item]) -> None:
         """Learn from answers what later requests must say."""
@@ -328,7 +332,7 @@ class HttpTalk:
         target = self.address.target
         self.deliver(
             [
-                without_older_transport(item, target) if isinstance(item, Trouble) else item
+                without_older_transport(item, target) if isinstance(item, TransportFault) else item
                 for item in refusal
             ]
         )
@@ -342,16 +346,16 @@ class HttpTalk:
         else:
             self._send_waiting()
 
-    def _go_to(self, text: str) -> Trouble | None:
+    def _go_to(self, text: str) -> TransportFault | None:
         shown = visible(shorten(text, 200))
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
             message = f"the server names the endpoint {shown}, which is no URL: {error}"
-            return Trouble(kind="event_stream", message=message)
+            return TransportFault(kind="event_stream", message=message)
         if not same_origin(goal, self.address):
             message = f"the server names the endpoint {shown}, which is another server; nothing "
-            return Trouble(kind="redirect_refused", message=message + "is sent there")
+            return TransportFault(kind="redirect_refused", message=message + "is sent there")
         self._endpoint = goal
         return None
 
@@ -535,14 +539,14 @@ class Stream:
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
             self._talk.deliver([*items, self._no_stream()])
 
-    def _no_stream(self) -> Trouble:
+    def _no_stream(self) -> TransportFault:
         reader = self.reader
         rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
         message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
         hint = ""
         if self._talk.spec.transport == "sse" and not self._has_endpoint:
             hint = '"transport: sse" asks for the older transport alone: leave out "transport"'
-        return Trouble(
+        return TransportFault(
             kind="event_stream", message=f"{message}event stream", hint=hint, id=reader.id
         )
 
@@ -558,12 +562,14 @@ class Stream:
 
     def ended(self) -> None:
         how = "the server ended its event stream"
-        self._over(how, Trouble(kind="event_stream", message=f"{how} before it named an endpoint"))
+        self._over(
+            how, TransportFault(kind="event_stream", message=f"{how} before it named an endpoint")
+        )
 
     def failed(self, error: LinkError) -> None:
         self._over(error.message, _failure(error, self.reader))
 
-    def _over(self, how: str, trouble: Trouble) -> None:
+    def _over(self, how: str, trouble: TransportFault) -> None:
         talk, reader = self._talk, self.reader
         talk.finished(self)
         if self._is_refused or reader.is_answered:
@@ -612,8 +618,8 @@ class Fetch:
             self._talk.take_token(0, b"", f"no token could be fetched: {error.message}")
 
 
-def _failure(error: LinkError, reader: AnswerReader) -> Trouble:
-    return Trouble(
+def _failure(error: LinkError, reader: AnswerReader) -> TransportFault:
+    return TransportFault(
         kind=error.kind,
         message=error.message,
         hint=error.hint,
@@ -623,8 +629,8 @@ def _failure(error: LinkError, reader: AnswerReader) -> Trouble:
     )
 
 
-def _broken_off(message: str, reader: AnswerReader) -> Trouble:
-    return Trouble(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
+def _broken_off(message: str, reader: AnswerReader) -> TransportFault:
+    return TransportFault(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
 
 
 def _has_answer(items: Sequence[Item], id: object) -> bool:
@@ -636,14 +642,14 @@ def _has_answer(items: Sequence[Item], id: object) -> bool:
     return False
 
 
-def _session_lost(items: Sequence[Item], reader: AnswerReader) -> Trouble:
+def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
     """Most servers tell it in a message that answers nothing in particular."""
     said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
-    troubles = [item for item in items if isinstance(item, Trouble)]
+    troubles = [item for item in items if isinstance(item, TransportFault)]
     trouble = (
         troubles[0]
         if troubles
-        else status_trouble(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
+        else status_fault(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
     )
     hint = "the session has ended on the server's side; the next test begins a new one"
     return trouble.but(kind="session_lost", hint=hint)

@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
-from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Ring, Trouble
+from mcptest.core.text import excerpt, shorten, visible
+from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport.http.channel import HttpChannel, head_of
 from mcptest.transport.http.client import HttpServer
 from mcptest.transport.http.connection import LinkError, Trust
@@ -126,7 +126,7 @@ class AsgiServer(HttpServer):
         self.stderr.add(trace_of(error))
         if request.method != "POST":
             message = f"the app raised when it was asked with {request.method}: {named(error)}"
-            self._take([Trouble(kind=RAISED, message=message)])
+            self._take([TransportFault(kind=RAISED, message=message)])
 
     # Ending
 
@@ -495,7 +495,7 @@ class _Answering:
         """What is wrong with a message of the app, as ASGI has them."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind not in (_START, _BODY):
-            return f"{_shown(kind)}, where {_BODY if self._status else _START} was due"
+            return f"{excerpt(repr(kind), 80)}, where {_BODY if self._status else _START} was due"
         if (kind == _START) == bool(self._status) or self._is_complete:
             due = "nothing" if self._is_complete else _BODY if self._status else _START
             return f"{kind}, where {due} was due"
@@ -504,7 +504,7 @@ class _Answering:
             return "" if is_bytes else "a body that is no bytes"
         status = message.get("status")
         if not isinstance(status, int) or not 200 <= status <= 599:
-            return f"the status {_shown(status)}"
+            return f"the status {excerpt(repr(status), 80)}"
         return "" if _are_headers(message.get("headers", ())) else "headers that are no bytes"
 
     def _tell_end(self) -> None:
@@ -522,10 +522,6 @@ class _Answering:
         failure.__cause__ = cause
         if not self._mail.post(failure) and cause:
             self._host.task_raised(cause)
-
-
-def _shown(value: object) -> str:
-    return visible(shorten(repr(value), 80))
 
 
 def _are_headers(headers: object) -> bool:

@@ -19,7 +19,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import LineDecoder, Ring, Trouble
+from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
 from mcptest.transport.memory.asgi import AsgiHost, AsgiServer
 from mcptest.transport.memory.thread import (
     RAISED,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcptest.transport.memory.thread import Ending, Pump
     from mcptest.transport.process.signals import Interrupts
 
-    Item = Frame | Noise | Overlong | Trouble
+    Item = Frame | Noise | Overlong | TransportFault
 
 __all__ = ["MemoryServer", "MemoryTarget"]
 
@@ -215,7 +215,7 @@ class MemoryServer:
         elif isinstance(heard, _Ended):
             self._is_over = True
 
-    def _told(self, trouble: Trouble) -> Trouble:
+    def _told(self, trouble: TransportFault) -> TransportFault:
         if self.redact is None:
             return trouble
         return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
@@ -377,7 +377,7 @@ class MemoryTarget:
         self._host = None
         return host.end(grace, pump, at_once=True)
 
-    def close(self) -> list[Trouble]:
+    def close(self) -> list[TransportFault]:
         """End the app that sessions shared, if there is one; what nobody has been told."""
         host, self._host = self._host, None
         if host is None:
