@@ -15,9 +15,9 @@ from contextlib import suppress
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.text import visible
 from mcptest.protocol.framing import LineDecoder
-from mcptest.transport.process.guardian import NoInterrupts, own_guardian
+from mcptest.transport.process.guardian import NoInterrupts, make_guardian
 from mcptest.transport.process.stopping import Grace, describe_exit, stop
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class LinePeer:
         self._guardian: Guardian | NoGuardian | None = guardian
         self._is_alone = guardian is None
         self._interrupts = interrupts or NoInterrupts()
-        self._process: StdioServer | None = None
+        self._process: StdioTransport | None = None
         # Whom it left behind, and what they were.
         self.left_behind: dict[int, str] = {}
         # Once it has ended: the last it wrote to stderr, and its exit status.
-        self.last_words = ""
+        self.last_output = ""
         self.exit_code: int | None = None
         self._pending: deque[Item] = deque()
 
@@ -83,10 +83,10 @@ class LinePeer:
         if self._process:
             return
         if self._guardian is None:
-            self._guardian = own_guardian()
+            self._guardian = make_guardian()
         try:
             # What stands for a guardian and for interrupts outside of a run has their methods.
-            process = StdioServer(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
+            process = StdioTransport(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
         except BaseException:
             if self._is_alone:
                 self._guardian.dismiss()
@@ -151,17 +151,17 @@ class LinePeer:
             # Also when Ctrl-C cut the goodbye short.
             self._end(process)
 
-    def _end(self, process: StdioServer) -> int | None:
+    def _end(self, process: StdioTransport) -> int | None:
         """End what is left of it, by force; its exit status."""
         self._process = None
         self._guardian = None if self._is_alone else self._guardian
         stopped = self._finalizer()
         if stopped:
             self.left_behind |= stopped.left_behind
-        self.last_words, self.exit_code = _last_lines(process), process.exit_code()
+        self.last_output, self.exit_code = _last_lines(process), process.exit_code()
         return self.exit_code
 
-    def _ended(self, process: StdioServer) -> PeerEndedError:
+    def _ended(self, process: StdioTransport) -> PeerEndedError:
         partial, size = process.decoder.remainder
         has_ended = process.wait_for_exit(time.monotonic() + _LAST_BREATH_S)
         status = self._end(process)
@@ -172,14 +172,14 @@ class LinePeer:
         return PeerEndedError(how, _last_lines(process))
 
 
-def _last_lines(process: StdioServer) -> str:
+def _last_lines(process: StdioTransport) -> str:
     raw = process.cleaned(process.stderr.tail())
     text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
     # A cut is marked, so that half a secret beside it is known for what it is.
     return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
-def _end(process: StdioServer, owner: int, is_alone: bool) -> Stopped | None:
+def _end(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
     """End it at once, and its guardian if it has one of its own; how it ended.
 
     Only the process that started it may: a fork of it has it, too.

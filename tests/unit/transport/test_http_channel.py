@@ -7,18 +7,18 @@ import select
 from typing import TYPE_CHECKING
 
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport.http.channel import HttpChannel, HttpRequest, head_of
+from mcptest.transport.http.channel import HttpChannel, HttpRequest, parse_head
 from mcptest.transport.http.connection import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.transport.http.channel import Head
-    from mcptest.transport.http.connection import LinkError
+    from mcptest.transport.http.connection import HttpConnectionError
 
 REQUEST = HttpRequest(method="POST", address=parse_url("http://shop.example/mcp"), body=b"{}")
-GOOD: list[Head | bytes] = [head_of(200, [(b"A", b"1"), (b"a", b"2")]), b"yes"]
-REDIRECT: list[Head | bytes] = [head_of(307, [(b"Location", b"/other")])]
+GOOD: list[Head | bytes] = [parse_head(200, [(b"A", b"1"), (b"a", b"2")]), b"yes"]
+REDIRECT: list[Head | bytes] = [parse_head(307, [(b"Location", b"/other")])]
 
 
 class Link:
@@ -41,7 +41,7 @@ class Told:
     unsent_bytes = 0
     progress = ""
     is_over = False
-    reusable_link = None
+    reusable_connection = None
 
     def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:
         self.request = request
@@ -83,7 +83,7 @@ class Ear:
     def ended(self) -> None:
         self.heard.append("end")
 
-    def failed(self, error: LinkError) -> None:
+    def failed(self, error: HttpConnectionError) -> None:
         self.heard.append(error.message)
 
 

@@ -1,4 +1,4 @@
-"""Files are replaced whole or not at all, and several of them together."""
+"""Files are replaced whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,23 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.transport.files import replace_file, replace_files
+from mcptest.transport.files import replace_file
 
 
 def texts(folder: Path) -> dict[str, str]:
     return {file.name: file.read_text(encoding="utf-8") for file in sorted(folder.iterdir())}
-
-
-def refuse_to_replace(monkeypatch: pytest.MonkeyPatch, path: Path) -> None:
-    """Nothing new can take the place of this file any more."""
-    real = os.replace
-
-    def replace(source: str, target: str) -> None:
-        if target == str(path) and source.endswith(".tmp"):
-            raise PermissionError(1, "Operation not permitted", source)
-        real(source, target)
-
-    monkeypatch.setattr(os, "replace", replace)
 
 
 def test_a_file_is_replaced_and_keeps_its_mode(tmp_path: Path) -> None:
@@ -50,42 +38,23 @@ def test_what_has_the_name_of_our_temporary_file_is_not_touched(tmp_path: Path) 
     assert texts(tmp_path) == {"a": "new", planted.name: "mine", "mine": "mine"}
 
 
-def test_several_files_are_written_together(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old", encoding="utf-8")
-    replace_files({str(tmp_path / name): name.encode() for name in ("a", "b", "c")})
-    assert texts(tmp_path) == {"a": "a", "b": "b", "c": "c"}
-
-
-def test_when_one_cannot_be_made_none_is_written(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("old", encoding="utf-8")
+def test_when_it_cannot_be_made_the_error_names_the_file(tmp_path: Path) -> None:
     lost = str(tmp_path / "none" / "b")
     with pytest.raises(FileNotFoundError) as caught:
-        replace_files({str(tmp_path / "a"): b"new", lost: b"new"})
+        replace_file(lost, b"new")
     assert caught.value.filename == lost
-    assert texts(tmp_path) == {"a": "old"}
 
 
-@pytest.mark.parametrize("has_links", [True, False])
-@pytest.mark.parametrize("refused", ["a", "b", "c"])
-def test_when_one_cannot_be_placed_all_are_as_they_were(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str, has_links: bool
+def test_when_it_cannot_be_placed_all_is_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("a", "c"):
-        (tmp_path / name).write_text("old", encoding="utf-8")
-    refuse_to_replace(monkeypatch, tmp_path / refused)
-    if not has_links:
+    (tmp_path / "a").write_text("old", encoding="utf-8")
 
-        def link(source: str, target: str) -> None:
-            # What a file system says that has no second names.
-            raise (PermissionError if os.path.exists(source) else FileNotFoundError)(1, "no")
+    def replace(source: str, target: str) -> None:
+        raise PermissionError(1, "Operation not permitted", source)
 
-        monkeypatch.setattr(os, "link", link)
+    monkeypatch.setattr(os, "replace", replace)
     with pytest.raises(PermissionError) as caught:
-        replace_files({str(tmp_path / name): b"new" for name in ("a", "b", "c")})
-    assert caught.value.filename == str(tmp_path / refused)
-    assert texts(tmp_path) == {"a": "old", "c": "old"}
-
-
-def test_of_no_files_nothing_comes(tmp_path: Path) -> None:
-    replace_files({})
-    assert texts(tmp_path) == {}
+        replace_file(str(tmp_path / "a"), b"new")
+    assert caught.value.filename == str(tmp_path / "a")
+    assert texts(tmp_path) == {"a": "old"}

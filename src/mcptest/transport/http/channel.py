@@ -14,7 +14,7 @@ import h11
 from mcptest.core.record import Record
 from mcptest.core.text import shorten, visible
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
-from mcptest.transport.http.connection import Link, LinkError, find_proxy
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mcptest.protocol.http_address import Address
-    from mcptest.transport.http.connection import Link, Trust
+    from mcptest.transport.http.connection import HttpConnection, Trust
 
     class Listener(Protocol):
         """Hears what comes of a request: a head, pieces, and an end or a failure."""
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         def began(self, head: Head) -> None: ...
         def brought(self, chunk: bytes) -> None: ...
         def ended(self) -> None: ...
-        def failed(self, error: LinkError) -> None: ...
+        def failed(self, error: HttpConnectionError) -> None: ...
 
     class AnyLink(Protocol):
         """What carries an exchange: a handle to wait for, until it is closed."""
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
     class AnyExchange(Protocol):
-        """A request under way, whatever carries it. `advance` may raise LinkError."""
+        """A request under way, whatever carries it. `advance` may raise HttpConnectionError."""
 
         @property
         def request(self) -> HttpRequest: ...
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
         @property
         def is_over(self) -> bool: ...
         @property
-        def reusable_link(self) -> Link | None: ...
+        def reusable_connection(self) -> HttpConnection | None: ...
         def advance(self) -> Iterator[Head | bytes]: ...
 
 
-__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "head_of"]
+__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "parse_head"]
 
 
 _MAX_REDIRECTS = 5
@@ -93,7 +93,7 @@ class HttpChannel:
         self._home = home
         self._environment = environment
         self._running: list[_Running] = []
-        self._idle: list[Link] = []
+        self._idle: list[HttpConnection] = []
         self._keeps_links = True
 
     def start(self, request: HttpRequest, listener: Listener) -> None:
@@ -105,7 +105,7 @@ class HttpChannel:
             exchange = self.exchange_for(request)
         except OSError as error:
             message = f"no connection can be made: {error.strerror}"
-            listener.failed(LinkError("connect_failed", message))
+            listener.failed(HttpConnectionError("connect_failed", message))
             return
         running = _Running(exchange, listener, hops)
         self._running.append(running)
@@ -115,7 +115,7 @@ class HttpChannel:
         """What carries a request out. A channel that needs no connections has its own."""
         return Exchange(request, self._link_to(request.address))
 
-    def _link_to(self, address: Address) -> Link:
+    def _link_to(self, address: Address) -> HttpConnection:
         for link in [each for each in self._idle if same_origin(each.address, address)]:
             self._idle.remove(link)
             if not link.is_stale:
@@ -123,12 +123,14 @@ class HttpChannel:
             # It closes them so soon that the next one might be closed while we write.
             self._keeps_links = False
             link.close()
-        return Link(address, self._trust_in(address), find_proxy(address, self._environment))
+        return HttpConnection(
+            address, self._trust_in(address), find_proxy(address, self._environment)
+        )
 
     def _trust_in(self, address: Address) -> Trust:
         """A wish to trust the server under test is none to trust where credentials are sent."""
         is_home = self._home is None or same_origin(address, self._home)
-        return self._trust if is_home else self._trust.but(is_blind=False, is_strict=True)
+        return self._trust if is_home else self._trust.but(skips_verification=False, is_strict=True)
 
     @property
     def unsent_bytes(self) -> int:
@@ -158,7 +160,7 @@ class HttpChannel:
                 self._hear(running, piece)
                 if running not in self._running:
                     return
-        except LinkError as error:
+        except HttpConnectionError as error:
             self._drop(running)
             running.listener.failed(error)
             return
@@ -191,7 +193,7 @@ class HttpChannel:
 
     def _finish(self, running: _Running) -> None:
         self._running.remove(running)
-        link = running.exchange.reusable_link
+        link = running.exchange.reusable_connection
         if link and self._keeps_links and len(self._idle) < _MAX_IDLE:
             self._idle.append(link)
         else:
@@ -222,8 +224,8 @@ class HttpChannel:
         self._idle.clear()
 
 
-def _refused(head: Head, location: str, why: str) -> LinkError:
-    return LinkError(
+def _refused(head: Head, location: str, why: str) -> HttpConnectionError:
+    return HttpConnectionError(
         "redirect_refused",
         f"the server redirects (status {head.status}) to {location}, which is not followed: {why}",
         "give the URL it leads to, if that is the server to test",
@@ -280,14 +282,14 @@ class Head(Record):
 class Exchange:
     """One request on one link. `advance` yields the head, then pieces of the body."""
 
-    def __init__(self, request: HttpRequest, link: Link) -> None:
+    def __init__(self, request: HttpRequest, link: HttpConnection) -> None:
         self.request = request
         self.link = link
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._outgoing = bytearray()
         self._has_begun = False
         # Whether the server reads no further, though not everything was sent.
-        self.is_deaf = False
+        self.stopped_reading = False
         self._interim = 0
         self.has_head = False
         self.is_over = False
@@ -313,7 +315,7 @@ class Exchange:
         return "" if self.has_head else "the request was sent, and nothing has come"
 
     @property
-    def reusable_link(self) -> Link | None:
+    def reusable_connection(self) -> HttpConnection | None:
         """The link, once it can carry another exchange."""
         http = self._http
         is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
@@ -322,7 +324,7 @@ class Exchange:
         return self.link if self.is_over and is_clean else None
 
     def advance(self) -> Iterator[Head | bytes]:
-        """Go on as far as is possible; LinkError says what broke."""
+        """Go on as far as is possible; HttpConnectionError says what broke."""
         self.link.advance()
         if not self.link.is_open:
             return
@@ -343,9 +345,9 @@ class Exchange:
         except OSError:
             # It reads no further; what it has answered may be here all the same.
             self._outgoing.clear()
-            self.is_deaf = True
+            self.stopped_reading = True
 
-    def _improper(self, error: h11.RemoteProtocolError) -> LinkError:
+    def _improper(self, error: h11.RemoteProtocolError) -> HttpConnectionError:
         if self.has_head:
             return self._broken(f"the answer is not proper HTTP: {error}")
         if error.error_status_hint == _HEADERS_TOO_LARGE:
@@ -361,7 +363,7 @@ class Exchange:
             # The reason quotes a value, which may be a secret.
             message = "the request cannot be sent: a header holds what HTTP does not allow"
             hint = "such as white space before or after a value: look at what it is given"
-            raise LinkError("connect_failed", message, hint) from None
+            raise HttpConnectionError("connect_failed", message, hint) from None
 
     def _hand_over(self) -> None:
         request, link = self.request, self.link
@@ -394,7 +396,7 @@ class Exchange:
             elif isinstance(event, h11.Response):
                 self._refuse_giant(event)
                 self.has_head = True
-                yield head_of(event.status_code, event.headers)
+                yield parse_head(event.status_code, event.headers)
             elif isinstance(event, h11.Data):
                 yield bytes(event.data)
             else:
@@ -403,7 +405,9 @@ class Exchange:
 
     def _feed(self, chunk: bytes) -> None:
         if not chunk and not self.has_head:
-            how = ", before it had read the request" if self.is_deaf else " without an answer"
+            how = (
+                ", before it had read the request" if self.stopped_reading else " without an answer"
+            )
             raise self._broken(f"the server closed the connection{how}")
         if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
             message = "the answer does not begin like one of HTTP, but like one of TLS"
@@ -424,11 +428,11 @@ class Exchange:
         if self._interim > _MAX_INTERIM:
             raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
 
-    def _broken(self, message: str, hint: str = "") -> LinkError:
-        return LinkError("http_body", message, hint, was_sent=self._has_begun)
+    def _broken(self, message: str, hint: str = "") -> HttpConnectionError:
+        return HttpConnectionError("http_body", message, hint, was_sent=self._has_begun)
 
 
-def head_of(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
+def parse_head(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
     """The head of an answer; a header that came several times is one, with all its values."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in pairs:

@@ -22,11 +22,11 @@ from mcptest.core.text import visible
 from mcptest.protocol.framing import Frame, LineDecoder, Ring, Trouble
 from mcptest.protocol.http_address import parse_url
 from mcptest.transport.http.channel import HttpChannel
-from mcptest.transport.http.connection import Trust, looked_up
+from mcptest.transport.http.connection import Trust, look_up
 from mcptest.transport.http.messages import HttpTalk
 from mcptest.transport.http.ports import listeners_on
 from mcptest.transport.process.stopping import Stopped
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Item = Frame | Trouble
 
-__all__ = ["HttpServer"]
+__all__ = ["HttpTransport"]
 
 _KEPT_BYTES = 4 * 1024
 
@@ -69,12 +69,12 @@ _UNTOLD = f'{_PORT} stands in the URL and neither in the command nor in "env": t
 _UNTOLD += "told at which port to listen"
 
 
-class HttpServer:
+class HttpTransport:
     """One session with a server over HTTP, and its process if we start it."""
 
     is_pipe = False
     has_closed_stdin = False
-    is_unheard = False
+    has_no_reader = False
     unsent_bytes = unread_bytes = sent_bytes = 0
     has_read_all = has_news = True
 
@@ -87,7 +87,7 @@ class HttpServer:
         self.decoder = LineDecoder()
         self.stdout_tail = Ring(_KEPT_BYTES)
         self.stdout_mark = 0
-        self.last_words: list[Item] = []
+        self.last_output: list[Item] = []
         self._is_over = False
         self._is_heard_out = False
         self._items: list[Item] = []
@@ -96,8 +96,8 @@ class HttpServer:
         self._places: list[Place] | None = None
         self._is_taken = False
         # Who listens in the place of the server that we started, as far as can be seen.
-        self.stranger = ""
-        trust = Trust(ca_file=spec.http.ca_file, is_blind=spec.http.insecure_tls)
+        self.foreign_listener = ""
+        trust = Trust(ca_file=spec.http.ca_file, skips_verification=spec.http.insecure_tls)
         self._channel = HttpChannel(trust, os.environ, parse_url(spec.http.url))
         limit = spec.limits.max_line_bytes
         self.talk = HttpTalk(
@@ -105,10 +105,10 @@ class HttpServer:
         )
         # Before the server would be blamed for not answering what could not be sent.
         self.talk.token_s = min(self.talk.token_s, 0.9 * spec.startup_timeout_s)
-        self.process: StdioServer | None = None
+        self.process: StdioTransport | None = None
         if spec.command:
             self._refuse_stranger()
-            self.process = StdioServer(spec, guardian, interrupts)
+            self.process = StdioTransport(spec, guardian, interrupts)
         self.stderr = self.process.stderr if self.process else Ring(1)
         # It knows of tokens and of the credentials of a proxy as soon as they are learned.
         self.redact = redactor(spec.secrets)
@@ -168,7 +168,7 @@ class HttpServer:
     def _listens(self) -> bool:
         """Whether a connection can be made; a name is looked up once, and not waited for long."""
         if self._places is None:
-            self._places = looked_up(self.talk.address, _LOOKUP_S, self.interrupts.fd)
+            self._places = look_up(self.talk.address, _LOOKUP_S, self.interrupts.fd)
         for family, place in self._places:
             with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.settimeout(1.0)
@@ -200,7 +200,7 @@ class HttpServer:
         self._is_taken = bool(found.others) and not found.has_ours
         if found.strangers and not found.has_ours:
             # In a container, perhaps; or somebody who was quicker.
-            self.stranger = found.strangers_told()
+            self.foreign_listener = found.strangers_told()
         return not self._is_taken
 
     def _taken(self) -> Fault:
@@ -333,14 +333,14 @@ class HttpServer:
                 self._look(wait_s, heed_interrupts=False)
         self._channel.close()
         self._timers.clear()
-        self.last_words, self._items = self._items, []
+        self.last_output, self._items = self._items, []
         self._is_over = True
         if self.process:
             # Its stdin means nothing to it, so that a signal is how it is asked to end.
             ended = self.process.end(grace.but(stdin_s=_STDIN_S), at_once=at_once)
-            return ended.but(rung="closed") if ended.rung == "term" else ended
+            return ended.but(ended_by="closed") if ended.ended_by == "term" else ended
         took_s = time.monotonic() - began
-        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+        return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
 
 
 def _milliseconds(wait_s: float) -> int:

@@ -36,7 +36,16 @@ if TYPE_CHECKING:
     # A family of addresses, and an address in it as `connect` wants it.
     Place = tuple[int, tuple[object, ...]]
 
-__all__ = ["Link", "LinkError", "NameLookup", "Proxy", "Trust", "Tunnel", "find_proxy", "looked_up"]
+__all__ = [
+    "HttpConnection",
+    "HttpConnectionError",
+    "NameLookup",
+    "Proxy",
+    "Trust",
+    "Tunnel",
+    "find_proxy",
+    "look_up",
+]
 
 
 _READ_BYTES = 1 << 16
@@ -51,7 +60,7 @@ _WAITING = {
 }
 
 
-class LinkError(McptestError):
+class HttpConnectionError(McptestError):
     """The connection failed; `kind` names the layer."""
 
     def __init__(self, kind: str, message: str, hint: str = "", *, was_sent: bool = False) -> None:
@@ -70,7 +79,7 @@ class Trust(Record):
     """
 
     ca_file: str = ""
-    is_blind: bool = False
+    skips_verification: bool = False
     is_strict: bool = False
 
     def context(self) -> SSLContext:
@@ -81,14 +90,14 @@ class Trust(Record):
             context = ssl.create_default_context(cafile=self.ca_file or None)
         except (OSError, ssl.SSLError) as error:
             message = f"the file of authorities {visible(self.ca_file)!r} cannot be used: {error}"
-            raise LinkError("tls_failed", message) from None
-        if self.is_blind:
+            raise HttpConnectionError("tls_failed", message) from None
+        if self.skips_verification:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
 
 
-class Link:
+class HttpConnection:
     """A connection that is being made, or is open. `fd` changes while it is made."""
 
     def __init__(self, address: Address, trust: Trust, proxy: Proxy | None) -> None:
@@ -120,7 +129,7 @@ class Link:
         return _WAITING.get(self.state, "").format(visible(self._peer.authority))
 
     def advance(self) -> None:
-        """Go as far as is possible without waiting. LinkError says which layer failed."""
+        """Go as far as is possible without waiting. HttpConnectionError says which layer failed."""
         before = None
         while not self.is_open and self.state != before:
             before = self.state
@@ -144,7 +153,7 @@ class Link:
         self._lookup = None
         if isinstance(found, str):
             message = f"the host {visible(self._peer.host)!r} cannot be looked up: {found}"
-            raise LinkError("name_lookup", message, self._proxy_hint())
+            raise HttpConnectionError("name_lookup", message, self._proxy_hint())
         self._places = found
         self._connect_next("it has no address")
 
@@ -165,18 +174,18 @@ class Link:
                 self.state, self.wants = "connect", select.POLLOUT
                 return
             reason = os.strerror(code)
-        raise LinkError(
+        raise HttpConnectionError(
             "connect_failed",
             f"cannot connect to {visible(self._peer.authority)}: {reason}",
             self._proxy_hint() or "is the server running, and on this port?",
         )
 
     @property
-    def places_left(self) -> int:
+    def addresses_left(self) -> int:
         """How many places can be tried after the one that is being connected to."""
         return len(self._places) if self.state == "connect" else 0
 
-    def try_next_place(self) -> None:
+    def try_next_address(self) -> None:
         """Leave the place that is being connected to: it is silent, and there are others."""
         self._connect_next("it is silent")
 
@@ -210,12 +219,12 @@ class Link:
             self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
-                if chunk is not None and self._tunnel.is_dug(chunk):
+                if chunk is not None and self._tunnel.is_open(chunk):
                     self._wrap()
         except OSError as error:
-            raise LinkError("connect_failed", _lost(error), self._proxy_hint()) from None
+            raise HttpConnectionError("connect_failed", _lost(error), self._proxy_hint()) from None
         except ValueError as error:
-            raise LinkError("connect_failed", f"{error}", self._proxy_hint()) from None
+            raise HttpConnectionError("connect_failed", f"{error}", self._proxy_hint()) from None
 
     def _wrap(self) -> None:
         assert self._socket
@@ -245,12 +254,12 @@ class Link:
         else:
             self.state = "open"
 
-    def _insecure(self, error: Exception) -> LinkError:
+    def _insecure(self, error: Exception) -> HttpConnectionError:
         reason = getattr(error, "reason", "") or _lost(error)
         message = f"no secure connection to {visible(self.address.authority)}: {reason}"
-        return LinkError("tls_failed", message, "does it speak TLS on this port?")
+        return HttpConnectionError("tls_failed", message, "does it speak TLS on this port?")
 
-    def _mistrusted(self, reason: str) -> LinkError:
+    def _mistrusted(self, reason: str) -> HttpConnectionError:
         message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
         hint = 'name the authority that signed it with --ca-file, "ca_file" in a suite or "caFile"'
         hint += " in a config"
@@ -259,7 +268,7 @@ class Link:
         else:
             hint += ', or, for a server that you trust as it is, set "insecure_tls" '
             hint += '("insecureTls")'
-        return LinkError("tls_failed", message, hint)
+        return HttpConnectionError("tls_failed", message, hint)
 
     # Bytes
 
@@ -368,7 +377,7 @@ class Tunnel:
         self.outgoing = bytearray(self._http.send(request) or b"")
         self.outgoing += self._http.send(h11.EndOfMessage()) or b""
 
-    def is_dug(self, chunk: bytes) -> bool:
+    def is_open(self, chunk: bytes) -> bool:
         """Whether the proxy has agreed. ValueError says that it has not."""
         try:
             self._http.receive_data(chunk)
@@ -463,7 +472,7 @@ class NameLookup:
         os.close(self._writer)
 
 
-def looked_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
+def look_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
     """The places of an address; none when its name is not known, or not in time."""
     lookup = NameLookup(address.host, address.port)
     waiter = select.poll()

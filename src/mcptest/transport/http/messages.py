@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.http_messages import Item
     from mcptest.protocol.jsonrpc import IdKey
     from mcptest.transport.http.channel import Head, HttpChannel
-    from mcptest.transport.http.connection import LinkError
+    from mcptest.transport.http.connection import HttpConnectionError
 
 __all__ = ["HttpTalk"]
 
@@ -483,7 +483,7 @@ class Post:
         elif self.method == "notifications/initialized" and 200 <= reader.status < 300:
             talk.open_stream()
 
-    def failed(self, error: LinkError) -> None:
+    def failed(self, error: HttpConnectionError) -> None:
         self._talk.finished(self)
         if self._is_dropped:
             return
@@ -560,7 +560,7 @@ class Stream:
         how = "the server ended its event stream"
         self._over(how, Trouble(kind="event_stream", message=f"{how} before it named an endpoint"))
 
-    def failed(self, error: LinkError) -> None:
+    def failed(self, error: HttpConnectionError) -> None:
         self._over(error.message, _failure(error, self.reader))
 
     def _over(self, how: str, trouble: Trouble) -> None:
@@ -606,13 +606,13 @@ class Fetch:
         if self._is_for_token:
             self._talk.take_token(self._status, self._raw)
 
-    def failed(self, error: LinkError) -> None:
+    def failed(self, error: HttpConnectionError) -> None:
         self._talk.finished(self)
         if self._is_for_token:
             self._talk.take_token(0, b"", f"no token could be fetched: {error.message}")
 
 
-def _failure(error: LinkError, reader: AnswerReader) -> Trouble:
+def _failure(error: HttpConnectionError, reader: AnswerReader) -> Trouble:
     return Trouble(
         kind=error.kind,
         message=error.message,

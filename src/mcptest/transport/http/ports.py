@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mcptest.transport.process.orphans import command_line, mark_of
+from mcptest.transport.process.stopping import read_command_line, read_mark
 
 __all__ = ["Listeners", "listeners_on"]
 
@@ -15,14 +15,14 @@ class Listeners:
     """Those who listen on a port, told apart by the mark that our servers carry."""
 
     def __init__(self, pids: set[int], mark: str) -> None:
-        marks = {pid: mark_of(pid) for pid in pids}
+        marks = {pid: read_mark(pid) for pid in pids}
         self.has_ours = any(found.startswith(mark) for found in marks.values())
         # A server that this or another run of mcptest has started for other tests.
         self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
         self.strangers = [pid for pid, found in marks.items() if not found]
 
     def strangers_told(self) -> str:
-        return ", ".join(f"{pid}: {command_line(pid)}" for pid in self.strangers)
+        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.strangers)
 
 
 def listeners_on(port: int, mark: str) -> Listeners:

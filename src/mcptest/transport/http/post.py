@@ -6,7 +6,7 @@ import select
 import time
 
 from mcptest.transport.http.channel import Exchange, Head, HttpRequest
-from mcptest.transport.http.connection import Link, LinkError, Trust
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, Trust
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,10 +33,10 @@ def post(address: Address, content_type: str, body: bytes, deadline: float) -> i
     """
     headers = (("Content-Type", content_type), ("Connection", "close"))
     request = HttpRequest(method="POST", address=address, headers=headers, body=body)
-    link = Link(address, Trust(), None)
+    link = HttpConnection(address, Trust(), None)
     try:
         return _status(Exchange(request, link), deadline)
-    except LinkError as error:
+    except HttpConnectionError as error:
         raise ConnectionError(error.message) from None
     finally:
         link.close()
@@ -51,7 +51,7 @@ def _status(exchange: Exchange, deadline: float) -> int:
         if status >= _REFUSAL or (status and not exchange.unsent_bytes):
             break
         _wait(exchange, select.POLLOUT if status else exchange.wants, deadline)
-    if exchange.is_deaf and status < _REFUSAL:
+    if exchange.stopped_reading and status < _REFUSAL:
         raise ConnectionError(f"it answered with status {status} and did not take everything")
     return status
 
@@ -64,9 +64,9 @@ def _wait(exchange: Exchange, wants: int, deadline: float) -> None:
     poll = select.poll()
     poll.register(link.fd, wants)
     # A place that is silent leaves the others their share of the time.
-    share_s = 0.0 if link.has_more() else left_s / (1 + link.places_left)
-    if not poll.poll(share_s * 1000) and link.places_left:
-        link.try_next_place()
+    share_s = 0.0 if link.has_more() else left_s / (1 + link.addresses_left)
+    if not poll.poll(share_s * 1000) and link.addresses_left:
+        link.try_next_address()
 
 
 def _undone(exchange: Exchange) -> str:

@@ -15,18 +15,18 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.text import shorten, visible
 from mcptest.protocol.framing import Ring, Trouble
-from mcptest.transport.http.channel import HttpChannel, head_of
-from mcptest.transport.http.client import HttpServer
-from mcptest.transport.http.connection import LinkError, Trust
+from mcptest.transport.http.channel import HttpChannel, parse_head
+from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.connection import HttpConnectionError, Trust
 from mcptest.transport.memory.thread import (
     RAISED,
     InterruptedWork,
     LoopThread,
-    Mailbox,
+    ThreadQueue,
+    describe_exception,
     ending_trouble,
-    named,
+    format_traceback,
     raised_trouble,
-    trace_of,
 )
 from mcptest.transport.process.guardian import NoGuardian
 
@@ -44,13 +44,13 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Note = Callable[[BaseException, HttpRequest], None]
 
-__all__ = ["AsgiHost", "AsgiServer"]
+__all__ = ["AsgiHost", "AsgiTransport"]
 
 
 _TRACES_KEPT_BYTES = 256 * 1024
 
 
-class AsgiServer(HttpServer):
+class AsgiTransport(HttpTransport):
     """One session with an app; `let_go` ends the app where nobody else needs it."""
 
     def __init__(
@@ -59,7 +59,7 @@ class AsgiServer(HttpServer):
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
         self._host = host
         self._let_go = let_go
-        self._mail = Mailbox()
+        self._mail = ThreadQueue()
         host.hear(self._mail)
         # What a process would have written there: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
@@ -116,16 +116,17 @@ class AsgiServer(HttpServer):
     def _take_events(self) -> None:
         for event in self._mail.take():
             if isinstance(event, AppRaised):
-                self.stderr.add(trace_of(event.error))
+                self.stderr.add(format_traceback(event.error))
                 self._take([raised_trouble(event.error, is_end=event.is_end)])
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
                 self.talk.lose()
 
     def _note(self, error: BaseException, request: HttpRequest) -> None:
         """Keep what the app raised; whoever sent a message is told, and others are not asked."""
-        self.stderr.add(trace_of(error))
+        self.stderr.add(format_traceback(error))
         if request.method != "POST":
-            message = f"the app raised when it was asked with {request.method}: {named(error)}"
+            said = describe_exception(error)
+            message = f"the app raised when it was asked with {request.method}: {said}"
             self._take([Trouble(kind=RAISED, message=message)])
 
     # Ending
@@ -138,7 +139,7 @@ class AsgiServer(HttpServer):
         self._take_events()
         trouble = ending_trouble(how, place)
         self._take([trouble] if trouble else [])
-        self.last_words += self._items
+        self.last_output += self._items
         self._items = []
         self._host.forget(self._mail)
         self._mail.close()
@@ -184,11 +185,11 @@ class AsgiHost:
         self.trace = b""
         # What it raised at its start where others wait to be told that it has started: most
         # apps that do so have no use for that.
-        self.lifespan_flaw = ""
+        self.lifespan_error = ""
         self.state: Message = {}
         # What was raised when nobody listened any more.
         self.unheard: list[BaseException] = []
-        self._boxes: list[Mailbox] = []
+        self._boxes: list[ThreadQueue] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         self._from_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -201,11 +202,11 @@ class AsgiHost:
     def is_alive(self) -> bool:
         return self._thread.is_alive
 
-    def hear(self, box: Mailbox) -> None:
+    def hear(self, box: ThreadQueue) -> None:
         """Leave in this box what happens beside requests, from now on."""
         self._boxes.append(box)
 
-    def forget(self, box: Mailbox) -> None:
+    def forget(self, box: ThreadQueue) -> None:
         self._boxes.remove(box)
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
@@ -267,12 +268,12 @@ class AsgiHost:
         said = await self._said_by(lifespan, "startup")
         if said is None:
             error = lifespan.exception()
-            self.lifespan_flaw = named(error) if error else ""
+            self.lifespan_error = describe_exception(error) if error else ""
         elif said["type"] == "lifespan.startup.failed":
             await asyncio.wait({lifespan}, timeout=_CAUSE_PATIENCE_S)
             error = lifespan.exception() if lifespan.done() else None
-            self.refusal = named(error) if error else _words_of(said)
-            self.trace = trace_of(error) if error else b""
+            self.refusal = describe_exception(error) if error else _words_of(said)
+            self.trace = format_traceback(error) if error else b""
             return
         self.is_started = True
 
@@ -348,7 +349,7 @@ class _Exchange:
 
     progress = ""
     wants = select.POLLIN
-    reusable_link = None
+    reusable_connection = None
     unsent_bytes = 0
 
     def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
@@ -358,9 +359,9 @@ class _Exchange:
         self.link = _Link(request, host)
 
     def advance(self) -> Iterator[Head | bytes]:
-        """What the app has sent; LinkError says what broke."""
+        """What the app has sent; HttpConnectionError says what broke."""
         for piece in self.link.take():
-            if isinstance(piece, LinkError):
+            if isinstance(piece, HttpConnectionError):
                 if piece.__cause__:
                     self._note(piece.__cause__, self.request)
                 raise piece
@@ -374,12 +375,12 @@ class _Link:
     """What stands for a connection: a box for the answer, and the word that nobody waits."""
 
     def __init__(self, request: HttpRequest, host: AsgiHost) -> None:
-        self._mail = Mailbox()
+        self._mail = ThreadQueue()
         self._host = host
         self._answering = _Answering(request, host, self._mail)
         self.take = self._mail.take
         if not host.begin(self._answering.run):
-            self._mail.post(LinkError("connect_failed", "the app has ended"))
+            self._mail.post(HttpConnectionError("connect_failed", "the app has ended"))
 
     @property
     def fd(self) -> int:
@@ -393,7 +394,7 @@ class _Link:
             return
         for piece in self._mail.close():
             # Nobody waits for the answer any more; what was raised is told all the same.
-            if isinstance(piece, LinkError) and piece.__cause__:
+            if isinstance(piece, HttpConnectionError) and piece.__cause__:
                 self._host.task_raised(piece.__cause__)
         self._host.call(self._answering.gone.set)
 
@@ -401,7 +402,7 @@ class _Link:
 class _Answering:
     """The app's side of a request, inside its thread."""
 
-    def __init__(self, request: HttpRequest, host: AsgiHost, mail: Mailbox) -> None:
+    def __init__(self, request: HttpRequest, host: AsgiHost, mail: ThreadQueue) -> None:
         self._request = request
         self._host = host
         self._mail = mail
@@ -429,7 +430,7 @@ class _Answering:
             if error is not self._refusal:
                 self._host.task_raised(error)
         elif error is not None:
-            self._fail(RAISED, f"the app raised {named(error)}", self._hint(), error)
+            self._fail(RAISED, f"the app raised {describe_exception(error)}", self._hint(), error)
         elif self._is_complete:
             self._tell_end()
         else:
@@ -440,7 +441,7 @@ class _Answering:
         await self._host.app(self._scope(), self._receive, self._send)
 
     def _hint(self) -> str:
-        flaw = self._host.lifespan_flaw
+        flaw = self._host.lifespan_error
         return f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
 
     def _scope(self) -> Message:
@@ -480,7 +481,7 @@ class _Answering:
             raise self._refusal
         if message["type"] == _START:
             self._status = int(message["status"])
-            await self._mail.put(head_of(self._status, message.get("headers", ())), 0)
+            await self._mail.put(parse_head(self._status, message.get("headers", ())), 0)
             return
         body = bytes(message.get("body", b""))
         if body:
@@ -518,7 +519,7 @@ class _Answering:
         if self._is_told:
             return
         self._is_told = True
-        failure = LinkError(kind, message, hint, was_sent=True)
+        failure = HttpConnectionError(kind, message, hint, was_sent=True)
         failure.__cause__ = cause
         if not self._mail.post(failure) and cause:
             self._host.task_raised(cause)

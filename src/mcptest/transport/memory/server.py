@@ -20,15 +20,15 @@ from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import shorten, visible
 from mcptest.protocol.framing import LineDecoder, Ring, Trouble
-from mcptest.transport.memory.asgi import AsgiHost, AsgiServer
+from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
 from mcptest.transport.memory.thread import (
     RAISED,
     LoopThread,
-    Mailbox,
+    ThreadQueue,
+    describe_exception,
     ending_trouble,
-    named,
+    format_traceback,
     raised_trouble,
-    trace_of,
 )
 from mcptest.transport.process.stopping import Grace, Stopped
 
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong | Trouble
 
-__all__ = ["MemoryServer", "MemoryTarget"]
+__all__ = ["MemoryTarget", "MemoryTransport"]
 
 
 _KEPT_BYTES = 4 * 1024
@@ -92,15 +92,15 @@ class _Ended(Record):
     """The server has ended, or its stream has."""
 
 
-class MemoryServer:
+class MemoryTransport:
     """One session with a server object: its `run`, from the first message to the end."""
 
     # Nothing of it is a pipe, and it has no process that could end.
     is_pipe = False
     has_closed_stdin = False
-    is_unheard = False
+    has_no_reader = False
     has_exited = False
-    stranger = ""
+    foreign_listener = ""
     unread_bytes = sent_bytes = begun_line = 0
     has_read_all = has_news = True
 
@@ -114,14 +114,14 @@ class MemoryServer:
         # What a process would have written there: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
         self.unsent_bytes = 0
-        self.last_words: list[Item] = []
+        self.last_output: list[Item] = []
         self.transport = f"memory:{next(_numbers)}"
         self._server = server
         self._items: list[Item] = []
         self._is_over = False
         self._flaw = ""
         self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
-        self._mail = Mailbox()
+        self._mail = ThreadQueue()
         self._thread = LoopThread(self._serve, self)
         self._thread.start()
 
@@ -209,7 +209,7 @@ class MemoryServer:
         elif isinstance(heard, _Deaf):
             self._flaw = "it has closed the stream that messages go to"
         elif isinstance(heard, _Raised):
-            self.stderr.add(trace_of(heard.error))
+            self.stderr.add(format_traceback(heard.error))
             self._items.append(self._told(raised_trouble(heard.error, is_end=heard.is_end)))
             self._is_over = self._is_over or heard.is_end
         elif isinstance(heard, _Ended):
@@ -241,13 +241,13 @@ class MemoryServer:
         place = self._thread.blocked_at()
         how = self._thread.end(grace, self._pump, at_once=at_once)
         self._pump(0.0)
-        self.last_words, self._items = self._items, []
+        self.last_output, self._items = self._items, []
         trouble = ending_trouble(how, place or self._thread.blocked_at())
-        self.last_words += [self._told(trouble)] if trouble else []
+        self.last_output += [self._told(trouble)] if trouble else []
         self._is_over = True
         self._mail.close()
         took_s = time.monotonic() - began
-        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+        return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
 
     def _pump(self, wait_s: float) -> None:
         self._look(wait_s, heed_interrupts=False)
@@ -291,7 +291,10 @@ class MemoryServer:
                 message = wrapped(shapes.validate_json(line, by_name=False))
             except ValueError as error:
                 # As its SDK does it over pipes: the server hears that there was something.
-                message, flaw = error, f"its SDK could not read the message: {named(error)}"
+                message, flaw = (
+                    error,
+                    f"its SDK could not read the message: {describe_exception(error)}",
+                )
             await said.send(message)
             self._mail.post(_Read(size=len(line), flaw=flaw))
 
@@ -323,7 +326,7 @@ def _written(item: Any) -> bytes:
     try:
         text: str = dump(by_alias=True, exclude_unset=True)
     except ValueError as error:
-        return f"a message that cannot be written as JSON: {named(error)}\n".encode()
+        return f"a message that cannot be written as JSON: {describe_exception(error)}\n".encode()
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
@@ -354,16 +357,16 @@ class MemoryTarget:
         self.name = _name_of(self._next)
         self._host: AsgiHost | None = None
 
-    def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryServer | AsgiServer:
+    def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryTransport | AsgiTransport:
         """A session with what is tested, begun now."""
         target = self._taken()
         if not self.is_app:
-            return MemoryServer(spec, interrupts, lowlevel_server(target))
+            return MemoryTransport(spec, interrupts, lowlevel_server(target))
         if self._make:
-            return AsgiServer(spec, interrupts, AsgiHost(target), _end)
+            return AsgiTransport(spec, interrupts, AsgiHost(target), _end)
         if self._host is None or not self._host.is_alive:
             self._host = AsgiHost(target)
-        return AsgiServer(spec, interrupts, self._host, self._end_if_stuck)
+        return AsgiTransport(spec, interrupts, self._host, self._end_if_stuck)
 
     def _taken(self) -> Any:
         if self._make is None:
@@ -406,7 +409,7 @@ def _made(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except Exception as error:  # whatever the user's function raises
-        message = f"the function that makes the server raised {named(error)}"
+        message = f"the function that makes the server raised {describe_exception(error)}"
         raise ServerError(Fault(kind=RAISED, message=message)) from error
 
 

@@ -42,11 +42,11 @@ __all__ = [
     "RAISED",
     "InterruptedWork",
     "LoopThread",
-    "Mailbox",
+    "ThreadQueue",
+    "describe_exception",
     "ending_trouble",
-    "named",
+    "format_traceback",
     "raised_trouble",
-    "trace_of",
 ]
 
 
@@ -148,7 +148,7 @@ class LoopThread:
         if not self.is_alive or not self.call(turned.set) or turned.wait(patience_s):
             return ""
         frames = sys._current_frames()
-        return standing_in(frames.get(self._thread.ident or 0)) or "a place that is not known"
+        return locate_frame(frames.get(self._thread.ident or 0)) or "a place that is not known"
 
     def end(self, grace: Grace, pump: Pump | None, *, at_once: bool) -> Ending:
         """End the thread: ask, cancel, interrupt; "" when asking was enough.
@@ -202,7 +202,7 @@ def _told(error: BaseException | None) -> BaseException | None:
 _ROOM_BYTES = 4 * 1024 * 1024
 
 
-class Mailbox:
+class ThreadQueue:
     """Items from an event loop in another thread, for the thread that made this."""
 
     def __init__(self) -> None:
@@ -287,7 +287,7 @@ def only_cause(error: BaseException) -> BaseException:
     return error
 
 
-def named(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """An exception as one line: what it is, what it says, and where it was raised."""
     error = only_cause(error)
     words = visible(shorten(str(error), _MAX_WORDS))
@@ -297,7 +297,7 @@ def named(error: BaseException) -> str:
     return f"{told} ({_place(*(own or places)[-1])})" if places else told
 
 
-def trace_of(error: BaseException) -> bytes:
+def format_traceback(error: BaseException) -> bytes:
     """The traceback, as Python would have written it to stderr."""
     error = only_cause(error)
     trace = error.__traceback__
@@ -308,7 +308,7 @@ def trace_of(error: BaseException) -> bytes:
     return "".join(lines).encode("utf-8", "replace")
 
 
-def standing_in(frame: FrameType | None) -> str:
+def locate_frame(frame: FrameType | None) -> str:
     """The innermost place of the user's own code on a stack, or the innermost of all."""
     places = []
     while frame is not None:
@@ -340,8 +340,10 @@ def raised_trouble(error: BaseException, *, is_end: bool) -> Trouble:
     """That an exception came out of the server; of a task beside it, unless it is the end."""
     if is_end:
         # Whoever waits is told, whichever answer it is.
-        return Trouble(kind=RAISED, message=f"the server raised {named(error)}", is_refusal=True)
-    message = f"a task of the server raised, and nobody looked at it: {named(error)}"
+        return Trouble(
+            kind=RAISED, message=f"the server raised {describe_exception(error)}", is_refusal=True
+        )
+    message = f"a task of the server raised, and nobody looked at it: {describe_exception(error)}"
     return Trouble(kind=RAISED, message=message)
 
 

@@ -19,13 +19,13 @@ import sys
 import time
 
 from mcptest.transport.process.child import open_null, spawn
-from mcptest.transport.process.orphans import (
+from mcptest.transport.process.stopping import (
     MARK_VARIABLE,
     STARTING_S,
     adopt_orphans,
     kill_marked,
     kill_orphans,
-    list_strangers,
+    list_unknown_children,
     wait_until_gone,
 )
 
@@ -33,7 +33,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-__all__ = ["Guardian", "NoGuardian", "NoInterrupts", "own_guardian"]
+__all__ = ["Guardian", "NoGuardian", "NoInterrupts", "make_guardian"]
 
 
 _SHELL = "/bin/sh"
@@ -57,7 +57,7 @@ exec "$@"
 _SWEEP = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from mcptest.transport.process.orphans import STARTING_S, kill_marked
+from mcptest.transport.process.stopping import STARTING_S, kill_marked
 kill_marked(sys.argv[2], pause_s=STARTING_S)
 """
 _PACKAGES = os.path.abspath(__file__).rsplit(os.sep, 4)[0]
@@ -84,7 +84,7 @@ class Guardian:
         self._servers = 0
         # Only a process whose children are all ours may call the others orphans; a shell that
         # became us by `exec` may have left us its own.
-        self._may_adopt = adopts_orphans and not list_strangers(set())
+        self._may_adopt = adopts_orphans and not list_unknown_children(set())
         # Whether whoever is left behind comes to us: then nobody need be looked for elsewhere.
         self.adopts_orphans = False
         reader, self._writer = os.pipe()
@@ -92,7 +92,7 @@ class Guardian:
         os.close(reader)
 
     def next_mark(self) -> str:
-        """The mark of the next server; see `mcptest.transport.process.orphans`."""
+        """The mark of the next server; see `mcptest.transport.process.stopping`."""
         self._servers += 1
         if self._may_adopt and self._servers == 1:
             # Before it is started: the first thing it does may be to leave somebody behind.
@@ -105,7 +105,7 @@ class Guardian:
 
     def list_orphans(self) -> list[int]:
         """Processes that left every server we know, and came to us."""
-        return list_strangers({self._pid, *self.groups}) if self.adopts_orphans else []
+        return list_unknown_children({self._pid, *self.groups}) if self.adopts_orphans else []
 
     def kill_orphans(self, but: set[int]) -> dict[int, str]:
         return kill_orphans({self._pid, *self.groups, *but}) if self.adopts_orphans else {}
@@ -262,7 +262,7 @@ class NoGuardian:
         """Nobody is there."""
 
 
-def own_guardian() -> Guardian | NoGuardian:
+def make_guardian() -> Guardian | NoGuardian:
     """A guardian of our own, where one can be forked."""
     return NoGuardian() if _has_threads() else Guardian()
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["judge_apart", "quiet_forks"]
+__all__ = ["judge_in_child", "silence_fork_warnings"]
 
 _GRACE_S = 1.0
 _LAST_BREATH_S = 0.5
@@ -36,7 +36,7 @@ _LAST_BREATH_S = 0.5
 _OUR_FAULT = 93
 
 
-def judge_apart(
+def judge_in_child(
     judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
 ) -> tuple[T, ...]:
     """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
@@ -143,7 +143,7 @@ _FORK_WARNING = r"This process .* is multi-threaded"
 
 
 @contextlib.contextmanager
-def quiet_forks() -> Iterator[None]:
+def silence_fork_warnings() -> Iterator[None]:
     """Silence Python's warning about forks beside threads.
 
     Tests may turn warnings into errors, and a worker of pytest-xdist always has threads. Our

@@ -18,7 +18,7 @@ import sys
 import time
 
 from mcptest.core.errors import InterruptedRunError, hint_at_limit
-from mcptest.transport.process.orphans import follow_parent
+from mcptest.transport.process.stopping import follow_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,13 +47,13 @@ class Worker:
         self.reader = reader
         self.job: int | None = None
         self.has_ended = False
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         self._writer = writer
         self._pending = bytearray()
 
     def give(self, job: int) -> None:
         self.job = job
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         with contextlib.suppress(BrokenPipeError):
             os.write(self._writer, _LENGTH.pack(job))
 
@@ -65,7 +65,7 @@ class Worker:
             return []
         if not chunk:
             self.has_ended = True
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         self._pending += chunk
         values = []
         while len(self._pending) >= _LENGTH.size:
@@ -158,7 +158,7 @@ class Workers:
         """It has been heard: from here on only the workers are waited for."""
         self._is_woken = True
 
-    def bury(self, worker: Worker) -> int:
+    def remove_ended(self, worker: Worker) -> int:
         """Take leave of one that has ended; how it ended."""
         self.alive.remove(worker)
         return worker.reap(time.monotonic() + _FAREWELL_S)
