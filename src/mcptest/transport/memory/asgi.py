@@ -63,7 +63,7 @@ class AsgiTransport(HttpTransport):
         host.hear(self._mail)
         # What a process would have written there: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
-        self._channel = self.talk.channel = AsgiChannel(host, self._note)
+        self._channel = AsgiChannel(host, self._note)
 
     @property
     def label(self) -> str:
@@ -102,14 +102,11 @@ class AsgiTransport(HttpTransport):
 
     # One turn of the loop
 
+    def _handles(self) -> dict[int, int]:
+        return {**super()._handles(), self._mail.fd: select.POLLIN}
+
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
-        poll = select.poll()
-        for fd, wants in self._channel.handles():
-            poll.register(fd, wants)
-        poll.register(self._mail.fd, select.POLLIN)
-        if heed_interrupts:
-            poll.register(self.interrupts.fd, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(int(wait_s * 1000) + (wait_s > 0))}
+        ready = super()._ready(wait_s, heed_interrupts)
         self._take_events()
         return ready
 
@@ -117,9 +114,9 @@ class AsgiTransport(HttpTransport):
         for event in self._mail.take():
             if isinstance(event, AppRaised):
                 self.stderr.add(format_traceback(event.error))
-                self._take([raised_trouble(event.error, is_end=event.is_end)])
+                self.deliver([raised_trouble(event.error, is_end=event.is_end)])
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
-                self.talk.lose()
+                self.is_lost = True
 
     def _note(self, error: BaseException, request: HttpRequest) -> None:
         """Keep what the app raised; whoever sent a message is told, and others are not asked."""
@@ -127,7 +124,7 @@ class AsgiTransport(HttpTransport):
         if request.method != "POST":
             said = describe_exception(error)
             message = f"the app raised when it was asked with {request.method}: {said}"
-            self._take([Trouble(kind=RAISED, message=message)])
+            self.deliver([Trouble(kind=RAISED, message=message)])
 
     # Ending
 
@@ -138,7 +135,7 @@ class AsgiTransport(HttpTransport):
         how = self._let_go(self._host, grace, self._pump)
         self._take_events()
         trouble = ending_trouble(how, place)
-        self._take([trouble] if trouble else [])
+        self.deliver([trouble] if trouble else [])
         self.last_output += self._items
         self._items = []
         self._host.forget(self._mail)
