@@ -45,7 +45,7 @@ class Told:
 
     def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:
         self.request = request
-        self.link = Link()
+        self.connection = Link()
         self._pieces = pieces
 
     def advance(self) -> Iterator[Head | bytes]:
@@ -96,14 +96,14 @@ def heard_from(channel: HttpChannel) -> list[object]:
 def test_an_answer_is_heard_whole_whatever_carries_it() -> None:
     channel = Tape(GOOD)
     assert heard_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
-    assert [each.link.is_closed for each in channel.made] == [True]
+    assert [each.connection.is_closed for each in channel.made] == [True]
 
 
 def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
     channel = Tape(REDIRECT, GOOD)
     assert heard_from(channel)[-1] == "end"
     assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
-    assert [each.link.is_closed for each in channel.made] == [True, True]
+    assert [each.connection.is_closed for each in channel.made] == [True, True]
 
 
 def test_what_cannot_be_carried_fails_and_raises_nothing() -> None:

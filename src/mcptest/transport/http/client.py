@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.protocol.http_address import Address
     from mcptest.protocol.jsonrpc import IdKey
-    from mcptest.transport.http.connection import Place
+    from mcptest.transport.http.connection import SocketAddress
     from mcptest.transport.process.guardian import Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
@@ -160,7 +160,7 @@ class HttpTransport:
         # The server's process
         self._is_over = False
         self._has_read_rest = False
-        self._places: list[Place] | None = None
+        self._addresses: list[SocketAddress] | None = None
         self._is_taken = False
         self.foreign_listener = ""
         self.process: StdioTransport | None = None
@@ -241,12 +241,12 @@ class HttpTransport:
 
     def _listens(self) -> bool:
         """True if a connection can be made; the name is looked up once, with a short limit."""
-        if self._places is None:
-            self._places = look_up(self.address, _LOOKUP_S, self.interrupts.fd)
-        for family, place in self._places:
+        if self._addresses is None:
+            self._addresses = look_up(self.address, _LOOKUP_S, self.interrupts.fd)
+        for family, address in self._addresses:
             with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.settimeout(1.0)
-                probe.connect(place)
+                probe.connect(address)
                 return True
         return False
 

@@ -1,7 +1,8 @@
 """One connection to an HTTP server: looked up, connected, through a proxy, wrapped in TLS.
 
-Nothing here blocks. A link says which handle it waits for (`fd`, `wants`), and `advance` takes it
-a step further; who drives it has the poll and the deadline. Each layer fails by its own name.
+Nothing here blocks. A connection says which descriptor and events it waits for (`fd`, `wants`), and
+`advance` takes it a step further; the caller has the poll and the deadline. The `kind` of a
+`HttpConnectionError` names the layer that failed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED
 from mcptest.core.text import visible
 from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
+from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
     State = Literal["lookup", "connect", "tunnel", "tls", "open"]
     # A family of addresses, and an address in it as `connect` wants it.
-    Place = tuple[int, tuple[object, ...]]
+    SocketAddress = tuple[int, tuple[object, ...]]
 
 __all__ = [
     "HttpConnection",
@@ -68,14 +70,14 @@ class HttpConnectionError(McptestError):
         self.kind = kind
         self.message = message
         self.hint = hint
-        # Whether the server may have had the request.
+        # True if the server may have received the request.
         self.was_sent = was_sent
 
 
 class Trust(Record):
-    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody.
+    """Which certificates TLS trusts: additional authorities, or any if verification is skipped.
 
-    `is_strict` says that no such wish is for this server.
+    `is_strict` means that the option to skip it does not apply to this server.
     """
 
     ca_file: str = ""
@@ -83,7 +85,7 @@ class Trust(Record):
     is_strict: bool = False
 
     def context(self) -> SSLContext:
-        # Only https needs it, and it takes longer to load than many runs.
+        # Only https needs it, and importing it takes longer than many runs.
         import ssl  # noqa: PLC0415
 
         try:
@@ -107,7 +109,7 @@ class HttpConnection:
         self._peer = proxy.address if proxy else address
         self._socket: socket.socket | SSLSocket | None = None
         self._tunnel: Tunnel | None = None
-        self._places: list[tuple[int, tuple[object, ...]]] = []
+        self._addresses: list[tuple[int, tuple[object, ...]]] = []
         self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
         self.state: State = "lookup"
         self.wants = select.POLLIN
@@ -125,7 +127,7 @@ class HttpConnection:
 
     @property
     def progress(self) -> str:
-        """What it waits for while it is being made, for somebody who has waited in vain."""
+        """What it waits for while it is being made, for the message of a timeout."""
         return _WAITING.get(self.state, "").format(visible(self._peer.authority))
 
     def advance(self) -> None:
@@ -134,17 +136,17 @@ class HttpConnection:
         while not self.is_open and self.state != before:
             before = self.state
             if before == "lookup":
-                self._take_places()
+                self._take_addresses()
             elif before == "connect":
                 self._finish_connecting()
             elif before == "tunnel":
-                self._dig()
+                self._open_tunnel()
             else:
                 self._shake_hands()
 
     # The layers
 
-    def _take_places(self) -> None:
+    def _take_addresses(self) -> None:
         assert self._lookup
         found = self._lookup.result()
         if found is None:
@@ -154,13 +156,13 @@ class HttpConnection:
         if isinstance(found, str):
             message = f"the host {visible(self._peer.host)!r} cannot be looked up: {found}"
             raise HttpConnectionError("name_lookup", message, self._proxy_hint())
-        self._places = found
+        self._addresses = found
         self._connect_next("it has no address")
 
     def _connect_next(self, reason: str) -> None:
-        """Try the next place; when there is none, the reason is why the last one failed."""
-        while self._places:
-            family, place = self._places.pop(0)
+        """Try the next address; if there is none, fail with the reason of the last one."""
+        while self._addresses:
+            family, place = self._addresses.pop(0)
             self._drop_socket()
             try:
                 # A machine may lack a whole family of addresses.
@@ -182,11 +184,11 @@ class HttpConnection:
 
     @property
     def addresses_left(self) -> int:
-        """How many places can be tried after the one that is being connected to."""
-        return len(self._places) if self.state == "connect" else 0
+        """How many addresses can be tried after the one that is being connected to."""
+        return len(self._addresses) if self.state == "connect" else 0
 
     def try_next_address(self) -> None:
-        """Leave the place that is being connected to: it is silent, and there are others."""
+        """Give up the address that is being connected to, and try another."""
         self._connect_next("it is silent")
 
     def _proxy_hint(self) -> str:
@@ -194,9 +196,7 @@ class HttpConnection:
 
     def _finish_connecting(self) -> None:
         assert self._socket
-        poll = select.poll()
-        poll.register(self._socket, select.POLLOUT)
-        if not poll.poll(0):
+        if not wait_ready({self._socket.fileno(): select.POLLOUT}, 0):
             return
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -211,7 +211,7 @@ class HttpConnection:
         else:
             self.state = "open"
 
-    def _dig(self) -> None:
+    def _open_tunnel(self) -> None:
         assert self._tunnel
         try:
             if self._tunnel.outgoing:
@@ -273,16 +273,17 @@ class HttpConnection:
     # Bytes
 
     def read(self) -> bytes | None:
-        """The next bytes, b"" at the end, None when there is nothing yet. May raise OSError."""
+        """The next bytes; b"" at the end, None if there are none yet. May raise OSError."""
         self._acknowledge_at_once()
         chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
         self.read_bytes = len(chunk or b"")
         return chunk
 
     def _acknowledge_at_once(self) -> None:
-        """A server that writes head and body one after the other waits for word of the first.
+        """Acknowledge what arrives without delay.
 
-        The system puts that off by 40 ms, for every answer, unless it is told not to each time.
+        A server that writes head and body separately waits for the acknowledgement of the first,
+        which the system delays by 40 ms unless it is asked not to each time.
         """
         if self._socket and hasattr(socket, "TCP_QUICKACK"):
             with contextlib.suppress(OSError):
@@ -315,16 +316,14 @@ class HttpConnection:
             raise
 
     def has_more(self) -> bool:
-        """Whether TLS holds bytes that no poll will tell of."""
+        """True if TLS holds bytes that a poll does not see."""
         pending = getattr(self._socket, "pending", None)
         return bool(pending and pending())
 
     @property
     def is_stale(self) -> bool:
-        """Whether an idle connection has something to say, which can only be its end."""
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
+        """True if an idle connection can be read, which can only be its end."""
+        return bool(wait_ready({self.fd: select.POLLIN}, 0))
 
     def close(self) -> None:
         if self._lookup:
@@ -340,7 +339,7 @@ class HttpConnection:
 
 
 def _is_want(error: OSError) -> bool:
-    """Whether TLS only asks to wait."""
+    """True if TLS only asks to wait."""
     return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
 
 
@@ -349,11 +348,11 @@ def _lost(error: Exception) -> str:
     return f"the connection broke: {text}"
 
 
-# Reach a server through an HTTP proxy, as the environment asks.
+# Proxies
 
 
 class Proxy(Record):
-    """A proxy, what it wants to be told of us, and where we know it from."""
+    """A proxy, the credentials it wants, and where it is configured."""
 
     address: Address
     authorization: str = ""
@@ -364,7 +363,7 @@ class Proxy(Record):
 
 
 class Tunnel:
-    """The proxy is asked for a connection to the server, of which it sees only bytes."""
+    """A CONNECT request to a proxy, for a connection of which it sees only bytes."""
 
     def __init__(self, proxy: Proxy, address: Address) -> None:
         self._http = h11.Connection(h11.CLIENT)
@@ -378,7 +377,7 @@ class Tunnel:
         self.outgoing += self._http.send(h11.EndOfMessage()) or b""
 
     def is_open(self, chunk: bytes) -> bool:
-        """Whether the proxy has agreed. ValueError says that it has not."""
+        """True once the proxy has agreed; ValueError if it refuses."""
         try:
             self._http.receive_data(chunk)
             event = self._http.next_event()
@@ -393,12 +392,12 @@ class Tunnel:
 
 
 def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None:
-    """The proxy for an address; UsageError when it is one that cannot be used."""
+    """The proxy for an address; UsageError if it cannot be used."""
     text = proxy_for(address, environment)
     if not text:
         return None
     try:
-        parts = _taken_apart(text)
+        parts = _split_proxy_url(text)
         plain = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         proxy = parse_url(plain)
     except BadUrlError as error:
@@ -408,20 +407,20 @@ def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None
     return Proxy(address=proxy, authorization=_authorization(parts))
 
 
-def _taken_apart(text: str) -> SplitResult:
-    """The parts of a proxy's URL. No reason that it cannot be read for quotes any of it."""
+def _split_proxy_url(text: str) -> SplitResult:
+    """The parts of a proxy's URL. Errors quote none of it: it may hold a password."""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
     except ValueError:
         raise BadUrlError("its host is no name or number of a machine") from None
     if "@" in parts.path + parts.query + parts.fragment:
-        # What stands before it would be taken for the host, and shown as such.
+        # What is before it would be taken for the host, and shown as such.
         raise BadUrlError('in its user name or password "/", "?" and "#" are %2F, %3F and %23')
     return parts
 
 
 def _authorization(parts: SplitResult) -> str:
-    """What the proxy is told of us; from here on neither it nor its parts are shown."""
+    """The credentials for the proxy; from here on they are blanked wherever they appear."""
     if parts.username is None:
         return ""
     # The environment may hold any bytes.
@@ -433,19 +432,19 @@ def _authorization(parts: SplitResult) -> str:
     return f"Basic {basic}"
 
 
-# Look a host up without waiting for it: the system's own resolver cannot be told to hurry.
+# Name lookups: the system's resolver has no time limit, so it runs in a thread
 
 
 class NameLookup:
-    """A lookup under way; `fd` can be read when it is over."""
+    """A lookup under way; `fd` is readable when it is done."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._found: list[Place] | str | None = _known(host, port)
+        self._found: list[SocketAddress] | str | None = _known(host, port)
         self.fd, self._writer = os.pipe()
         if self._found is not None:
             os.write(self._writer, b"!")
             return
-        # Most servers under test are on this machine and have no use for it.
+        # Most servers under test are on this machine and need no lookup.
         import threading  # noqa: PLC0415
 
         writer = os.dup(self._writer)
@@ -462,34 +461,31 @@ class NameLookup:
             os.write(writer, b"!")
         os.close(writer)
 
-    def result(self) -> list[Place] | str | None:
-        """The places found, or why there are none; None while nothing is known."""
+    def result(self) -> list[SocketAddress] | str | None:
+        """The addresses found, or why there are none; None while it runs."""
         return self._found
 
     def close(self) -> None:
-        """Let go of it; should it ever end, nobody hears of it."""
+        """Forget it; its result is ignored."""
         os.close(self.fd)
         os.close(self._writer)
 
 
-def look_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
-    """The places of an address; none when its name is not known, or not in time."""
+def look_up(address: Address, limit_s: float, interrupt: int) -> list[SocketAddress]:
+    """The addresses of a host; none if its name is unknown, or not found in time."""
     lookup = NameLookup(address.host, address.port)
-    waiter = select.poll()
-    for fd in (lookup.fd, interrupt):
-        waiter.register(fd, select.POLLIN)
     try:
-        waiter.poll(limit_s * 1000)
+        wait_ready({lookup.fd: select.POLLIN, interrupt: select.POLLIN}, limit_s)
         found = lookup.result()
     finally:
         lookup.close()
     return found if isinstance(found, list) else []
 
 
-def _known(host: str, port: int) -> list[Place] | None:
-    """What needs no asking: an address, or the name of this machine."""
+def _known(host: str, port: int) -> list[SocketAddress] | None:
+    """The result that needs no lookup: of an address, or of the name of this machine."""
     if host == "localhost":
-        # Whichever of the two it listens on.
+        # The server may listen on either of them.
         return [
             (socket.AF_INET, ("127.0.0.1", port)),
             (socket.AF_INET6, ("::1", port, 0, 0)),

@@ -51,7 +51,7 @@ _TRACES_KEPT_BYTES = 256 * 1024
 
 
 class AsgiTransport(HttpTransport):
-    """One session with an app; `let_go` ends the app where nobody else needs it."""
+    """One session with an app; `let_go` ends the app if no other session needs it."""
 
     def __init__(
         self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
@@ -59,9 +59,9 @@ class AsgiTransport(HttpTransport):
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
         self._host = host
         self._let_go = let_go
-        self._mail = ThreadQueue()
-        host.hear(self._mail)
-        # What a process would have written there: the tracebacks of what it raised.
+        self._events = ThreadQueue()
+        host.subscribe(self._events)
+        # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
         self._channel = AsgiChannel(host, self._note)
 
@@ -77,7 +77,7 @@ class AsgiTransport(HttpTransport):
         return super().progress(id)
 
     def open(self, deadline: float) -> Fault | None:
-        """Wait until the app has started; what is wrong when it does not."""
+        """Wait until the app has started; the fault if it does not."""
         host = self._host
         while not host.is_started and not host.refusal and host.is_alive:
             wait_s = deadline - time.monotonic()
@@ -103,7 +103,7 @@ class AsgiTransport(HttpTransport):
     # One turn of the loop
 
     def _handles(self) -> dict[int, int]:
-        return {**super()._handles(), self._mail.fd: select.POLLIN}
+        return {**super()._handles(), self._events.fd: select.POLLIN}
 
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
         ready = super()._ready(wait_s, heed_interrupts)
@@ -111,7 +111,7 @@ class AsgiTransport(HttpTransport):
         return ready
 
     def _take_events(self) -> None:
-        for event in self._mail.take():
+        for event in self._events.take():
             if isinstance(event, AppRaised):
                 self.stderr.add(format_traceback(event.error))
                 self.deliver([raised_trouble(event.error, is_end=event.is_end)])
@@ -119,7 +119,7 @@ class AsgiTransport(HttpTransport):
                 self.is_lost = True
 
     def _note(self, error: BaseException, request: HttpRequest) -> None:
-        """Keep what the app raised; whoever sent a message is told, and others are not asked."""
+        """Keep what the app raised. For a POST, the answer to its message reports it as well."""
         self.stderr.add(format_traceback(error))
         if request.method != "POST":
             said = describe_exception(error)
@@ -129,7 +129,7 @@ class AsgiTransport(HttpTransport):
     # Ending
 
     def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
-        """End the session, and the app where it is of nobody else's use."""
+        """End the session, and the app if no other session needs it."""
         place = self._host.blocked_at()
         stopped = super().end(grace, at_once=at_once or bool(place))
         how = self._let_go(self._host, grace, self._pump)
@@ -138,8 +138,8 @@ class AsgiTransport(HttpTransport):
         self.deliver([trouble] if trouble else [])
         self.last_output += self._items
         self._items = []
-        self._host.forget(self._mail)
-        self._mail.close()
+        self._host.unsubscribe(self._events)
+        self._events.close()
         return stopped
 
     def _pump(self, wait_s: float) -> None:
@@ -149,7 +149,7 @@ class AsgiTransport(HttpTransport):
 _ONCE = "some apps can be started once only: give a function that makes one, instead of the app"
 
 
-# An ASGI app in our own process: its lifespan and its requests, in a thread of their own.
+# The app: its lifespan and its requests, in a thread of their own
 
 
 ASGI = {"version": "3.0", "spec_version": "2.3"}
@@ -161,7 +161,7 @@ _CAUSE_PATIENCE_S = 1.0
 
 
 class AppRaised(Record):
-    """Something raised, and no request was the reason; with it all may be over."""
+    """An exception that no request caused; `is_over` if nothing runs any more."""
 
     error: BaseException
     is_end: bool = False
@@ -180,13 +180,12 @@ class AsgiHost:
         self.is_started = False
         self.refusal = ""
         self.trace = b""
-        # What it raised at its start where others wait to be told that it has started: most
-        # apps that do so have no use for that.
+        # What it raised at its start: most apps that raise there do not support lifespans.
         self.lifespan_error = ""
         self.state: Message = {}
-        # What was raised when nobody listened any more.
+        # What was raised without a session to report it to.
         self.unheard: list[BaseException] = []
-        self._boxes: list[ThreadQueue] = []
+        self._queues: list[ThreadQueue] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         self._from_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -199,15 +198,15 @@ class AsgiHost:
     def is_alive(self) -> bool:
         return self._thread.is_alive
 
-    def hear(self, box: ThreadQueue) -> None:
-        """Leave in this box what happens beside requests, from now on."""
-        self._boxes.append(box)
+    def subscribe(self, queue: ThreadQueue) -> None:
+        """Post what happens beside requests to this queue, from now on."""
+        self._queues.append(queue)
 
-    def forget(self, box: ThreadQueue) -> None:
-        self._boxes.remove(box)
+    def unsubscribe(self, queue: ThreadQueue) -> None:
+        self._queues.remove(queue)
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Have a request answered; False when nothing runs any more."""
+        """Start the answer to a request; False if nothing runs any more."""
         return self._thread.call(self._begin, work)
 
     def call(self, action: Callable[[], object]) -> None:
@@ -230,7 +229,7 @@ class AsgiHost:
     async def _live(self, stopping: asyncio.Event) -> None:
         lifespan = asyncio.create_task(self._lifespan())
         await self._start(lifespan)
-        self._tell(None)
+        self._post(None)
         if not lifespan.done():
             lifespan.add_done_callback(self._note_end)
         await stopping.wait()
@@ -250,7 +249,7 @@ class AsgiHost:
             raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
 
     def _note_end(self, lifespan: asyncio.Task[None]) -> None:
-        """What an app raises when it ends, or long before, is told."""
+        """Report what an app raises when it ends, or long before."""
         error = None if lifespan.cancelled() else lifespan.exception()
         if error:
             self._raised(error, is_end=True)
@@ -260,7 +259,7 @@ class AsgiHost:
         await self.app(scope, self._to_app.get, self._from_app.put)
 
     async def _start(self, lifespan: asyncio.Task[None]) -> None:
-        """Wait until the app has started, or has shown that it knows nothing of lifespans."""
+        """Wait until the app has started, or has shown that it does not support lifespans."""
         self._to_app.put_nowait({"type": "lifespan.startup"})
         said = await self._said_by(lifespan, "startup")
         if said is None:
@@ -275,7 +274,7 @@ class AsgiHost:
         self.is_started = True
 
     async def _said_by(self, lifespan: asyncio.Task[None], moment: str) -> Message | None:
-        """What the app says of this moment; None when its lifespan ends before that."""
+        """The message of the app about this phase; None if its lifespan ends before."""
         while True:
             said = asyncio.create_task(self._from_app.get())
             await asyncio.wait({said, lifespan}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,46 +285,44 @@ class AsgiHost:
             if str(message.get("type")).startswith(f"lifespan.{moment}."):
                 return message
 
-    # Told by the thread
+    # Called by the thread
 
-    def _tell(self, event: object) -> None:
-        for box in list(self._boxes):
-            box.post(event)
+    def _post(self, event: object) -> None:
+        for queue in list(self._queues):
+            queue.post(event)
 
     def work_ended(self, error: BaseException | None) -> None:
         """The app has ended."""
         if error:
             self._raised(error, is_end=True, is_over=True)
-        self._tell(AppEnded())
+        self._post(AppEnded())
 
     def task_raised(self, error: BaseException) -> None:
-        """Something has raised, and nobody has looked at it."""
+        """A task has raised, and no code handled it."""
         if not isinstance(error, InterruptedWork):
             self._raised(error, is_end=False)
 
     def _raised(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
-        if self._boxes:
-            self._tell(AppRaised(error=error, is_end=is_end, is_over=is_over))
+        if self._queues:
+            self._post(AppRaised(error=error, is_end=is_end, is_over=is_over))
         else:
             self.unheard.append(error)
 
     def thread_ended(self) -> None:
-        self._tell(AppEnded())
+        self._post(AppEnded())
 
 
 def _words_of(said: Message) -> str:
     return visible(shorten(str(said.get("message") or "it gave no reason"), _MAX_SAID))
 
 
-# One HTTP request to an ASGI app, and the answer to it, without a connection.
-#
-# What the app sends is left in a box by the thread that it runs in. A request and its answer look
-# to those who read them as they do over a connection.
+# One request to the app and its answer, without a connection. The thread of the app posts it
+# to a queue, which the channel reads like a connection.
 
 
 _START, _BODY = "http.response.start", "http.response.body"
 
-# From here on a server that breaks answers for the app, which then goes on raising.
+# With such a status a framework answers for the app, whose exception follows.
 _BROKEN_STATUS = 500
 
 
@@ -353,11 +350,11 @@ class _Exchange:
         self.request = request
         self.is_over = False
         self._note = note
-        self.link = _Link(request, host)
+        self.connection = _Connection(request, host)
 
     def advance(self) -> Iterator[Head | bytes]:
         """What the app has sent; HttpConnectionError says what broke."""
-        for piece in self.link.take():
+        for piece in self.connection.take():
             if isinstance(piece, HttpConnectionError):
                 if piece.__cause__:
                     self._note(piece.__cause__, self.request)
@@ -368,29 +365,29 @@ class _Exchange:
             yield piece
 
 
-class _Link:
-    """What stands for a connection: a box for the answer, and the word that nobody waits."""
+class _Connection:
+    """Stands in for a connection: a queue for the answer, and a way to cancel it."""
 
     def __init__(self, request: HttpRequest, host: AsgiHost) -> None:
-        self._mail = ThreadQueue()
+        self._events = ThreadQueue()
         self._host = host
-        self._answering = _Answering(request, host, self._mail)
-        self.take = self._mail.take
+        self._answering = _Answering(request, host, self._events)
+        self.take = self._events.take
         if not host.begin(self._answering.run):
-            self._mail.post(HttpConnectionError("connect_failed", "the app has ended"))
+            self._events.post(HttpConnectionError("connect_failed", "the app has ended"))
 
     @property
     def fd(self) -> int:
-        return self._mail.fd
+        return self._events.fd
 
     def has_more(self) -> bool:
         return False
 
     def close(self) -> None:
-        if self._mail.fd < 0:
+        if self._events.fd < 0:
             return
-        for piece in self._mail.close():
-            # Nobody waits for the answer any more; what was raised is told all the same.
+        for piece in self._events.close():
+            # The answer is not wanted any more; what was raised is reported all the same.
             if isinstance(piece, HttpConnectionError) and piece.__cause__:
                 self._host.task_raised(piece.__cause__)
         self._host.call(self._answering.gone.set)
@@ -402,18 +399,18 @@ class _Answering:
     def __init__(self, request: HttpRequest, host: AsgiHost, mail: ThreadQueue) -> None:
         self._request = request
         self._host = host
-        self._mail = mail
-        # Set when nobody waits for anything more.
+        self._events = mail
+        # Set when the answer is not wanted any more.
         self.gone = asyncio.Event()
         self._has_body = False
         self._status = 0
         self._is_complete = False
-        self._is_told = False
+        self._is_reported = False
         # What was raised in the app because of what it sent.
         self._refusal: RuntimeError | None = None
 
     async def run(self) -> None:
-        """Have the app answer; whatever comes of it is told."""
+        """Call the app, and post its answer or what went wrong."""
         task = asyncio.create_task(self._asked())
         try:
             await asyncio.wait({task})
@@ -422,14 +419,14 @@ class _Answering:
             await asyncio.wait({task})
             raise
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._is_told:
-            # Too late for an answer; it is told all the same.
+        if error is not None and self._is_reported:
+            # Too late for the answer; it is reported all the same.
             if error is not self._refusal:
                 self._host.task_raised(error)
         elif error is not None:
             self._fail(RAISED, f"the app raised {describe_exception(error)}", self._hint(), error)
         elif self._is_complete:
-            self._tell_end()
+            self._post_end()
         else:
             what = "before its answer was complete" if self._status else "without an answer"
             self._fail("http_body", f"the app returned {what}")
@@ -478,19 +475,19 @@ class _Answering:
             raise self._refusal
         if message["type"] == _START:
             self._status = int(message["status"])
-            await self._mail.put(parse_head(self._status, message.get("headers", ())), 0)
+            await self._events.put(parse_head(self._status, message.get("headers", ())), 0)
             return
         body = bytes(message.get("body", b""))
         if body:
-            await self._mail.put(body, len(body))
+            await self._events.put(body, len(body))
         if not message.get("more_body", False):
             self._is_complete = True
             self.gone.set()
             if self._status < _BROKEN_STATUS:
-                self._tell_end()
+                self._post_end()
 
     def _flaw_of(self, message: Any) -> str:
-        """What is wrong with a message of the app, as ASGI has them."""
+        """What is wrong with a message of the app; "" if it is valid ASGI."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind not in (_START, _BODY):
             return f"{_shown(kind)}, where {_BODY if self._status else _START} was due"
@@ -505,20 +502,20 @@ class _Answering:
             return f"the status {_shown(status)}"
         return "" if _are_headers(message.get("headers", ())) else "headers that are no bytes"
 
-    def _tell_end(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._mail.post(None)
+    def _post_end(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._events.post(None)
 
     def _fail(
         self, kind: str, message: str, hint: str = "", cause: BaseException | None = None
     ) -> None:
-        if self._is_told:
+        if self._is_reported:
             return
-        self._is_told = True
+        self._is_reported = True
         failure = HttpConnectionError(kind, message, hint, was_sent=True)
         failure.__cause__ = cause
-        if not self._mail.post(failure) and cause:
+        if not self._events.post(failure) and cause:
             self._host.task_raised(cause)
 
 
