@@ -412,7 +412,7 @@ def _folder_hint(cwd: str) -> str:
     if not os.path.lexists(cwd):
         return f"the folder {visible(cwd)} does not exist; set cwd in the config"
     if not os.path.isdir(cwd):
-        return f"{visible(cwd)} is no folder; set cwd in the config"
+        return f"{visible(cwd)} is not a folder; set cwd in the config"
     if not os.access(cwd, os.X_OK):
         return f"the folder {visible(cwd)} may not be entered; set cwd in the config"
     return ""

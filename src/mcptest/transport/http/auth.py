@@ -141,7 +141,7 @@ def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
         return 'and no "access_token" in the body'
     if status != 200:
         return "which is to be 200"
-    return 'and its "access_token" is no text that can stand in a header'
+    return 'and its "access_token" cannot be sent in a header'
 
 
 def _is_sendable(token: str) -> bool:

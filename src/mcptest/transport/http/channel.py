@@ -182,7 +182,7 @@ class HttpChannel:
         try:
             goal = redirected(request.address, head.header("location"))
         except BadUrlError as error:
-            raise _refused(head, location, f"that is no URL: {error}") from None
+            raise _refused(head, location, f"that is not a URL: {error}") from None
         if not same_origin(goal, request.address):
             raise _refused(head, location, "that is another server")
         if request.method != "GET" and head.status not in _KEEPING:

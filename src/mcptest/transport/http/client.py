@@ -165,7 +165,7 @@ class HttpTransport:
         self.foreign_listener = ""
         self.process: StdioTransport | None = None
         if spec.command:
-            if self._listens():
+            if self._can_connect():
                 message = f"something listens at {self.address.authority} already"
                 hint = "it would be tested in the place of the server that the command starts; "
                 hint += f'write {_PORT} for the port in "url" and in the command to have a free '
@@ -239,7 +239,7 @@ class HttpTransport:
 
     # Starting
 
-    def _listens(self) -> bool:
+    def _can_connect(self) -> bool:
         """True if a connection can be made; the name is looked up once, with a short limit."""
         if self._addresses is None:
             self._addresses = look_up(self.address, _LOOKUP_S, self.interrupts.fd)
@@ -254,7 +254,13 @@ class HttpTransport:
         """Wait until the server that we started listens; the fault if it does not."""
         while self.process and not self.has_exited and not self._is_ours_listening():
             if self._is_taken and time.monotonic() >= deadline:
-                return self._taken()
+                return Fault(
+                    kind="spawn_failed",
+                    message="another server that mcptest has started listens at "
+                    f"{self.address.authority}",
+                    hint=f'write {_PORT} for the port in "url" and in the command: each gets its '
+                    "own",
+                )
             if time.monotonic() >= deadline:
                 return Fault(
                     kind="handshake_timeout",
@@ -268,7 +274,7 @@ class HttpTransport:
     def _is_ours_listening(self) -> bool:
         """True if the server that we started can be reached, and not another of our servers."""
         assert self.process
-        if not self._listens():
+        if not self._can_connect():
             return False
         found = listeners_on(self.address.port, self.process.mark)
         self._is_taken = bool(found.others) and not found.has_ours
@@ -276,13 +282,6 @@ class HttpTransport:
             # Perhaps the server in a container, perhaps another program that was quicker.
             self.foreign_listener = found.describe_unmarked()
         return not self._is_taken
-
-    def _taken(self) -> Fault:
-        return Fault(
-            kind="spawn_failed",
-            message=f"another server that mcptest has started listens at {self.address.authority}",
-            hint=f'write {_PORT} for the port in "url" and in the command: each gets its own',
-        )
 
     # Sending
 
@@ -559,7 +558,7 @@ class HttpTransport:
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
-            message = f"the server names the endpoint {shown}, which is no URL: {error}"
+            message = f"the server names the endpoint {shown}, which is not a URL: {error}"
             return Trouble(kind="event_stream", message=message)
         if not same_origin(goal, self.address):
             message = f"the server names the endpoint {shown}, which is another server; nothing "

@@ -73,7 +73,7 @@ class AsgiTransport(HttpTransport):
         """Why an answer may not come, or how far it has come."""
         place = self._host.blocked_at()
         if place:
-            return f"its code does not come back to the event loop: it stands at {place}"
+            return f"its code does not come back to the event loop: it is at {place}"
         return super().progress(id)
 
     def open(self, deadline: float) -> Fault | None:
@@ -97,7 +97,7 @@ class AsgiTransport(HttpTransport):
         return Fault(
             kind="handshake_timeout",
             message=f"the app has not started after {self.spec.startup_timeout_s:g} s (lifespan)",
-            hint=f"its code stands at {place}" if place else "",
+            hint=f"its code is at {place}" if place else "",
         )
 
     # One turn of the loop
@@ -496,11 +496,11 @@ class _Answering:
             return f"{kind}, where {due} was due"
         if kind == _BODY:
             is_bytes = isinstance(message.get("body", b""), (bytes, bytearray, memoryview))
-            return "" if is_bytes else "a body that is no bytes"
+            return "" if is_bytes else "a body that is not bytes"
         status = message.get("status")
         if not isinstance(status, int) or not 200 <= status <= 599:
             return f"the status {_shown(status)}"
-        return "" if _are_headers(message.get("headers", ())) else "headers that are no bytes"
+        return "" if _are_headers(message.get("headers", ())) else "headers that are not bytes"
 
     def _post_end(self) -> None:
         if not self._is_reported:

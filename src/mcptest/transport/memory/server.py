@@ -152,7 +152,7 @@ class MemoryTransport:
         """Why an answer may not come."""
         place = self._thread.blocked_at()
         if place:
-            return f"its code does not come back to the event loop: it stands at {place}"
+            return f"its code does not come back to the event loop: it is at {place}"
         return self._flaw
 
     def give_up(self, id: object) -> bool:
@@ -254,24 +254,24 @@ class MemoryTransport:
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         make_streams = import_module("mcp.shared.memory").create_client_server_memory_streams
-        async with make_streams() as ((heard, said), theirs):
+        async with make_streams() as ((incoming, outgoing), theirs):
             options = self._server.create_initialization_options()
             running = asyncio.ensure_future(self._server.run(*theirs, options))
-            hearing = asyncio.create_task(self._hear(heard, running))
-            feeding = asyncio.create_task(self._feed(said))
+            reading = asyncio.create_task(self._read_stream(incoming, running))
+            feeding = asyncio.create_task(self._feed(outgoing))
             feeding.add_done_callback(self._note_closed_input)
             asked = asyncio.create_task(stopping.wait())
             await asyncio.wait({running, asked}, return_when=asyncio.FIRST_COMPLETED)
             feeding.cancel()
-            await said.aclose()
+            await outgoing.aclose()
             await asyncio.wait({running})
             # What it wrote last is received, even if it has left its stream open.
             await theirs[1].aclose()
-            await asyncio.wait({hearing})
+            await asyncio.wait({reading})
             running.result()
 
-    async def _hear(self, heard: Any, running: asyncio.Future[None]) -> None:
-        async for item in heard:
+    async def _read_stream(self, incoming: Any, running: asyncio.Future[None]) -> None:
+        async for item in incoming:
             raw = _written(item)
             await self._events.put(_Line(raw=raw), len(raw))
         # Its end is reported elsewhere; a server that goes on has only closed its stream.
@@ -279,7 +279,7 @@ class MemoryTransport:
         if not running.done():
             self._events.post(_Ended())
 
-    async def _feed(self, said: Any) -> None:
+    async def _feed(self, outgoing: Any) -> None:
         shapes = import_module("mcp_types").jsonrpc_message_adapter
         wrapped = import_module("mcp.shared.message").SessionMessage
         while True:
@@ -288,11 +288,9 @@ class MemoryTransport:
                 message = wrapped(shapes.validate_json(line, by_name=False))
             except ValueError as error:
                 # As its SDK does it over pipes: the server gets the error instead of a message.
-                message, flaw = (
-                    error,
-                    f"its SDK could not read the message: {describe_exception(error)}",
-                )
-            await said.send(message)
+                message = error
+                flaw = f"its SDK could not read the message: {describe_exception(error)}"
+            await outgoing.send(message)
             self._events.post(_Read(size=len(line), flaw=flaw))
 
     def _note_closed_input(self, feeding: asyncio.Task[None]) -> None:

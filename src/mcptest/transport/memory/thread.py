@@ -340,7 +340,7 @@ def raised_trouble(error: BaseException, *, is_end: bool) -> Trouble:
         return Trouble(
             kind=RAISED, message=f"the server raised {describe_exception(error)}", is_refusal=True
         )
-    message = f"a task of the server raised, and nobody looked at it: {describe_exception(error)}"
+    message = f"a task of the server raised, and nothing handled it: {describe_exception(error)}"
     return Trouble(kind=RAISED, message=message)
 
 

@@ -251,7 +251,7 @@ def follow(watcher: str) -> None:
     """From now on, get a SIGTERM when our parent ends, which must have this process id."""
     follow_parent()
     if str(os.getppid()) != watcher:
-        raise InterruptedRunError("whoever was watching has ended")
+        raise InterruptedRunError("the watching process has ended")
 
 
 def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
