@@ -371,7 +371,10 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
         ([{"type": "websocket.accept"}], "sent 'websocket.accept', where http.response.start"),
         ([{"type": "http.response.start", "status": "200"}], "sent the status '200'"),
         ([{"type": "http.response.start", "status": 20}], "sent the status 20"),
-        ([{"type": "http.response.start", "status": 200, "headers": [("a", "b")]}], "no bytes"),
+        (
+            [{"type": "http.response.start", "status": 200, "headers": [("a", "b")]}],
+            "headers that are not bytes",
+        ),
         (
             [{"type": "http.response.start", "status": 200}, {"type": "http.response.start"}],
             "sent http.response.start, where http.response.body was due",

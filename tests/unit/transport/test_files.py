@@ -1,14 +1,15 @@
-"""Files are replaced whole or not at all."""
+"""Files are replaced whole or not at all, and a folder is locked by one process at a time."""
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from pathlib import Path
 
 import pytest
 
-from mcptest.transport.files import replace_file
+from mcptest.transport.files import locked, replace_file
 
 
 def texts(folder: Path) -> dict[str, str]:
@@ -58,3 +59,41 @@ def test_when_it_cannot_be_placed_all_is_as_it_was(
         replace_file(str(tmp_path / "a"), b"new")
     assert caught.value.filename == str(tmp_path / "a")
     assert texts(tmp_path) == {"a": "old"}
+
+
+# Locks
+
+
+def test_a_folder_that_is_taken_stays_so_until_the_patience_is_over(tmp_path: Path) -> None:
+    with locked(str(tmp_path), 0.0), pytest.raises(TimeoutError), locked(str(tmp_path), 0.05):
+        pass
+
+
+def test_it_is_free_again_afterwards_also_after_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(KeyError), locked(str(tmp_path), 0.0):
+        raise KeyError
+    with locked(str(tmp_path), 0.0):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_folders_are_two_locks(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with locked(str(tmp_path), 0.0), locked(str(tmp_path / "a"), 0.0):
+        pass
+
+
+def test_where_there_are_no_locks_it_goes_on_without(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(fd: int, operation: int) -> None:
+        raise OSError(95, os.strerror(95))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with locked(str(tmp_path), 0.0):
+        pass
+
+
+def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), locked(str(tmp_path / "none"), 0.0):
+        pass
