@@ -236,9 +236,9 @@ def test_python_m_starts_as_the_script_does(place: Path) -> None:
 
 
 def test_nothing_that_is_not_the_systems_is_called_exhaustion() -> None:
-    from mcptest.cli.output import exhaustion  # noqa: PLC0415  # beside what it is about
+    from mcptest.cli.output import describe_exhaustion  # noqa: PLC0415  # beside what it is about
 
-    assert exhaustion(OSError(28, os.strerror(28))) is None
-    assert exhaustion(ValueError("24")) is None
-    assert exhaustion(OSError(24, os.strerror(24))) is not None
-    assert exhaustion(MemoryError()) is not None
+    assert describe_exhaustion(OSError(28, os.strerror(28))) is None
+    assert describe_exhaustion(ValueError("24")) is None
+    assert describe_exhaustion(OSError(24, os.strerror(24))) is not None
+    assert describe_exhaustion(MemoryError()) is not None

@@ -20,16 +20,16 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine import faults
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import Frame, Noise, Trouble, encode_line
+from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line
 from mcptest.protocol.session import (
-    Answered,
-    Asked,
     ClientSession,
-    Continued,
-    Echoed,
-    Notified,
-    Strayed,
-    Violated,
+    EchoReceived,
+    InputRequested,
+    NotificationReceived,
+    ProtocolViolated,
+    RequestReceived,
+    ResponseReceived,
+    UnexpectedResponse,
 )
 from mcptest.rules.watch import RuleWatch
 from mcptest.transport.process.stopping import describe_end
@@ -46,13 +46,19 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import LineDecoder, Noise, Overlong
-    from mcptest.protocol.session import ClientSession, Message, SessionEvent, Strayed, Violated
+    from mcptest.protocol.session import (
+        ClientSession,
+        Message,
+        ProtocolViolated,
+        SessionEvent,
+        UnexpectedResponse,
+    )
     from mcptest.rules.composition import Member
     from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
-    Item = Frame | Noise | Overlong | Trouble
-    Quoted = TypeVar("Quoted", Strayed, Violated)
+    Item = Frame | Noise | Overlong | TransportFault
+    Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
 
@@ -167,7 +173,7 @@ class Connection:
         if session.early_ids and session.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
             self.inbox.suspect(faults.early_clue(id))
-        line = session.opened(id, line, keeps_id=keeps_id)
+        line = session.open_request(id, line, keeps_id=keeps_id)
         if begun := self.wire.begun_line:
             self.inbox.sent_during_line(id, begun)
         return line
@@ -176,7 +182,7 @@ class Connection:
         """Send a line; it is in the log of the step and in the capture, when they are kept."""
         is_own = line is self._own_question
         if self.session.is_stateless:
-            line = self.session.dressed(line)
+            line = self.session.add_metadata(line)
         if self._log:
             self._log.sent(line)
         if self._tape and not is_own:
@@ -248,7 +254,7 @@ class Connection:
             return items
         return [
             item
-            if isinstance(item, (Frame, Trouble))
+            if isinstance(item, (Frame, TransportFault))
             else item.but(raw=self.wire.cleaned(item.raw))
             for item in items
         ]
@@ -470,7 +476,7 @@ class Inbox:
                 self._take_frame(item, owed)
             elif isinstance(item, Noise):
                 self._take_noise(item)
-            elif isinstance(item, Trouble):
+            elif isinstance(item, TransportFault):
                 self._take_trouble(item)
             else:
                 self.break_off(faults.too_long(item))
@@ -514,24 +520,24 @@ class Inbox:
 
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value, frame.answers):
-            if isinstance(event, Echoed):
+            if isinstance(event, EchoReceived):
                 self.break_off(faults.echoed())
-            elif isinstance(event, Strayed):
+            elif isinstance(event, UnexpectedResponse):
                 self._take_stray(event)
             elif self.listener and self.listener(event):
                 continue
-            elif isinstance(event, Answered):
+            elif isinstance(event, ResponseReceived):
                 self._take_answer(event.message, event.id)
-            elif isinstance(event, Asked):
+            elif isinstance(event, RequestReceived):
                 owed.append(event.reply)
-            elif isinstance(event, Continued):
+            elif isinstance(event, InputRequested):
                 owed.append(event.request)
-            elif isinstance(event, Notified):
+            elif isinstance(event, NotificationReceived):
                 self._take_notification(event)
-            elif isinstance(event, Violated):
+            elif isinstance(event, ProtocolViolated):
                 self._take_violation(self._without_secrets(event))
 
-    def _take_stray(self, event: Strayed) -> None:
+    def _take_stray(self, event: UnexpectedResponse) -> None:
         is_late = event.kind == "late_response"
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
@@ -542,7 +548,7 @@ class Inbox:
         self.suspect(faults.stray_clue(self._without_secrets(event), wire_id))
         self._findings.add_stray(self._without_secrets(as_written))
 
-    def _take_notification(self, event: Notified) -> None:
+    def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
             self.tool_changes += 1
         if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
@@ -558,17 +564,17 @@ class Inbox:
         if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
             self.answer = message
 
-    def _take_violation(self, event: Violated) -> None:
+    def _take_violation(self, event: ProtocolViolated) -> None:
         if event.id is not ABSENT:
             self.break_off(faults.violation(event))
             return
         self.suspect(faults.violation_sentence(event, with_quote=True))
         self._findings.add_violation(event)
 
-    def _take_trouble(self, trouble: Trouble) -> None:
+    def _take_trouble(self, trouble: TransportFault) -> None:
         key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
         if trouble.id is not ABSENT:
-            self._session.spoiled(trouble.id)
+            self._session.mark_unreadable(trouble.id)
         is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
         if is_awaited or trouble.is_refusal:
             self.break_off(faults.channel_failed(trouble))
@@ -580,7 +586,7 @@ class Inbox:
         self._findings.add_noise(noise)
         wire_id = self._session.wire_id(self._awaited)
         if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
-            self._session.spoiled(wire_id)
+            self._session.mark_unreadable(wire_id)
             self.break_off(faults.malformed(noise))
             return
         quote = faults.quoted_line(noise.raw, noise.size)
@@ -641,10 +647,10 @@ class Findings:
         quote = f"{faults.quoted_line(noise.raw, noise.size)} ({noise.reason})"
         self.add("malformed_line", faults.NOISE, quote=quote)
 
-    def add_stray(self, event: Strayed) -> None:
+    def add_stray(self, event: UnexpectedResponse) -> None:
         self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quoted(event.message))
 
-    def add_violation(self, event: Violated) -> None:
+    def add_violation(self, event: ProtocolViolated) -> None:
         sentence = faults.violation_sentence(event)
         self.add("protocol_violation", sentence, quote=faults.quoted(event.message))
 

@@ -27,7 +27,12 @@ from mcptest.matching.hints import find_idle_checks
 from mcptest.matching.tags import fill, has_blanks, make_value, pull_bound
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.session import Answered, Asked, Notified, Strayed
+from mcptest.protocol.session import (
+    NotificationReceived,
+    RequestReceived,
+    ResponseReceived,
+    UnexpectedResponse,
+)
 from mcptest.transport.process.stopping import describe_exit, stop
 from mcptest.transport.stdio import StdioTransport
 
@@ -343,13 +348,13 @@ class Talk:
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
-            session.replied(message)
+            session.record_reply(message)
             return line
         use = use_of(message)
         if use:
             self.uses.append(use)
         if "id" not in message:
-            return session.notified(line).rstrip(b"\n")
+            return session.prepare_notification(line).rstrip(b"\n")
         id, method = message["id"], message["method"]
         key = jsonrpc.id_key(id)
         if key in self._open:
@@ -584,15 +589,15 @@ class Ear:
 
     def listen(self, event: SessionEvent) -> bool:
         """Take what concerns the dialogue; False leaves it to whoever else cares."""
-        if isinstance(event, Answered):
+        if isinstance(event, ResponseReceived):
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
-        if isinstance(event, Notified):
+        if isinstance(event, NotificationReceived):
             self._keep(Heard(event.message))
             return True
-        if isinstance(event, Asked):
+        if isinstance(event, RequestReceived):
             return self._take_request(event)
-        if isinstance(event, Strayed):
+        if isinstance(event, UnexpectedResponse):
             kept = {"unknown_id": self.strays, "duplicate_response": self.repeats}.get(event.kind)
             if kept is not None and len(kept) < _MAX_STRAYS:
                 kept.append(event.message)
@@ -607,7 +612,7 @@ class Ear:
         """What has come so far is not what comes next."""
         self._next = len(self.heard)
 
-    def _take_request(self, event: Asked) -> bool:
+    def _take_request(self, event: RequestReceived) -> bool:
         method = event.message["method"]
         # A method that is only described is "" in the turns.
         awaited = next((name for name in (method, "") if self._asks[name] > 0), None)

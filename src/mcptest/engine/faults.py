@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.plan import Limits, ServerSpec
-    from mcptest.protocol.framing import Noise, Overlong, Trouble
-    from mcptest.protocol.session import Strayed, Violated
+    from mcptest.protocol.framing import Noise, Overlong, TransportFault
+    from mcptest.protocol.session import ProtocolViolated, UnexpectedResponse
     from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
@@ -236,7 +236,7 @@ def gone(
     return with_evidence(fault, wire, status)
 
 
-def channel_failed(trouble: Trouble) -> Fault:
+def channel_failed(trouble: TransportFault) -> Fault:
     """That a message, or the answer to it, did not get through."""
     return Fault(
         kind=trouble.kind,
@@ -265,12 +265,12 @@ def _mixed(noise: Noise) -> str:
     return ""
 
 
-def violation(event: Violated) -> Fault:
+def violation(event: ProtocolViolated) -> Fault:
     message = violation_sentence(event, with_quote=True)
     return Fault(kind="protocol_violation", message=message, effect="indefinite")
 
 
-def violation_sentence(event: Violated, *, with_quote: bool = False) -> str:
+def violation_sentence(event: ProtocolViolated, *, with_quote: bool = False) -> str:
     where = f" at {event.path}" if event.path else ""
     sentence = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
     return f"{sentence}: {quoted(event.message)}" if with_quote else sentence
@@ -334,7 +334,7 @@ def lost_worker(how: str, hint: str = "") -> Fault:
     )
 
 
-def stray_clue(event: Strayed, awaited: object) -> str:
+def stray_clue(event: UnexpectedResponse, awaited: object) -> str:
     """What an answer to nothing says about the one we wait for."""
     came = event.message.get("id", ABSENT)
     clue = f"an answer with {visible(describe_id(came))} came"

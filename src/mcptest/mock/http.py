@@ -15,7 +15,7 @@ from mcptest.mock.http_sessions import Delivery, HttpSessions, Stream, requests_
 from mcptest.mock.protocol import STATELESS, params_of
 from mcptest.mock.report import join_reports
 from mcptest.mock.respond import respond
-from mcptest.mock.session import PARSE_ERROR, problem
+from mcptest.mock.session import problem
 from mcptest.mock.stateless import (
     check_envelope,
     has_envelope,
@@ -24,7 +24,7 @@ from mcptest.mock.stateless import (
 )
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.http_messages import Act, Answer
-from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, breaches, message_kind
+from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, PARSE_ERROR, find_violations, message_kind
 from mcptest.protocol.revisions import HANDSHAKE_REVISIONS
 
 TYPE_CHECKING = False
@@ -224,7 +224,7 @@ class HttpMock:
 
     def _post_stateless(self, exchange: int, request: WebRequest, value: object) -> Later:
         is_request = message_kind(value) == "request"
-        if not isinstance(value, dict) or not is_request or any(breaches(value)):
+        if not isinstance(value, dict) or not is_request or any(find_violations(value)):
             return self._take_notification(exchange, request, value)
         rejection = check_envelope(value) or check_headers(
             request, value, self._player.input_schema

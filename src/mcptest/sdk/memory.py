@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.events import Event, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault
@@ -436,7 +436,7 @@ def memory_spec(
 
 def client_of(written: dict[str, Any] | None) -> ClientSpec:
     """Our answers to what the server asks, as a config has them; ValueError for mistakes."""
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     client = read_client(Fields(written or {}, (), complaints))
     if complaints:
         told = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault
-    from mcptest.protocol.framing import Frame, LineDecoder, Noise, Overlong, Ring, Trouble
+    from mcptest.protocol.framing import Frame, LineDecoder, Noise, Overlong, Ring, TransportFault
     from mcptest.transport.process.stopping import Grace, Stopped
 
     # What a server sent: a message, or something that is not one.
-    Item: TypeAlias = Frame | Noise | Overlong | Trouble
+    Item: TypeAlias = Frame | Noise | Overlong | TransportFault
 
     class Transport(Protocol):
         """One connection with a server, from its start to its end. No method blocks for longer

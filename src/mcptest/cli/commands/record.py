@@ -6,7 +6,7 @@ import os
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, complain, is_special
+from mcptest.cli.output import check_writable, is_special, write_stderr
 from mcptest.core.diagnostics import closest
 from mcptest.core.errors import ServerError, UsageError
 from mcptest.core.results import ExitCode
@@ -49,13 +49,13 @@ def record(arguments: Arguments) -> int:
         except ServerError as error:
             recording.discard()
             help = f"  help: {error.fault.hint}\n" if error.fault.hint else ""
-            complain(f"error: {error.fault.message}\n{help}")
+            write_stderr(f"error: {error.fault.message}\n{help}")
             return ExitCode.NO_SERVER
         finally:
             guardian.dismiss()
     if recording.problem:
         problem = visible(recording.problem)
-        complain(f"mcptest record: {visible(target)} was not written: {problem}\n")
+        write_stderr(f"mcptest record: {visible(target)} was not written: {problem}\n")
     return _status(code)
 
 

@@ -26,15 +26,15 @@ from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.strict_json import parse_json
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Frame, LineDecoder, Ring, Trouble
+from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
 from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
 from mcptest.protocol.http_messages import (
     NOT_SPOKEN,
     AnswerReader,
     message_headers,
-    of_refused_credentials,
     own_version,
     param_headers,
+    with_refused_credentials,
     without_older_transport,
 )
 from mcptest.protocol.jsonrpc import id_key, is_illegal
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
 
-    Item = Frame | Trouble
+    Item = Frame | TransportFault
 
 __all__ = ["HttpTransport"]
 
@@ -362,7 +362,7 @@ class HttpTransport:
             return
         self._cancel(oldest)
         message = f"{oldest.reader.said} was given up: {_MAX_RUNNING} requests wait for the server"
-        trouble = Trouble(kind="http_body", message=message, id=oldest.reader.id)
+        trouble = TransportFault(kind="http_body", message=message, id=oldest.reader.id)
         self.deliver([trouble])
 
     def wait_until_read(self) -> None:
@@ -400,9 +400,9 @@ class HttpTransport:
             return
         problem = problem.replace("fetched:", f"fetched at {self.credentials.token_place}:", 1)
         hint = '"auth" says where the token is fetched and with which credentials'
-        self.fail_waiting(Trouble(kind="auth_failed", message=problem, hint=hint))
+        self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
 
-    def fail_waiting(self, trouble: Trouble) -> None:
+    def fail_waiting(self, trouble: TransportFault) -> None:
         """Report for each message that waits to be sent why it is not."""
         waiting, self._unsent = self._unsent, []
         for line in waiting:
@@ -431,16 +431,16 @@ class HttpTransport:
     def deliver(self, items: Sequence[Item]) -> None:
         """Keep what has arrived until it is received."""
         for item in items:
-            if isinstance(item, Trouble):
+            if isinstance(item, TransportFault):
                 if self._is_explained_by_exit(item):
                     continue
                 if self.credentials.are_sent:
-                    item = of_refused_credentials(item)
+                    item = with_refused_credentials(item)
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
             # Messages are compared as they came; secrets in them are blanked when they are shown.
             self._items.append(item)
 
-    def _is_explained_by_exit(self, trouble: Trouble) -> bool:
+    def _is_explained_by_exit(self, trouble: TransportFault) -> bool:
         """True if a connection broke because the process that we started has ended."""
         if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
             return False
@@ -454,7 +454,7 @@ class HttpTransport:
         if exchange in self.running:
             self.running.remove(exchange)
 
-    def take_session_id(self, headers: dict[str, str]) -> Trouble | None:
+    def take_session_id(self, headers: dict[str, str]) -> TransportFault | None:
         """Begin the session that the answer to initialize names, if its id can be used."""
         given = headers.get("mcp-session-id", "")
         if not given:
@@ -463,7 +463,9 @@ class HttpTransport:
             self.session_id = given
             return None
         message = "the server gave a session id that is not visible ASCII, or is endless: "
-        return Trouble(kind="protocol_violation", message=message + visible(shorten(given, 80)))
+        return TransportFault(
+            kind="protocol_violation", message=message + visible(shorten(given, 80))
+        )
 
     def learn_from(self, method: str, items: Sequence[Item]) -> None:
         """Keep from answers what later requests must carry."""
@@ -539,7 +541,7 @@ class HttpTransport:
         target = self.address.target
         self.deliver(
             [
-                without_older_transport(item, target) if isinstance(item, Trouble) else item
+                without_older_transport(item, target) if isinstance(item, TransportFault) else item
                 for item in refusal
             ]
         )
@@ -553,16 +555,16 @@ class HttpTransport:
         else:
             self._send_waiting()
 
-    def _go_to(self, text: str) -> Trouble | None:
+    def _go_to(self, text: str) -> TransportFault | None:
         shown = visible(shorten(text, 200))
         try:
             goal = redirected(self.address, text)
         except BadUrlError as error:
             message = f"the server names the endpoint {shown}, which is not a URL: {error}"
-            return Trouble(kind="event_stream", message=message)
+            return TransportFault(kind="event_stream", message=message)
         if not same_origin(goal, self.address):
             message = f"the server names the endpoint {shown}, which is another server; nothing "
-            return Trouble(kind="redirect_refused", message=message + "is sent there")
+            return TransportFault(kind="redirect_refused", message=message + "is sent there")
         self._endpoint = goal
         return None
 

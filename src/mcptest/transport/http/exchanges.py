@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from mcptest.core.record import ABSENT
 from mcptest.core.strict_json import dump_json
-from mcptest.protocol.framing import Frame, Trouble
-from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_trouble
+from mcptest.protocol.framing import Frame, TransportFault
+from mcptest.protocol.http_messages import CANCELLED, AnswerReader, status_fault
 from mcptest.protocol.jsonrpc import id_key
 
 TYPE_CHECKING = False
@@ -138,14 +138,14 @@ class Stream:
         elif self.reader.id is not ABSENT or head.status not in _NO_STREAM:
             self._transport.deliver([*items, self._no_stream()])
 
-    def _no_stream(self) -> Trouble:
+    def _no_stream(self) -> TransportFault:
         reader = self.reader
         rest = "the GET for the rest of its answer to " if reader.id is not ABSENT else ""
         message = f"the server answered {rest}{reader.said} with status {reader.status} and no "
         hint = ""
         if self._transport.http.transport == "sse" and not self._has_endpoint:
             hint = '"transport: sse" asks for the older transport alone: leave out "transport"'
-        return Trouble(
+        return TransportFault(
             kind="event_stream", message=f"{message}event stream", hint=hint, id=reader.id
         )
 
@@ -161,12 +161,14 @@ class Stream:
 
     def ended(self) -> None:
         how = "the server ended its event stream"
-        self._over(how, Trouble(kind="event_stream", message=f"{how} before it named an endpoint"))
+        self._over(
+            how, TransportFault(kind="event_stream", message=f"{how} before it named an endpoint")
+        )
 
     def failed(self, error: HttpConnectionError) -> None:
         self._over(error.message, _failure(error, self.reader))
 
-    def _over(self, how: str, trouble: Trouble) -> None:
+    def _over(self, how: str, trouble: TransportFault) -> None:
         transport, reader = self._transport, self.reader
         transport.finished(self)
         if self._is_refused or reader.is_answered:
@@ -215,8 +217,8 @@ class Fetch:
             self._transport.take_token(0, b"", f"no token could be fetched: {error.message}")
 
 
-def _failure(error: HttpConnectionError, reader: AnswerReader) -> Trouble:
-    return Trouble(
+def _failure(error: HttpConnectionError, reader: AnswerReader) -> TransportFault:
+    return TransportFault(
         kind=error.kind,
         message=error.message,
         hint=error.hint,
@@ -226,8 +228,8 @@ def _failure(error: HttpConnectionError, reader: AnswerReader) -> Trouble:
     )
 
 
-def _broken_off(message: str, reader: AnswerReader) -> Trouble:
-    return Trouble(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
+def _broken_off(message: str, reader: AnswerReader) -> TransportFault:
+    return TransportFault(kind="event_stream", message=message, hint=reader.flaw, id=reader.id)
 
 
 def _has_answer(items: Sequence[Item], id: object) -> bool:
@@ -239,14 +241,14 @@ def _has_answer(items: Sequence[Item], id: object) -> bool:
     return False
 
 
-def _session_lost(items: Sequence[Item], reader: AnswerReader) -> Trouble:
+def _session_lost(items: Sequence[Item], reader: AnswerReader) -> TransportFault:
     """The trouble of a lost session. Most servers report it in a message without an id."""
     said = [dump_json(item.value).encode() for item in items if isinstance(item, Frame)]
-    troubles = [item for item in items if isinstance(item, Trouble)]
+    troubles = [item for item in items if isinstance(item, TransportFault)]
     trouble = (
         troubles[0]
         if troubles
-        else status_trouble(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
+        else status_fault(reader.said, reader.id, reader.status, {}, said[0] if said else b"")
     )
     hint = "the session has ended on the server's side; the next test begins a new one"
     return trouble.but(kind="session_lost", hint=hint)

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Ring, Trouble
+from mcptest.protocol.framing import Ring, TransportFault
 from mcptest.transport.http.channel import HttpChannel, parse_head
 from mcptest.transport.http.client import HttpTransport
 from mcptest.transport.http.connection import HttpConnectionError, Trust
@@ -124,7 +124,7 @@ class AsgiTransport(HttpTransport):
         if request.method != "POST":
             said = describe_exception(error)
             message = f"the app raised when it was asked with {request.method}: {said}"
-            self.deliver([Trouble(kind=RAISED, message=message)])
+            self.deliver([TransportFault(kind=RAISED, message=message)])
 
     # Ending
 

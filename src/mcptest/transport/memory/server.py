@@ -19,7 +19,7 @@ from mcptest.core.record import Record
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import LineDecoder, Ring, Trouble
+from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
 from mcptest.transport import wait_ready
 from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
 from mcptest.transport.memory.thread import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from mcptest.transport.memory.thread import Ending, Pump
     from mcptest.transport.process.signals import Interrupts
 
-    Item = Frame | Noise | Overlong | Trouble
+    Item = Frame | Noise | Overlong | TransportFault
 
 __all__ = ["MemoryTarget", "MemoryTransport"]
 
@@ -212,7 +212,7 @@ class MemoryTransport:
         elif isinstance(event, _Ended):
             self._is_over = True
 
-    def _redacted(self, trouble: Trouble) -> Trouble:
+    def _redacted(self, trouble: TransportFault) -> TransportFault:
         if self.redact is None:
             return trouble
         return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
@@ -375,7 +375,7 @@ class MemoryTarget:
         self._host = None
         return host.end(grace, pump, at_once=True)
 
-    def close(self) -> list[Trouble]:
+    def close(self) -> list[TransportFault]:
         """End the app that sessions shared, if there is one; troubles not reported yet."""
         host, self._host = self._host, None
         if host is None:

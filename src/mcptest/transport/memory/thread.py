@@ -17,7 +17,7 @@ import time
 import traceback
 
 from mcptest.core.text import shorten, visible
-from mcptest.protocol.framing import Trouble
+from mcptest.protocol.framing import TransportFault
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -333,27 +333,27 @@ def _place(file: str, line: int | None, name: str) -> str:
 RAISED = "server_raised"
 
 
-def raised_trouble(error: BaseException, *, is_end: bool) -> Trouble:
+def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
     """The trouble of an exception that ended the server, or a task beside it."""
     if is_end:
         # It refuses every answer that is waited for.
-        return Trouble(
+        return TransportFault(
             kind=RAISED, message=f"the server raised {describe_exception(error)}", is_refusal=True
         )
     message = f"a task of the server raised, and nothing handled it: {describe_exception(error)}"
-    return Trouble(kind=RAISED, message=message)
+    return TransportFault(kind=RAISED, message=message)
 
 
-def ending_trouble(how: Ending, place: str) -> Trouble | None:
+def ending_trouble(how: Ending, place: str) -> TransportFault | None:
     """The trouble of a server that did not end when it was asked to."""
     if how == "cancelled":
         message = "the server did not end when it was asked to; its tasks were cancelled"
-        return Trouble(kind="needed_term", message=message)
+        return TransportFault(kind="needed_term", message=message)
     at = f", at {place}" if place else ""
     if how == "interrupted":
         message = f"the server did not come back to the event loop{at}; it was interrupted there"
-        return Trouble(kind="needed_kill", message=message)
+        return TransportFault(kind="needed_kill", message=message)
     if how == "left":
         message = f"a thread of the server could not be ended{at}; it is left running"
-        return Trouble(kind="left_behind", message=message)
+        return TransportFault(kind="left_behind", message=message)
     return None
