@@ -41,18 +41,18 @@ class Stop(Interrupts):
         os.close(self._writer)
 
 
-class Hearer:
+class Handler:
     """Answers by the path of a request, and remembers who has left."""
 
     def __init__(self) -> None:
         self.left: queue.Queue[int] = queue.Queue()
         self.heard: queue.Queue[WebRequest] = queue.Queue()
 
-    def refuse(self, exchange: int, request: WebRequest, port: int) -> Answer | None:
+    def check_head(self, exchange: int, request: WebRequest, port: int) -> Answer | None:
         is_refused = request.target == "/no"
         return Answer(exchange=exchange, status=403, headers={}, body=b"no") if is_refused else None
 
-    def hear(self, exchange: int, request: WebRequest, now: float) -> list[tuple[float, Act]]:
+    def handle(self, exchange: int, request: WebRequest, now: float) -> list[tuple[float, Act]]:
         self.heard.put(request)
         whole = Answer(exchange=exchange, status=200, headers={}, body=request.body)
         begin = Begin(exchange=exchange, headers={"X": "y"})
@@ -70,10 +70,10 @@ class Hearer:
         }
         return acts.get(request.target, [(0.0, whole)])
 
-    def due(self, item: Any) -> list[Act]:
+    def perform(self, item: Any) -> list[Act]:
         return [item]
 
-    def leave(self, exchange: int) -> None:
+    def close_exchange(self, exchange: int) -> None:
         self.left.put(exchange)
 
 
@@ -81,12 +81,12 @@ class Server:
     """A server in a thread of its own."""
 
     def __init__(self, limits: Limits) -> None:
-        self.hearer = Hearer()
+        self.handler = Handler()
         self.stop = Stop()
         listener = open_listener(0)
         self.port: int = listener.getsockname()[1]
         self.thread = threading.Thread(
-            target=serve_http, args=(listener, self.stop, self.hearer, limits), daemon=True
+            target=serve_http, args=(listener, self.stop, self.handler, limits), daemon=True
         )
         self.thread.start()
 
@@ -243,12 +243,12 @@ def test_it_is_found_out_that_a_client_has_left() -> None:
         with probing(server.port) as probe:
             probe.ask("GET", "/stream")
             probe.until(b"piece")
-        assert server.hearer.left.get(timeout=PATIENCE_S) == 1
+        assert server.handler.left.get(timeout=PATIENCE_S) == 1
         with probing(server.port) as probe:
             probe.ask("GET", "/never")
-            server.hearer.heard.get(timeout=PATIENCE_S)
-            server.hearer.heard.get(timeout=PATIENCE_S)
-        assert server.hearer.left.get(timeout=PATIENCE_S) == 2
+            server.handler.heard.get(timeout=PATIENCE_S)
+            server.handler.heard.get(timeout=PATIENCE_S)
+        assert server.handler.left.get(timeout=PATIENCE_S) == 2
 
 
 # Clients that do not behave
@@ -379,7 +379,7 @@ def test_when_all_are_being_answered_the_next_one_is_503() -> None:
     with serving(connections=2) as server, contextlib.ExitStack() as stack:
         for _ in range(2):
             stack.enter_context(probing(server.port)).ask("GET", "/never")
-            server.hearer.heard.get(timeout=PATIENCE_S)
+            server.handler.heard.get(timeout=PATIENCE_S)
         late = stack.enter_context(probing(server.port))
         assert late.answer()[0] == 503
 
@@ -387,9 +387,9 @@ def test_when_all_are_being_answered_the_next_one_is_503() -> None:
 def test_who_never_reads_holds_up_nobody_and_is_let_go() -> None:
     with serving(write_s=0.2) as server, probing(server.port) as probe:
         probe.ask("GET", "/flood")
-        server.hearer.heard.get(timeout=PATIENCE_S)
+        server.handler.heard.get(timeout=PATIENCE_S)
         assert server.echo() == b"hello"
-        assert sorted(server.hearer.left.get(timeout=PATIENCE_S) for _ in range(2)) == [1, 2]
+        assert sorted(server.handler.left.get(timeout=PATIENCE_S) for _ in range(2)) == [1, 2]
         # What was in the pipes is read, and not all that there was to say.
         assert len(probe.rest()) < len(BIG)
 

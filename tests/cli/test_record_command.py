@@ -351,7 +351,7 @@ def test_a_server_that_cannot_be_started_is_exit_3_and_leaves_the_old_file(
     (tmp_path / "text").touch(0o644)
     ended = mcptest(tmp_path, "record", "-o", "s.json", "--", command)
     assert (ended.code, ended.out) == (3, "")
-    assert ended.err.startswith(f"error: cannot start '{command}': ")
+    assert ended.err.startswith(f"error: cannot start '{command}' in ")
     assert words in ended.err
     assert sorted(path.name for path in tmp_path.iterdir()) == ["s.json", "text"]
     assert (tmp_path / "s.json").read_text(encoding="utf-8") == "old"

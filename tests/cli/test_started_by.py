@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from console import TINY_SERVER, Ended, run
 
-from mcptest.transport.process.orphans import MARK_VARIABLE, list_marked
+from mcptest.transport.process.stopping import MARK_VARIABLE, list_marked
 
 MCPTEST = (sys.executable, "-m", "mcptest")
 SUITE = {

@@ -24,9 +24,8 @@ from mcptest.formats.conductor import load_conductor
 from mcptest.matching.registry import builtin_registry
 from mcptest.reporters.json import JsonReporter
 from mcptest.transport.process.guardian import Guardian
-from mcptest.transport.process.orphans import list_marked, list_strangers
 from mcptest.transport.process.signals import Interrupts
-from mcptest.transport.process.stopping import Grace
+from mcptest.transport.process.stopping import Grace, list_marked, list_unknown_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +143,7 @@ class Report:
 @contextlib.contextmanager
 def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
     """What servers are started with; afterwards nothing of them may be left."""
-    before, children = open_descriptors(), set(list_strangers(set()))
+    before, children = open_descriptors(), set(list_unknown_children(set()))
     with Interrupts() as interrupts:
         guardian = new_guardian()
         interrupts.on_second = guardian.kill_all
@@ -154,7 +153,7 @@ def stage(grace: Grace = SHORT_GRACE) -> Iterator[Launcher]:
             left = list_marked(guardian.mark)
             guardian.dismiss()
     assert left == {}, "processes of the run are still alive"
-    assert list_strangers(children) == [], "a child or a zombie is left"
+    assert list_unknown_children(children) == [], "a child or a zombie is left"
     assert open_descriptors() == before, "a descriptor is left"
 
 
@@ -180,4 +179,4 @@ def open_descriptors() -> int:
 
 def has_children() -> bool:
     """Whether this process has a child of any kind; only for those who have none of their own."""
-    return bool(list_strangers(set()))
+    return bool(list_unknown_children(set()))

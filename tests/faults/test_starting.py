@@ -17,7 +17,7 @@ from staging import FAULT_SERVER, LONG_S, SHORT_GRACE, Report, echo, perform, sp
 from mcptest.core.plan import ServerSpec
 from mcptest.protocol.framing import Frame
 from mcptest.transport.process.stopping import stop
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,7 +133,9 @@ def test_a_server_that_never_answers_the_handshake_is_given_up_and_gone(
 def test_what_has_arrived_is_taken_even_when_the_time_is_up() -> None:
     """Row 5. No answer is missed for a matter of microseconds."""
     with stage() as launcher:
-        wire = StdioServer(spec_for("first", b"[]\n".hex()), launcher.guardian, launcher.interrupts)
+        wire = StdioTransport(
+            spec_for("first", b"[]\n".hex()), launcher.guardian, launcher.interrupts
+        )
         arrived = select.poll()
         arrived.register(wire._stdout, select.POLLIN)
         assert arrived.poll(LONG_S * 1000)

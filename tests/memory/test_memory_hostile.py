@@ -156,7 +156,7 @@ def test_what_a_task_beside_it_raises_is_a_warning() -> None:
     came = Came(after_handshake(act), LONG_S)
     assert came.verdict.success
     assert [words.partition(" (")[0] for words in came.warned] == [
-        "server_raised: a task of the server raised, and nobody looked at it: ValueError: beside"
+        "server_raised: a task of the server raised, and nothing handled it: ValueError: beside"
     ]
 
 
@@ -192,7 +192,7 @@ def test_a_server_that_blocks_the_loop_is_bounded_and_told_so_and_interrupted() 
 
     came = Came(after_handshake(act))
     assert came.kind == "timeout"
-    assert "its code does not come back to the event loop: it stands at test_mem" in str(came.error)
+    assert "its code does not come back to the event loop: it is at test_mem" in str(came.error)
     assert "needed_kill: the server did not come back to the event loop" in came.warned[0]
 
 
@@ -371,7 +371,10 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
         ([{"type": "websocket.accept"}], "sent 'websocket.accept', where http.response.start"),
         ([{"type": "http.response.start", "status": "200"}], "sent the status '200'"),
         ([{"type": "http.response.start", "status": 20}], "sent the status 20"),
-        ([{"type": "http.response.start", "status": 200, "headers": [("a", "b")]}], "no bytes"),
+        (
+            [{"type": "http.response.start", "status": 200, "headers": [("a", "b")]}],
+            "headers that are not bytes",
+        ),
         (
             [{"type": "http.response.start", "status": 200}, {"type": "http.response.start"}],
             "sent http.response.start, where http.response.body was due",
@@ -381,7 +384,7 @@ def test_what_is_raised_for_the_servers_own_stream_is_a_warning() -> None:
                 {"type": "http.response.start", "status": 200},
                 {"type": "http.response.body", "body": "text"},
             ],
-            "sent a body that is no bytes",
+            "sent a body that is not bytes",
         ),
         (
             [

@@ -19,7 +19,7 @@ from staging import has_children, open_descriptors, plan_for, spec_for, stage  #
 
 from mcptest.core.plan import ServerSpec  # noqa: E402  # as above
 from mcptest.engine.run import RunOptions, run_plan  # noqa: E402  # as above
-from mcptest.transport.process.orphans import list_marked  # noqa: E402  # as above
+from mcptest.transport.process.stopping import list_marked  # noqa: E402  # as above
 
 # What the allocator may keep for itself over any number of servers.
 ALLOWED_GROWTH_KIB = 20_000

@@ -13,7 +13,7 @@ from mcptest.engine.server import Launcher
 from mcptest.matching.compare import map_patterns
 from mcptest.matching.registry import Miss
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
-from mcptest.transport.process.isolated import judge_apart
+from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def _check_apart(
         miss = check(parameter, actual)
         return ((miss.why, miss.hint() if miss.hint else ""),) if miss else ()
 
-    found = judge_apart(told, limit_s, launcher)
+    found = judge_in_child(told, limit_s, launcher)
     if not found:
         return None
     why, hint = found[0]
@@ -80,7 +80,7 @@ def tried_apart(
 ) -> str:
     """Why this cannot be done here, "" when it can; what it finds wrong is not looked at."""
     try:
-        return "".join(judge_apart(lambda: _tried(work), limit_s, launcher))
+        return "".join(judge_in_child(lambda: _tried(work), limit_s, launcher))
     except PatternTimeoutError:
         return f"takes over {limit_s:g} s to read"
     except EndedError as error:

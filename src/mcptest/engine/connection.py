@@ -33,12 +33,12 @@ from mcptest.protocol.session import (
 )
 from mcptest.rules.watch import RuleWatch
 from mcptest.transport.process.stopping import describe_end
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeVar
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault, LogLine, SessionScore
@@ -54,13 +54,11 @@ if TYPE_CHECKING:
         UnexpectedResponse,
     )
     from mcptest.rules.composition import Member
-    from mcptest.transport.http.client import HttpServer
-    from mcptest.transport.memory.server import MemoryServer
+    from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
     Item = Frame | Noise | Overlong | TransportFault
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
-    Wire: TypeAlias = StdioServer | HttpServer | MemoryServer
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
 
@@ -660,19 +658,19 @@ class Findings:
         """What is only known when the server has ended."""
         # Who ends between the last answer and our closing its stdin is a matter of luck, so
         # a bad status counts either way.
-        is_its_own_end = stopped.rung in ("exited", "stdin")
+        is_its_own_end = stopped.ended_by in ("exited", "stdin")
         if is_its_own_end and stopped.exit_code and not is_told:
             self.add("unclean_end", f"the server {describe_end(stopped.exit_code)}")
-        elif stopped.rung == "exited" and not is_told:
+        elif stopped.ended_by == "exited" and not is_told:
             self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
             message = "the server ends its lines with CR LF; messages end with LF alone"
             self.add("crlf", message, count=decoder.crlf_lines)
         if decoder.blank_lines:
             self.add("blank_line", "the server wrote blank lines", count=decoder.blank_lines)
-        if stopped.rung == "term":
+        if stopped.ended_by == "term":
             self.add("needed_term", "the server did not end when its stdin closed; SIGTERM did it")
-        if stopped.rung == "kill":
+        if stopped.ended_by == "kill":
             self.add(
                 "needed_kill", "the server ignored its closed stdin and SIGTERM; it was killed"
             )
@@ -687,13 +685,13 @@ class Findings:
 # The way to a server: over pipes, over HTTP where it has a URL, or inside our own process.
 
 
-def wire_to(spec: ServerSpec, launcher: Launcher) -> Wire:
+def wire_to(spec: ServerSpec, launcher: Launcher) -> Transport:
     """The server, started if that is our part."""
     if launcher.memory is not None:
         return launcher.memory.wire(spec, launcher.interrupts)
     if spec.http is None:
-        return StdioServer(spec, launcher.guardian, launcher.interrupts)
+        return StdioTransport(spec, launcher.guardian, launcher.interrupts)
     # Sockets and their library are loaded by those runs alone that have a use for them.
-    from mcptest.transport.http.client import HttpServer  # noqa: PLC0415
+    from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
 
-    return HttpServer(spec, launcher.guardian, launcher.interrupts)
+    return HttpTransport(spec, launcher.guardian, launcher.interrupts)

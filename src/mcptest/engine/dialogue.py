@@ -34,7 +34,7 @@ from mcptest.protocol.session import (
     UnexpectedResponse,
 )
 from mcptest.transport.process.stopping import describe_exit, stop
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -695,7 +695,7 @@ class Hooks:
         self._cwd = cwd
         self._limit_s = limit_s
         self._secrets = secrets
-        self._started: list[StdioServer] = []
+        self._started: list[StdioTransport] = []
 
     def run_last(self, hook: Hook) -> None:
         """Run a hook although the run has been told to stop; it must be quick then."""
@@ -706,7 +706,7 @@ class Hooks:
         """Run a hook to its end; what went wrong, if anything did."""
         spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
         try:
-            process = StdioServer(spec, self._launcher.guardian, self._launcher.interrupts)
+            process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
         except ServerError as error:
             return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
         self._started.append(process)
@@ -718,7 +718,7 @@ class Hooks:
         code = process.peek_exit_code()
         return None if code == 0 else self._failed(hook, process, describe_exit(code))
 
-    def _overdue(self, hook: Hook, process: StdioServer) -> Fault:
+    def _overdue(self, hook: Hook, process: StdioTransport) -> Fault:
         fault = Fault(
             kind="hook_failed",
             message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
@@ -727,7 +727,7 @@ class Hooks:
         )
         return faults.with_evidence(fault, process)
 
-    def _failed(self, hook: Hook, process: StdioServer, how: str) -> Fault:
+    def _failed(self, hook: Hook, process: StdioTransport, how: str) -> Fault:
         message = f"{hook.key} ({visible(hook.command[0])}) failed: {how}"
         return faults.with_evidence(Fault(kind="hook_failed", message=message), process, how)
 

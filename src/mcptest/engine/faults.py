@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.plan import Limits, ServerSpec
-    from mcptest.engine.connection import Wire
     from mcptest.protocol.framing import Noise, Overlong, TransportFault
     from mcptest.protocol.session import ProtocolViolated, UnexpectedResponse
+    from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
 __all__ = [
@@ -84,7 +84,7 @@ _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
 
-def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
+def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault:
     """The fault with what the server left behind."""
     wire.drain_stderr()
     http = wire.spec.http
@@ -100,7 +100,7 @@ def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
     )
 
 
-def _untold(wire: Wire, message: str) -> bytes:
+def _untold(wire: Transport, message: str) -> bytes:
     """What the server sent, unless all of it is in the message already."""
     raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
     is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
@@ -129,7 +129,7 @@ def seconds(duration_s: float) -> str:
     return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
 
 
-def not_ready(spec: ServerSpec, wire: Wire) -> Fault:
+def not_ready(spec: ServerSpec, wire: Transport) -> Fault:
     fault = Fault(
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
@@ -139,7 +139,7 @@ def not_ready(spec: ServerSpec, wire: Wire) -> Fault:
     return with_evidence(fault, wire)
 
 
-def timed_out(wire: Wire, method: str, id: object, limit_s: float, clues: list[str]) -> Fault:
+def timed_out(wire: Transport, method: str, id: object, limit_s: float, clues: list[str]) -> Fault:
     """No answer in time; the most likely reason first."""
     hint = _join(_unread(wire), wire.progress(id), _why(wire, clues))
     if wire.unsent_bytes:
@@ -166,7 +166,7 @@ def timed_out(wire: Wire, method: str, id: object, limit_s: float, clues: list[s
     return with_evidence(fault, wire)
 
 
-def premature(method: str, id: object, wire: Wire, unsent_bytes: int) -> Fault:
+def premature(method: str, id: object, wire: Transport, unsent_bytes: int) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server answered {call(method, id)} before it had read it: "
@@ -181,7 +181,7 @@ def early_clue(id: object) -> str:
     return f"an answer with {visible(describe_id(id))} came before the request was sent"
 
 
-def unread(method: str, id: object, wire: Wire) -> Fault:
+def unread(method: str, id: object, wire: Transport) -> Fault:
     """An answer came, and nothing of its request has been read."""
     fault = Fault(
         kind="early_response",
@@ -192,12 +192,12 @@ def unread(method: str, id: object, wire: Wire) -> Fault:
     return with_evidence(fault, wire)
 
 
-def deaf(method: str, wire: Wire) -> Fault:
+def deaf(method: str, wire: Transport) -> Fault:
     message = f"the server has closed its stdin and cannot read {visible(method)}"
     return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
 
 
-def asks_and_never_listens(wire: Wire) -> Fault:
+def asks_and_never_listens(wire: Transport) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
@@ -215,7 +215,9 @@ def after_silence(fault: Fault, since: str) -> Fault:
     return fault.but(hint=_join(sentence, fault.hint))
 
 
-def gone(wire: Wire, when: str, stopped: Stopped | None, clues: list[str], was_open: bool) -> Fault:
+def gone(
+    wire: Transport, when: str, stopped: Stopped | None, clues: list[str], was_open: bool
+) -> Fault:
     """The server went away, or closed its stdout, at a bad moment."""
     hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
     if stopped is None:
@@ -284,7 +286,7 @@ def too_long(line: Overlong) -> Fault:
     )
 
 
-def over_budget(limits: Limits, messages: int, size: int, wire: Wire) -> Fault:
+def over_budget(limits: Limits, messages: int, size: int, wire: Transport) -> Fault:
     fault = Fault(
         kind="output_budget",
         message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
@@ -349,7 +351,7 @@ def busy_clue(messages: int) -> list[str]:
     return [f"{many} came meanwhile"] if messages else []
 
 
-def _why(wire: Wire, clues: list[str]) -> str:
+def _why(wire: Transport, clues: list[str]) -> str:
     """What was seen that may be the reason, the likeliest first."""
     if clues and "Content-Length" in clues[0]:
         return clues[0]  # then the missing newline is a part of the same mistake
@@ -364,7 +366,7 @@ def _clue(clues: list[str]) -> str:
     return f"{clues[0]}{more}{advice}"
 
 
-def _unfinished(wire: Wire) -> str:
+def _unfinished(wire: Transport) -> str:
     head, size = wire.decoder.remainder
     if not size:
         return ""
@@ -373,8 +375,8 @@ def _unfinished(wire: Wire) -> str:
     return f"{many} came without the newline that ends a message: {quote}"
 
 
-def _unread(wire: Wire) -> str:
-    return "it has closed its stdin, so it cannot read requests" if wire.is_unheard else ""
+def _unread(wire: Transport) -> str:
+    return "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
 
 
 def unflushed(fault: Fault) -> Fault:

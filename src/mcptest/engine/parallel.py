@@ -227,7 +227,7 @@ class _ParallelRun:
                 tick()
 
     def _buried(self, workers: Workers, worker: Worker) -> int:
-        status = workers.bury(worker)
+        status = workers.remove_ended(worker)
         self._launcher.guardian.release(worker.pid)
         return status
 
@@ -235,7 +235,7 @@ class _ParallelRun:
         """A worker is always heard of in time, unless it is stopped or stuck."""
         for worker in workers.alive:
             if worker.job is not None:
-                silent_s = time.monotonic() - worker.heard_at
+                silent_s = time.monotonic() - worker.last_message_at
                 if silent_s > self._lanes[worker.job].patience_s(self._options.retries):
                     worker.kill()
 

@@ -439,7 +439,7 @@ class Server:
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
         late = self.findings.count("late_response")
-        self.connection.hear_out(self._wire.last_words)
+        self.connection.hear_out(self._wire.last_output)
         self.answered_at_the_end = self.findings.count("late_response") > late
         fault = self._inbox.take_fault()
         if fault:
@@ -537,9 +537,9 @@ def await_ready(server: Server, deadline: float) -> None:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
         raise ServerError(server.gone("while it was awaited to listen"))
-    if connection.wire.stranger:
+    if connection.wire.foreign_listener:
         message = "what listens at the URL is no process that the command is known to have started"
-        server.findings.add("foreign_listener", message, quote=connection.wire.stranger)
+        server.findings.add("foreign_listener", message, quote=connection.wire.foreign_listener)
     http = server.spec.http
     if http and http.insecure_tls:
         message = "the certificate of the server was not checked, as its settings ask"

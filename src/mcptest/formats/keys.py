@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 
-from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest
+from mcptest.core.diagnostics import Diagnostic, PathDiagnostic, closest, find_abbreviation
 from mcptest.core.secrets import LEAST_CHARS, why_not_blanked
 from mcptest.formats.yaml.document import locate
 from mcptest.formats.yaml.quick import MAX_DIAGNOSTICS

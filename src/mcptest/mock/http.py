@@ -94,12 +94,12 @@ class HttpMock:
         self._shared_streams: dict[int, Stream] = {}
         self._ended: MockReport | None = None
 
-    def refuse(self, exchange: int, request: WebRequest, port: int) -> Answer | None:
+    def check_head(self, exchange: int, request: WebRequest, port: int) -> Answer | None:
         """The answer to a request that is refused by its head, None if it is not."""
         refusal = check_head(request, port)
         return self._refuse(exchange, request, refusal) if refusal else None
 
-    def hear(self, exchange: int, request: WebRequest, now: float) -> Later:
+    def handle(self, exchange: int, request: WebRequest, now: float) -> Later:
         """What to do about a request, and after how many seconds."""
         if request.method == "POST":
             return self._post(exchange, request, now)
@@ -115,11 +115,11 @@ class HttpMock:
             return [(0.0, self._refuse(exchange, request, acts))]
         return [(0.0, act) for act in acts]
 
-    def due(self, item: Act | Delivery) -> list[Act]:
+    def perform(self, item: Act | Delivery) -> list[Act]:
         """What to do about something whose time has come."""
         return [item] if isinstance(item, Act) else item.acts()
 
-    def leave(self, exchange: int) -> None:
+    def close_exchange(self, exchange: int) -> None:
         """Handle a connection that is gone, or complete."""
         for each in self._sessions.all():
             each.leave(exchange)

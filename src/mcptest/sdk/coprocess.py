@@ -481,7 +481,7 @@ def last_words(peer: LinePeer, *, was_awaited: bool) -> list[str]:
 
     Whoever was not awaited to end was ended by us.
     """
-    text = "\n" + visible(peer.last_words, keep_newlines=True)
+    text = "\n" + visible(peer.last_output, keep_newlines=True)
     found = [block.strip("\n") for block in text.split(f"\n{_MARK}") if block.strip()]
     if peer.exit_code and was_awaited:
         found.append(f"the mcptest binary {describe_end(peer.exit_code)}")

@@ -17,7 +17,7 @@ from mcptest.reporters.text import render_result
 from mcptest.sdk.errors import blanked
 from mcptest.sdk.verdict import Verdict
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
-from mcptest.transport.process.isolated import judge_apart, quiet_forks
+from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
 from mcptest.transport.process.limits import CpuLimit
 
 TYPE_CHECKING = False
@@ -150,8 +150,8 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
         guardian=NoGuardian(),  # type: ignore[arg-type]  # it ends by itself
         interrupts=NoInterrupts(),  # type: ignore[arg-type]  # signals are the program's own
     )
-    with quiet_forks():
-        found = judge_apart(bounded, _APART_S, launcher)
+    with silence_fork_warnings():
+        found = judge_in_child(bounded, _APART_S, launcher)
     for each in found:
         if isinstance(each, str):
             raise PatternTimeoutError(_PATTERN_LIMIT.seconds, each)

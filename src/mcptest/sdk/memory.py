@@ -33,8 +33,8 @@ from mcptest.sdk.coprocess import pass_on
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
-from mcptest.transport.process.guardian import NoGuardian, own_guardian
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.guardian import NoGuardian, make_guardian
+from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -365,7 +365,7 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     launcher = memory_launcher(target, bell, judges=True)
     if plan.plugins or _has_hooks(plan):
         # These are processes, and must not outlive us.
-        launcher = launcher.but(guardian=own_guardian())
+        launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
     book = _Book()
@@ -389,7 +389,7 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
 
 def _run_quietly(plan: Plan, launcher: Launcher, book: _Book) -> RunFinished:
     options = options_for(plan)
-    with quiet_forks():
+    with silence_fork_warnings():
         return run_plan(plan, options, launcher, book.hear)[0]
 
 

@@ -1,1 +1,134 @@
-"""The only package that opens a process, a pipe or a socket."""
+"""Processes, pipes and sockets: the interface of a transport, and the wait that all of them share.
+
+`stdio`, `http` and `memory` each implement `Transport`; the engine knows nothing else of them.
+"""
+
+from __future__ import annotations
+
+import select
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Protocol, TypeAlias
+
+    from mcptest.core.plan import ServerSpec
+    from mcptest.core.results import Fault
+    from mcptest.protocol.framing import Frame, LineDecoder, Noise, Overlong, Ring, TransportFault
+    from mcptest.transport.process.stopping import Grace, Stopped
+
+    # What a server sent: a message, or something that is not one.
+    Item: TypeAlias = Frame | Noise | Overlong | TransportFault
+
+    class Transport(Protocol):
+        """One connection with a server, from its start to its end. No method blocks for longer
+        than its deadline, a time of `time.monotonic`."""
+
+        spec: ServerSpec
+        decoder: LineDecoder
+        # What the server wrote last; `stdout_mark` is where the evidence of a fault begins.
+        stdout_tail: Ring
+        stdout_mark: int
+        stderr: Ring
+
+        @property
+        def label(self) -> str:
+            """The server's name in captures, such as `stdio://name`."""
+
+        @property
+        def transport(self) -> str:
+            """What carries this session, such as `stdio:4711` or `http:https://…`."""
+
+        @property
+        def redact(self) -> Callable[[str], str] | None:
+            """Blanks the server's secrets in a text; None if it has none."""
+
+        @property
+        def last_output(self) -> Sequence[Item]:
+            """What arrived while the server was being stopped."""
+
+        @property
+        def is_pipe(self) -> bool:
+            """True if messages are lines on pipes: only then can unread input be seen."""
+
+        @property
+        def is_closed(self) -> bool:
+            """True once nothing more can arrive."""
+
+        @property
+        def has_exited(self) -> bool:
+            """True once the process that we started has ended."""
+
+        @property
+        def has_news(self) -> bool:
+            """True if something may have arrived that was not received yet."""
+
+        @property
+        def has_closed_stdin(self) -> bool: ...
+        @property
+        def has_no_reader(self) -> bool:
+            """True if nothing reads what we send any more."""
+
+        @property
+        def has_read_all(self) -> bool:
+            """True if the server has read all that it was sent."""
+
+        @property
+        def sent_bytes(self) -> int: ...
+        @property
+        def unsent_bytes(self) -> int: ...
+        @property
+        def unread_bytes(self) -> int: ...
+        @property
+        def begun_line(self) -> int:
+            """The number of the line or event that has arrived in part; 0 if there is none."""
+
+        @property
+        def foreign_listener(self) -> str:
+            """The process that listens in place of the server we started; "" if none is known."""
+
+        def open(self, deadline: float) -> Fault | None:
+            """Wait until the server accepts messages; the fault if it does not."""
+
+        def send(self, line: bytes) -> None:
+            """Send a message without waiting for the server to take it."""
+
+        def receive(self, deadline: float, *, heed_interrupts: bool = True) -> Sequence[Item]:
+            """What arrived by the deadline; empty at the deadline and at the end."""
+
+        def wait_until_read(self) -> None:
+            """Wait a moment until the server has taken what was sent."""
+
+        def progress(self, id: object) -> str:
+            """How far the answer to a request has come, for the message of a timeout."""
+
+        def give_up(self, id: object) -> bool:
+            """Close the answer to a request; False if it has no stream of its own."""
+
+        def mark_stdout(self) -> int: ...
+        def cleaned(self, raw: bytes) -> bytes:
+            """Part of the server's output without the secrets it was given."""
+
+        def drain_stderr(self) -> None: ...
+        def wait_for_stderr(self, deadline: float) -> bool: ...
+        def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool: ...
+        def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
+            """End the session, and the process if we started it."""
+
+
+__all__ = ["wait_ready"]
+
+
+def wait_ready(wanted: Mapping[int, int], wait_s: float | None) -> dict[int, int]:
+    """Wait until a file descriptor has one of the events wanted of it; those that have.
+
+    At most `wait_s` seconds, None for no limit. Negative descriptors are ignored.
+    """
+    poll = select.poll()
+    for fd, events in wanted.items():
+        if fd >= 0:
+            poll.register(fd, events)
+    if wait_s is None:
+        return dict(poll.poll())
+    # Rounded up: the last fraction of a millisecond would become a busy loop.
+    return dict(poll.poll(int(wait_s * 1000) + 1 if wait_s > 0 else 0))

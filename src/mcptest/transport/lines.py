@@ -1,7 +1,6 @@
-"""A program on our own side, on two pipes: lines go there, lines come back, one at a time.
+"""A helper program on two pipes: a plugin, or the coprocess of an SDK.
 
-Plugins and the coprocess of an SDK are such programs. The process, its pipes and its lines are
-those of a server under test (`mcptest.transport.stdio`); nothing is started before it is needed.
+It is run like a server under test (`mcptest.transport.stdio`), and read line by line.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from contextlib import suppress
 from mcptest.core.errors import InterruptedRunError
 from mcptest.core.text import visible
 from mcptest.protocol.framing import LineDecoder
-from mcptest.transport.process.guardian import NoInterrupts, own_guardian
+from mcptest.transport.process.guardian import NoInterrupts, make_guardian
 from mcptest.transport.process.stopping import Grace, describe_exit, stop
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,13 +30,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LinePeer", "PeerEndedError", "PeerSilentError"]
 
-# Whoever closes stdout is given this long to end as well, so that its status can be told.
-_LAST_BREATH_S = 0.5
+# How long a program that closed its stdout may take to exit, so that its status is known.
+_EXIT_S = 0.5
 _STDERR_SHOWN_BYTES = 2000
 
 
 class PeerEndedError(Exception):
-    """It ended, or closed its stdout; `how` says so in words, `stderr` is the last it said."""
+    """It ended, or closed its stdout; `how` says so in words, `stderr` is the end of its stderr."""
 
     def __init__(self, how: str, stderr: str) -> None:
         super().__init__(how)
@@ -46,14 +45,14 @@ class PeerEndedError(Exception):
 
 
 class PeerSilentError(Exception):
-    """It said nothing by the deadline. It is left running."""
+    """It sent nothing by the deadline. It is left running."""
 
 
 class LinePeer:
     """One such program, from its first line to its end.
 
-    In a run it is started with the guardian and the interrupts of the run; in a program of its
-    own it finds its own way.
+    In a run it is started with the guardian and the interrupts of the run; elsewhere with a
+    guardian of its own.
     """
 
     def __init__(
@@ -66,11 +65,11 @@ class LinePeer:
         self._guardian: Guardian | NoGuardian | None = guardian
         self._is_alone = guardian is None
         self._interrupts = interrupts or NoInterrupts()
-        self._process: StdioServer | None = None
-        # Whom it left behind, and what they were.
+        self._process: StdioTransport | None = None
+        # Process ids and command lines of what it left behind.
         self.left_behind: dict[int, str] = {}
-        # Once it has ended: the last it wrote to stderr, and its exit status.
-        self.last_words = ""
+        # Once it has ended: the end of its stderr, and its exit status.
+        self.last_output = ""
         self.exit_code: int | None = None
         self._pending: deque[Item] = deque()
 
@@ -79,14 +78,14 @@ class LinePeer:
         return self._process is not None
 
     def start(self) -> None:
-        """Start it, unless it runs; ServerError when that is impossible."""
+        """Start it, unless it runs; ServerError if that is impossible."""
         if self._process:
             return
         if self._guardian is None:
-            self._guardian = own_guardian()
+            self._guardian = make_guardian()
         try:
-            # What stands for a guardian and for interrupts outside of a run has their methods.
-            process = StdioServer(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
+            # The stand-ins for a guardian and for interrupts have their methods.
+            process = StdioTransport(self.spec, self._guardian, self._interrupts)  # type: ignore[arg-type]  # see above
         except BaseException:
             if self._is_alone:
                 self._guardian.dismiss()
@@ -95,7 +94,7 @@ class LinePeer:
         self._guardian.suspects.add(self.spec.name)
         process.decoder = LineDecoder(self.spec.limits.max_line_bytes, keeps_raw=True)
         self._process = process
-        # Whoever forgets to close it, or ends, still leaves nobody behind.
+        # It is ended even if the caller forgets to close it.
         self._finalizer = weakref.finalize(self, _end, process, os.getpid(), self._is_alone)
 
     def send(self, line: bytes) -> None:
@@ -103,14 +102,14 @@ class LinePeer:
         self._process.send(line)
 
     def waiting_items(self) -> list[Item]:
-        """What it has said without being asked, as far as that is here by now."""
+        """What has arrived by now, without waiting."""
         assert self._process is not None, "it is started before anything is awaited"
         items = [*self._pending, *self._process.receive(0.0)]
         self._pending.clear()
         return items
 
     def hang_up(self) -> None:
-        """Tell it that nothing more will come; `close` waits for what it makes of that."""
+        """Close its stdin; `close` waits for its end."""
         if self._process:
             self._process.close_stdin()
 
@@ -130,40 +129,40 @@ class LinePeer:
 
     @property
     def stderr(self) -> str:
-        """The last of what it wrote to stderr; nothing when it does not run."""
+        """The end of its stderr; "" if it does not run."""
         if self._process is None:
             return ""
         self._process.drain_stderr()
         return _last_lines(self._process)
 
     def close(self, patience_s: float, *, at_once: bool = False) -> None:
-        """End of input, a wait of up to this long, then its end by force, with its group."""
+        """Close its stdin, wait up to this long, then kill it with its group."""
         process = self._process
         if process is None:
             return
         try:
             if not at_once:
                 process.close_stdin()
-                # Whoever is told to stop the run has no time for it.
+                # An interrupted run does not wait for it.
                 with suppress(InterruptedRunError):
                     process.wait_for_exit(time.monotonic() + patience_s, heed_interrupts=True)
         finally:
             # Also when Ctrl-C cut the goodbye short.
             self._end(process)
 
-    def _end(self, process: StdioServer) -> int | None:
-        """End what is left of it, by force; its exit status."""
+    def _end(self, process: StdioTransport) -> int | None:
+        """Kill what is left of it; its exit status."""
         self._process = None
         self._guardian = None if self._is_alone else self._guardian
         stopped = self._finalizer()
         if stopped:
             self.left_behind |= stopped.left_behind
-        self.last_words, self.exit_code = _last_lines(process), process.exit_code()
+        self.last_output, self.exit_code = _last_lines(process), process.exit_code()
         return self.exit_code
 
-    def _ended(self, process: StdioServer) -> PeerEndedError:
+    def _ended(self, process: StdioTransport) -> PeerEndedError:
         partial, size = process.decoder.remainder
-        has_ended = process.wait_for_exit(time.monotonic() + _LAST_BREATH_S)
+        has_ended = process.wait_for_exit(time.monotonic() + _EXIT_S)
         status = self._end(process)
         how = describe_exit(status) if has_ended else "it closed its stdout and stayed"
         if size:
@@ -172,17 +171,17 @@ class LinePeer:
         return PeerEndedError(how, _last_lines(process))
 
 
-def _last_lines(process: StdioServer) -> str:
+def _last_lines(process: StdioTransport) -> str:
     raw = process.cleaned(process.stderr.tail())
     text = raw[-_STDERR_SHOWN_BYTES:].decode("utf-8", "backslashreplace")
-    # A cut is marked, so that half a secret beside it is known for what it is.
+    # A cut is marked, so that half a secret beside it is recognised.
     return text if len(raw) <= _STDERR_SHOWN_BYTES else f"…{text}"
 
 
-def _end(process: StdioServer, owner: int, is_alone: bool) -> Stopped | None:
-    """End it at once, and its guardian if it has one of its own; how it ended.
+def _end(process: StdioTransport, owner: int, is_alone: bool) -> Stopped | None:
+    """Kill it, and end its guardian if it has one of its own; how it ended.
 
-    Only the process that started it may: a fork of it has it, too.
+    No-op in a fork of the process that started it.
     """
     if os.getpid() != owner:
         return None

@@ -1,9 +1,8 @@
-"""Be a server on two pipes: lines come in, lines go out, some of them later.
+"""Serve on two pipes: lines come in, lines go out, some of them after a delay.
 
-This module copies bytes between the pipes and whoever reacts. It knows nothing of what is
-said. One poll waits for everything at once: input, room to write, the next line that is due,
-a signal. So a client that does not read stops nothing but its own answers, and no wait holds
-up another.
+One poll waits for everything at once: input, room to write, the next line that is due, a signal.
+So a client that does not read holds up only its own answers, and no delay holds up another. What
+the lines mean is up to the caller.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ import time
 
 from mcptest.core.errors import UsageError
 from mcptest.protocol.framing import LineDecoder
+from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ __all__ = ["serve_lines"]
 _READ_BYTES = 1 << 16
 
 # A pipe that has room at all has room for this much, so that such a write never blocks. The
-# pipes are left blocking: they may be shared with whoever started us.
+# pipes stay blocking: they may be shared with the process that started us.
 _WRITE_BYTES = select.PIPE_BUF
 _WRITES_AT_ONCE = 64
 
-# A client that sends on and never reads is not listened to when this much waits for it.
+# Nothing more is read from a client when this much waits to be read by it.
 _MAX_WAITING_BYTES = 128 * 1024 * 1024
 
 # How long the last lines wait for a client that does not read.
@@ -46,13 +46,13 @@ _LAST_PATIENCE_S = 2.0
 
 
 def serve_lines(source: int, sink: int, interrupts: Interrupts, react: Reaction) -> None:
-    """React to every line until the input ends, a reaction or a signal ends it, or nobody reads."""
+    """React to every line until the input, a reaction, a signal or the client ends it."""
     with contextlib.suppress(_LeftError):
         _Loop(source, sink, interrupts, react).run()
 
 
 class _LeftError(Exception):
-    """Nobody reads what we write any more."""
+    """The client does not read any more."""
 
 
 class _Loop:
@@ -76,7 +76,9 @@ class _Loop:
 
     def _wait_and_move(self) -> bool:
         """One turn of the loop; False when a signal asks us to stop."""
-        ready = self._ready(self._wait_s(), listening=self._has_room())
+        wait_s = max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
+        has_room = len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
+        ready = self._ready(wait_s, listening=has_room)
         if self._interrupts.count:
             return False
         if self._sink in ready:
@@ -87,21 +89,12 @@ class _Loop:
         return True
 
     def _ready(self, wait_s: float | None, *, listening: bool) -> set[int]:
-        poll = select.poll()
-        poll.register(self._interrupts.fd, select.POLLIN)
+        wanted = {self._interrupts.fd: select.POLLIN}
         if listening:
-            poll.register(self._source, select.POLLIN)
+            wanted[self._source] = select.POLLIN
         if self._backlog:
-            poll.register(self._sink, select.POLLOUT)
-        # Rounded up, or the last millisecond would be spent asking.
-        found = poll.poll(None if wait_s is None else int(wait_s * 1000) + 1)
-        return {fd for fd, _ in found}
-
-    def _wait_s(self) -> float | None:
-        return max(0.0, self._later[0][0] - time.monotonic()) if self._later else None
-
-    def _has_room(self) -> bool:
-        return len(self._backlog) + self._later_bytes < _MAX_WAITING_BYTES
+            wanted[self._sink] = select.POLLOUT
+        return set(wait_ready(wanted, wait_s))
 
     def _read(self) -> None:
         chunk = _read(self._source)
@@ -109,7 +102,7 @@ class _Loop:
             return
         if not chunk:
             self._has_ended = True
-            # A last line without an end is a line all the same.
+            # A last line without a line feed counts as a line.
             chunk = b"\n" if self._decoder.remainder[1] else b""
         for item in self._decoder.feed(chunk):
             for delivery in self._react(item):
@@ -134,11 +127,11 @@ class _Loop:
     def _write(self) -> None:
         for _ in range(_WRITES_AT_ONCE):
             del self._backlog[: _written(self._sink, self._backlog[:_WRITE_BYTES])]
-            if not self._backlog or not _has_room(self._sink):
+            if not self._backlog or not wait_ready({self._sink: select.POLLOUT}, 0):
                 return
 
     def _finish(self) -> None:
-        """Say what is left, without further delay, as long as somebody reads it."""
+        """Write what is left, without further delay, as long as the client reads it."""
         self._release(float("inf"))
         while self._backlog:
             ready = self._ready(_LAST_PATIENCE_S, listening=False)
@@ -148,13 +141,13 @@ class _Loop:
 
 
 def _read(fd: int) -> bytes | None:
-    """The next bytes, b"" at the end, None when there is nothing after all."""
+    """The next bytes; b"" at the end, None if there are none after all."""
     try:
         return os.read(fd, _READ_BYTES)
     except BlockingIOError:
         return None
     except OSError:
-        # A terminal that is gone, a connection that broke: nothing comes from there any more.
+        # A terminal that is gone, a connection that broke: the input has ended.
         return b""
 
 
@@ -167,9 +160,3 @@ def _written(fd: int, data: bytes | bytearray) -> int:
         if error.errno in (errno.EPIPE, errno.ECONNRESET, errno.EIO):
             raise _LeftError from None
         raise UsageError(f"cannot write to standard output: {error.strerror}") from None
-
-
-def _has_room(fd: int) -> bool:
-    poll = select.poll()
-    poll.register(fd, select.POLLOUT)
-    return bool(poll.poll(0))

@@ -1,11 +1,8 @@
-"""A server on the other side of three pipes.
+"""The stdio transport: a server process on three pipes.
 
-This module copies bytes between the pipes and `LineDecoder`. It knows nothing of
-sessions, tests or verdicts. One poll waits for everything at once: answers,
-stderr, room to write, the end of the process, a signal to us. So reading never
-depends on writing, stderr is always drained, and every wait has a deadline.
-
-Starting is in `mcptest.transport.stdio`, stopping in `mcptest.transport.process.stopping`.
+One poll waits for everything at once: answers, stderr, room to write, the end of the process, a
+signal to us. So reading never depends on writing, stderr is always drained, and every wait has a
+deadline. This module knows nothing of sessions, tests or verdicts.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import select
-import signal
 import sys
 import termios
 import time
@@ -24,9 +20,9 @@ from mcptest.core.results import Evidence, Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import visible
 from mcptest.protocol.framing import LineDecoder, Ring
+from mcptest.transport import wait_ready
 from mcptest.transport.process.child import candidates, start
-from mcptest.transport.process.orphans import MARK_VARIABLE
-from mcptest.transport.process.stopping import stop
+from mcptest.transport.process.stopping import MARK_VARIABLE, ServerProcess, stop
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -41,89 +37,76 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong
 
-__all__ = ["StdioServer"]
+__all__ = ["StdioTransport", "spawn"]
 
 
-# How much one read asks for: the memory for all of it is taken first, and a megabyte taken and
-# given back for every short answer costs half as much as the answer. Who says much gets more.
+# The memory for a whole read is allocated first, and a megabyte for every short answer costs half
+# as much as the answer. Larger reads follow only a full one.
 _READ_BYTES = 1 << 16
 _LARGE_READ_BYTES = 1 << 20
 _STDERR_KEPT_BYTES = 256 * 1024
+_STDOUT_KEPT_BYTES = 4 * 1024
 
 # No pipe holds more than this at one moment, unless root has raised the limit.
 _PIPE_BYTES = 1 << 20
-_STDOUT_KEPT_BYTES = 4 * 1024
 
 _UNREAD_PATIENCE_S = 0.05
 
 # The number 0, as FIONREAD gives it.
 _NOTHING = b"\0\0\0\0"
 
-# About 40 µs of asking before a wait goes to sleep.
+# About 40 µs of busy polling before a wait goes to sleep.
 _SPINS = 20
 
-# After the process is gone what is left in the pipe is read, and no more: a grandchild
-# may hold the pipe and never stop talking.
-_LAST_WORDS_BYTES = 2 * _PIPE_BYTES
+# After the process has ended only what is left in the pipe is read: a grandchild may hold the
+# pipe and never stop writing.
+_LAST_READ_BYTES = 2 * _PIPE_BYTES
 
-# How many lines that came while the server was being stopped are kept, and of how much.
-_LAST_WORDS_KEPT = 1000
-_LAST_WORDS_KEPT_BYTES = 16 * 1024 * 1024
+# How many lines that arrive while the server is being stopped are kept, and of how many bytes.
+_LAST_ITEMS = 1000
+_LAST_ITEMS_BYTES = 16 * 1024 * 1024
+
+# What a server gets when the config says `inheritEnv: false`.
+_MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
 
 
-class StdioServer:
+class StdioTransport(ServerProcess):
     """One server process, from spawn to the end of its group."""
 
-    # Lines on pipes; over HTTP each message has a way of its own.
     is_pipe = True
-    # Nobody else can take its place there.
-    stranger = ""
+    foreign_listener = ""
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
+        mark = guardian.next_mark()
+        super().__init__(spawn(spec, mark), mark, guardian)
         self.spec = spec
-        self.guardian = guardian
         self.interrupts = interrupts
         self.redact = redactor(spec.secrets) if spec.secrets else None
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
         self.stderr = Ring(_STDERR_KEPT_BYTES)
         self.stdout_tail = Ring(_STDOUT_KEPT_BYTES)
         self.stdout_mark = 0
-        self.has_exited = False
         self.is_closed = False
         self.has_closed_stdin = False
-        self.last_words: list[Item] = []
-        self._silence_from = 0
+        self.last_output: list[Item] = []
+        # How much stdout had brought when stdin was closed.
+        self._stdin_closed_at = 0
         # How many bytes it was sent in all, including those that wait to be written.
         self.sent_bytes = 0
         # How many of them were left when it stopped reading.
         self._lost_bytes = 0
         self._backlog = bytearray()
         self._read_bytes = _READ_BYTES
-        self.mark = guardian.next_mark()
-        self._process = spawn(spec, self.mark)
-        guardian.watch(self._process.pid)
-        self._open_pipes()
-
-    def _open_pipes(self) -> None:
-        process = self._process
-        self._stdin, self._stdout, self._stderr = process.stdin, process.stdout, process.stderr
-        for fd in (self._stdin, self._stdout, self._stderr):
-            os.set_blocking(fd, False)
         # A larger pipe takes a third off the time of a big answer; it may be refused.
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             with contextlib.suppress(OSError):
                 fcntl.fcntl(self._stdout, fcntl.F_SETPIPE_SZ, _LARGE_READ_BYTES)
-        self._pidfd = process.open_handle()
         self._poll = select.poll()
-        # stdout before stderr: poll looks at them in this order, so whatever was on
+        # stdout before stderr: poll checks them in this order, so whatever was on
         # stderr before an answer is seen no later than the answer.
         for fd in (self._stdout, self._stderr, self._pidfd, self.interrupts.fd):
             if fd >= 0:
                 self._poll.register(fd, select.POLLIN)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     @property
     def label(self) -> str:
@@ -134,17 +117,17 @@ class StdioServer:
         return f"stdio:{self.pid}"
 
     def handles(self) -> list[int]:
-        """What somebody else's poll has to watch, who then has to `pump`."""
+        """The descriptors that another poll has to watch; its owner then calls `pump`."""
         watched = [] if self.is_closed else [self._stdout]
         watched += [self._stderr] if self._stderr >= 0 else []
         return watched + ([] if self.has_exited or self._pidfd < 0 else [self._pidfd])
 
     def pump(self) -> None:
-        """Take what is on stdout and stderr, of a server whose messages go another way."""
+        """Read stdout and stderr of a server whose messages come over HTTP."""
         self._look(0.0, False)
 
     def open(self, deadline: float) -> None:
-        """A server on pipes can be spoken to at once."""
+        """No-op: a server on pipes accepts messages at once."""
 
     def progress(self, id: object) -> str:
         return ""
@@ -154,12 +137,12 @@ class StdioServer:
         return False
 
     def mark_stdout(self) -> int:
-        """Remember how much stdout has brought; evidence begins here."""
+        """Start the evidence of a fault with what stdout brings from now on."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
     def cleaned(self, raw: bytes) -> bytes:
-        """A part of what the server wrote, without the secrets it was given."""
+        """Part of the server's output without the secrets it was given."""
         redact = self.redact
         return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
 
@@ -169,24 +152,24 @@ class StdioServer:
 
     @property
     def begun_line(self) -> int:
-        """The number of the line that is arriving; 0 when there is none."""
+        """The number of the line that has arrived in part; 0 if there is none."""
         return self.decoder.begun_line
 
     @property
     def has_news(self) -> bool:
-        """Whether something has arrived or happened that was not looked at yet."""
+        """True if something has arrived or happened that was not received yet."""
         return bool(self._poll.poll(0))
 
     @property
     def has_read_all(self) -> bool:
-        """Whether the server has read all that it was sent."""
+        """True if the server has read all that it was sent."""
         if self._backlog or self._stdin < 0:
             return False
         return fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING) == _NOTHING
 
     @property
     def unread_bytes(self) -> int:
-        """How much of what it was sent the server has not read, as far as can be seen."""
+        """How many of the bytes sent the server has not read, as far as can be seen."""
         if self._stdin < 0:
             return self._lost_bytes
         waiting = fcntl.ioctl(self._stdin, termios.FIONREAD, _NOTHING)
@@ -203,19 +186,17 @@ class StdioServer:
         self._watch_stdin()
 
     @property
-    def is_unheard(self) -> bool:
-        """Whether nobody is left to read what we send, also when the last of it still fitted."""
+    def has_no_reader(self) -> bool:
+        """True if no process has the other end of stdin open, even if the last bytes fitted."""
         if self.has_closed_stdin or self._stdin < 0:
             return self.has_closed_stdin
-        waiter = select.poll()
-        waiter.register(self._stdin, 0)
-        return any(event & select.POLLERR for _, event in waiter.poll(0))
+        return bool(wait_ready({self._stdin: 0}, 0).get(self._stdin, 0) & select.POLLERR)
 
     def wait_until_read(self) -> None:
         """Wait a moment until the server has taken what was sent.
 
-        Nothing answers a notification, so the next message would follow at once, and a
-        server that takes whatever one read brings for one message would choke on both.
+        A notification has no answer, so the next message would follow at once, and a server
+        that takes each read for one message would fail on both.
         """
         deadline = time.monotonic() + _UNREAD_PATIENCE_S
         while self._stdin >= 0 and time.monotonic() < deadline:
@@ -224,44 +205,38 @@ class StdioServer:
             time.sleep(0.0001)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What stdout brought by `deadline`; empty when it brought nothing or has ended."""
+        """What stdout brought by the deadline; empty at the deadline and at the end."""
         while not self.is_closed:
             if self.has_exited:
-                return self._last_words()
-            # Whoever does not wait need not know the time.
+                return self._read_rest()
+            # A deadline of 0 means not to wait, and saves a look at the clock.
             wait_s = deadline - time.monotonic() if deadline else 0.0
-            # At least one look, so that what has already arrived is never missed.
+            # Polled at least once, so that what has already arrived is never missed.
             items = self._look(wait_s, heed_interrupts)
             if items or wait_s <= 0:
                 return items
         return []
 
     def drain_stderr(self) -> None:
-        """Take what is on stderr at this moment, and no more: it may never end."""
+        """Read what is on stderr now, and no more: it may never end."""
         enough = self.stderr.total + _PIPE_BYTES
         while self._stderr >= 0 and self.stderr.total < enough and self._read_stderr():
             pass
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False at the deadline or when it has ended."""
+        """Wait until stderr brings something; False at the deadline or at its end."""
         before = self.stderr.total
         while self._stderr >= 0 and self.stderr.total == before:
-            waiter = select.poll()
-            for fd in (self._stderr, self.interrupts.fd):
-                waiter.register(fd, select.POLLIN)
-            left_s = deadline - time.monotonic()
-            if left_s <= 0 or not waiter.poll(left_s * 1000):
+            wanted = dict.fromkeys((self._stderr, self.interrupts.fd), select.POLLIN)
+            if not wait_ready(wanted, deadline - time.monotonic()):
                 return False
-            self._heed()
+            if self.interrupts.count:
+                raise InterruptedRunError
             self._read_stderr()
         return self.stderr.total > before
 
-    def exit_code(self) -> int | None:
-        """How the process ended (negative: by that signal), once it has been reaped."""
-        return self._process.exit_code
-
     def peek_exit_code(self) -> int | None:
-        """The same of a process that has ended and is not to be reaped yet."""
+        """The exit status of a process that has ended, without reaping it."""
         if not hasattr(os, "waitid"):
             return self._process.poll()
         found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG)
@@ -287,17 +262,18 @@ class StdioServer:
         if self.interrupts.count:
             if heed_interrupts:
                 raise InterruptedRunError
-            self._stop_watching_interrupts()
+            # Noticed already: while cleaning up it must not wake the poll at every turn.
+            with contextlib.suppress(KeyError):
+                self._poll.unregister(self.interrupts.fd)
         if self._pidfd < 0 and not self.has_exited:
             self.has_exited = self._process.poll() is not None
         return items
 
     def _wait(self, wait_s: float) -> list[tuple[int, int]]:
-        """What is ready within this time, where nothing is yet.
+        """What becomes ready within this time.
 
         Waking a core that has gone to sleep takes longer than a quick server takes to answer,
-        so the first moments are spent asking, and letting the server have this core if it
-        wants it.
+        so the first moments are spent polling, and yielding this core to the server.
         """
         if wait_s <= 0:
             return []
@@ -306,15 +282,6 @@ class StdioServer:
             if ready := self._poll.poll(0):
                 return ready
         return self._poll.poll(wait_s * 1000)
-
-    def _heed(self) -> None:
-        if self.interrupts.count:
-            raise InterruptedRunError
-
-    def _stop_watching_interrupts(self) -> None:
-        # Heard already: while cleaning up it must not wake the poll at every turn.
-        with contextlib.suppress(KeyError):
-            self._poll.unregister(self.interrupts.fd)
 
     def _read_stdout(self) -> list[Item]:
         chunk = _read(self._stdout, self._read_bytes)
@@ -337,11 +304,11 @@ class StdioServer:
             self._stderr = -1
         return bool(chunk)
 
-    def _last_words(self) -> list[Item]:
-        """What a process that is gone had still written."""
+    def _read_rest(self) -> list[Item]:
+        """What a process that has ended left in the pipe."""
         items: list[Item] = []
         read = 0
-        while read < _LAST_WORDS_BYTES and (chunk := _read(self._stdout)):
+        while read < _LAST_READ_BYTES and (chunk := _read(self._stdout)):
             read += len(chunk)
             self.stdout_tail.add(chunk)
             items += self.decoder.feed(chunk)
@@ -357,7 +324,7 @@ class StdioServer:
         except BlockingIOError:
             return 0
         except BrokenPipeError:
-            # The server stopped reading. What it says, or its end, tells the rest.
+            # The server stopped reading. Its output or its end will show why.
             self.has_closed_stdin = True
             self._lost_bytes = self.unread_bytes + (0 if self._backlog else len(data))
             self.close_stdin()
@@ -372,86 +339,62 @@ class StdioServer:
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._stdin)
 
-    # Ending; used by `mcptest.transport.process.stopping`
+    # Ending
 
     def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
-        """Stop the process by the ladder."""
         return stop(self, grace, at_once=at_once)
 
     def close_stdin(self) -> None:
         if self._stdin >= 0:
-            self._silence_from = self.stdout_tail.total
+            self._stdin_closed_at = self.stdout_tail.total
             self._backlog.clear()
             with contextlib.suppress(KeyError):
                 self._poll.unregister(self._stdin)
-            # Forgotten first: whoever is interrupted here must not close it again.
-            stdin, self._stdin = self._stdin, -1
-            os.close(stdin)
-
-    def signal_group(self, number: signal.Signals) -> None:
-        """Signal the whole group. It is led by a process we have not reaped yet."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, number)
+            super().close_stdin()
 
     def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
-        """Drain both pipes until the process has ended or the deadline has come."""
+        """Read both pipes until the process has ended or the deadline has come."""
         while not self.has_exited:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return False
-            # Without process handles the end is noticed by asking now and then.
+            # Without a process handle the end is noticed by asking now and then.
             wait_s = wait_s if self._pidfd >= 0 else min(wait_s, 0.01)
-            self._remember(self._look(wait_s, heed_interrupts))
+            self._keep(self._look(wait_s, heed_interrupts))
         return True
 
-    def _remember(self, items: list[Item]) -> None:
-        if self.stdout_tail.total - self._silence_from <= _LAST_WORDS_KEPT_BYTES:
-            self.last_words += items[: _LAST_WORDS_KEPT - len(self.last_words)]
+    def _keep(self, items: list[Item]) -> None:
+        if self.stdout_tail.total - self._stdin_closed_at <= _LAST_ITEMS_BYTES:
+            self.last_output += items[: _LAST_ITEMS - len(self.last_output)]
 
     def reap(self) -> None:
-        """Take the last words and the exit status, and let go of every handle."""
         if not self.is_closed:
-            self._remember(self._last_words())
-        # A process that not even KILL ended (stuck in the kernel) stays the guardian's.
-        if self.has_exited:
-            self._process.wait()
-            self.guardian.release(self._process.pid)
-        self.close_stdin()
-        self._process.close_outputs()
-        self._stderr = -1
+            self._keep(self._read_rest())
+        super().reap()
         self.is_closed = True
-        if self._pidfd >= 0:
-            os.close(self._pidfd)
-            self._pidfd = -1
 
 
 def _read(fd: int, size: int = _READ_BYTES) -> bytes | None:
-    """The next bytes, b"" at the end, None when there is nothing yet."""
+    """The next bytes; b"" at the end, None if there are none yet."""
     try:
         return os.read(fd, size)
     except BlockingIOError:
         return None
 
 
-# Start a server process, or say in words why it cannot be started.
+def spawn(spec: ServerSpec, mark: str, *, with_stderr: bool = True) -> Child:
+    """Start the server in a session of its own, with its mark in its environment.
 
-
-def spawn(spec: ServerSpec, mark: str) -> Child:
-    """The server, in a session of its own, with its mark in its environment."""
-    environment = {**(spec.env or {}), MARK_VARIABLE: mark}
-    if spec.inherit_env:
-        environment = {**os.environ, **environment}
-    else:
-        kept = {name: os.environ[name] for name in MINIMAL_ENVIRONMENT if name in os.environ}
-        environment = {**kept, **environment}
+    Without a pipe for stderr it writes to ours. ServerError says why it cannot be started.
+    """
+    inherited: Mapping[str, str] = os.environ
+    if not spec.inherit_env:
+        inherited = {key: os.environ[key] for key in _MINIMAL_ENVIRONMENT if key in os.environ}
+    environment = {**inherited, **(spec.env or {}), MARK_VARIABLE: mark}
     try:
-        return start(spec.command, environment, spec.cwd)
+        return start(spec.command, environment, spec.cwd, with_stderr=with_stderr)
     except (OSError, ValueError) as error:
         raise ServerError(_spawn_fault(spec, environment, error)) from None
-
-
-# What a server gets when the config says `inheritEnv: false`.
-MINIMAL_ENVIRONMENT = ("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TERM", "LANG", "TMPDIR")
 
 
 def _spawn_fault(
@@ -469,7 +412,7 @@ def _folder_hint(cwd: str) -> str:
     if not os.path.lexists(cwd):
         return f"the folder {visible(cwd)} does not exist; set cwd in the config"
     if not os.path.isdir(cwd):
-        return f"{visible(cwd)} is no folder; set cwd in the config"
+        return f"{visible(cwd)} is not a folder; set cwd in the config"
     if not os.access(cwd, os.X_OK):
         return f"the folder {visible(cwd)} may not be entered; set cwd in the config"
     return ""

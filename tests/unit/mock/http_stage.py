@@ -114,11 +114,11 @@ class HttpStage:
         """What is done at once about a request."""
         exchange = len(self._exchanges) + 1
         heard = self._exchanges[exchange] = Heard()
-        refused = self.mock.refuse(exchange, request, PORT)
+        refused = self.mock.check_head(exchange, request, PORT)
         if refused:
             heard.do(refused)
             return heard
-        for delay_s, item in self.mock.hear(exchange, request, self.now):
+        for delay_s, item in self.mock.handle(exchange, request, self.now):
             self.later.append((self.now + delay_s, item))
         self.wait(0.0)
         return heard
@@ -129,13 +129,13 @@ class HttpStage:
         due = [item for at, item in self.later if at <= self.now]
         self.later = [(at, item) for at, item in self.later if at > self.now]
         for item in due:
-            for act in self.mock.due(item):
+            for act in self.mock.perform(item):
                 self._exchanges[act.exchange].do(act)
 
     def leave(self, heard: Heard) -> None:
         """The connection of an exchange breaks."""
         (exchange,) = (number for number, each in self._exchanges.items() if each is heard)
-        self.mock.leave(exchange)
+        self.mock.close_exchange(exchange)
 
     def post(self, value: object, **headers: str | None) -> Heard:
         body = value if isinstance(value, bytes) else json.dumps(value).encode()

@@ -189,10 +189,10 @@ def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool)
     """Python does not know all threads; `_thread` stands for those of libraries."""
     text = """
 import _thread, signal, sys
-from mcptest.transport.process.guardian import own_guardian
+from mcptest.transport.process.guardian import make_guardian
 if sys.argv[1:]:
     _thread.start_new_thread(signal.pause, ())
-guardian = own_guardian()
+guardian = make_guardian()
 guardian.dismiss()
 print(type(guardian).__name__)
 """

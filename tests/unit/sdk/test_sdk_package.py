@@ -8,7 +8,7 @@ import warnings
 import pytest
 
 import mcptest
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.isolated import silence_fork_warnings
 
 
 def test_the_package_has_every_name_it_promises_and_no_other() -> None:
@@ -29,7 +29,7 @@ def test_a_fork_beside_threads_is_no_warning_and_others_are() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with warnings.catch_warnings(), quiet_forks():
+        with warnings.catch_warnings(), silence_fork_warnings():
             warnings.warn(WARNING, DeprecationWarning, stacklevel=1)
             with pytest.raises(DeprecationWarning):
                 warnings.warn("another", DeprecationWarning, stacklevel=1)

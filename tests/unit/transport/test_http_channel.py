@@ -7,18 +7,18 @@ import select
 from typing import TYPE_CHECKING
 
 from mcptest.protocol.http_address import parse_url
-from mcptest.transport.http.channel import HttpChannel, HttpRequest, head_of
+from mcptest.transport.http.channel import HttpChannel, HttpRequest, parse_head
 from mcptest.transport.http.connection import Trust
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from mcptest.transport.http.channel import Head
-    from mcptest.transport.http.connection import LinkError
+    from mcptest.transport.http.connection import HttpConnectionError
 
 REQUEST = HttpRequest(method="POST", address=parse_url("http://shop.example/mcp"), body=b"{}")
-GOOD: list[Head | bytes] = [head_of(200, [(b"A", b"1"), (b"a", b"2")]), b"yes"]
-REDIRECT: list[Head | bytes] = [head_of(307, [(b"Location", b"/other")])]
+GOOD: list[Head | bytes] = [parse_head(200, [(b"A", b"1"), (b"a", b"2")]), b"yes"]
+REDIRECT: list[Head | bytes] = [parse_head(307, [(b"Location", b"/other")])]
 
 
 class Link:
@@ -41,11 +41,11 @@ class Told:
     unsent_bytes = 0
     progress = ""
     is_over = False
-    reusable_link = None
+    reusable_connection = None
 
     def __init__(self, request: HttpRequest, pieces: list[Head | bytes]) -> None:
         self.request = request
-        self.link = Link()
+        self.connection = Link()
         self._pieces = pieces
 
     def advance(self) -> Iterator[Head | bytes]:
@@ -83,7 +83,7 @@ class Ear:
     def ended(self) -> None:
         self.heard.append("end")
 
-    def failed(self, error: LinkError) -> None:
+    def failed(self, error: HttpConnectionError) -> None:
         self.heard.append(error.message)
 
 
@@ -96,14 +96,14 @@ def heard_from(channel: HttpChannel) -> list[object]:
 def test_an_answer_is_heard_whole_whatever_carries_it() -> None:
     channel = Tape(GOOD)
     assert heard_from(channel) == [200, {"a": "1, 2"}, b"yes", "end"]
-    assert [each.link.is_closed for each in channel.made] == [True]
+    assert [each.connection.is_closed for each in channel.made] == [True]
 
 
 def test_a_redirect_is_carried_like_the_request_that_it_answers() -> None:
     channel = Tape(REDIRECT, GOOD)
     assert heard_from(channel)[-1] == "end"
     assert [each.request.address.target for each in channel.made] == ["/mcp", "/other"]
-    assert [each.link.is_closed for each in channel.made] == [True, True]
+    assert [each.connection.is_closed for each in channel.made] == [True, True]
 
 
 def test_what_cannot_be_carried_fails_and_raises_nothing() -> None:

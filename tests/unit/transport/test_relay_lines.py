@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.core.record import ABSENT
 from mcptest.traffic.reading import is_message as readers_take
-from mcptest.transport.relay_recording import Lines, is_message
+from mcptest.transport.relay_capture import MessageLines, is_message
 
 VALUES: list[Any] = [
     {"jsonrpc": "2.0", "id": 1, "method": "ping"},
@@ -44,7 +44,7 @@ def test_a_batch_is_a_message_when_all_of_it_is() -> None:
 
 
 def lines(*pieces: bytes, limit: int = 10_000, keeps_heads: bool = True) -> list[tuple[Any, str]]:
-    side = Lines(limit, keeps_heads)
+    side = MessageLines(limit, keeps_heads)
     return [(message, text) for piece in pieces for message, text, _ in side.feed(piece)]
 
 

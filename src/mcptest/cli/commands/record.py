@@ -16,7 +16,7 @@ from mcptest.engine.files import resolve_target
 from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.stopping import describe_exit
 from mcptest.transport.relay import Relay, RelayedSignals
-from mcptest.transport.relay_recording import Recording, Spool
+from mcptest.transport.relay_capture import CaptureFile, RelayCapture
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def record(arguments: Arguments) -> int:
     secrets = [_secret(variable) for variable in arguments.all("--redact")]
     signals = RelayedSignals()
     with signals:
-        recording = Recording(_spool(target), f"stdio://{name}", secrets)
+        recording = RelayCapture(_spool(target), f"stdio://{name}", secrets)
         guardian = Guardian(adopts_orphans=True)
         signals.on_second = guardian.kill_all
         try:
@@ -102,10 +102,10 @@ def _now() -> str:
     return time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
 
 
-def _spool(target: str) -> Spool:
+def _spool(target: str) -> CaptureFile:
     try:
         place = resolve_target(target)
-        return Spool(place, f"{place}.{_now()}-{os.getpid()}.part")
+        return CaptureFile(place, f"{place}.{_now()}-{os.getpid()}.part")
     except OSError as error:
         raise UsageError(f"cannot write {visible(target)}: {error.strerror}") from None
 

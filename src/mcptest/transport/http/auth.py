@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Credentials"]
 
-# A token is fetched anew so long before it ends.
+# A token is replaced this long before it expires.
 _MARGIN_S = 10.0
 
-# No token lasts longer than a run that anybody waits for.
+# An upper bound for the life of a token.
 _LONGEST_S = 1e9
 
-# Members of the answer that are secrets, also of one that is not taken.
+# Members of the answer that are secrets, also if the token cannot be used.
 _SECRET_MEMBERS = ("access_token", "refresh_token", "id_token")
 
-# So often a server may refuse fresh tokens before it is believed.
+# How many fresh tokens a server may refuse before that is reported.
 _MAX_FRESH = 1
 
 
 class Credentials:
-    """What is known at one moment. OAuth is the grant for machines: client credentials."""
+    """Headers of the config and the current token, by the client credentials grant of OAuth."""
 
     def __init__(self, spec: HttpSpec) -> None:
         self._headers = dict(spec.headers or {})
@@ -45,33 +45,33 @@ class Credentials:
 
     @property
     def is_ready(self) -> bool:
-        """Whether a request can be sent with them."""
+        """True if a request can be sent with them."""
         if self._oauth is None:
             return True
         return bool(self.token) and time.monotonic() < self._ends_at
 
     @property
     def are_sent(self) -> bool:
-        """Whether the server is told who we are."""
+        """True if requests carry credentials."""
         return bool(self.token) or any(map(names_secret, self._headers))
 
     @property
     def token_place(self) -> str:
-        """Where tokens are fetched, without what may follow the path."""
+        """The URL that tokens are fetched from, without its query."""
         return visible(self._oauth.token_url.partition("?")[0]) if self._oauth else ""
 
     @property
     def may_fetch_again(self) -> bool:
-        """Whether a refused token may be replaced by a fresh one."""
+        """True if a refused token may be replaced by a fresh one."""
         return self._oauth is not None and self._refused < _MAX_FRESH
 
     def forget(self) -> None:
-        """The server does not take the token."""
+        """Drop a token that the server refused."""
         self._refused += 1
         self.token = ""
 
     def accepted(self) -> None:
-        """The server takes it; should it refuse it later, it has run out."""
+        """Note that the server took the token; if it refuses it later, it has expired."""
         self._refused = 0
 
     def headers(self) -> dict[str, str]:
@@ -79,7 +79,7 @@ class Credentials:
         return self._headers | token
 
     def token_request(self) -> HttpRequest:
-        """How a token is asked for (RFC 6749, section 4.4)."""
+        """The request for a token (RFC 6749, section 4.4)."""
         oauth = self._oauth
         assert oauth
         form = {
@@ -103,10 +103,10 @@ class Credentials:
         )
 
     def take(self, status: int, raw: bytes) -> str:
-        """Take the answer to that; why there is no token in it, or ""."""
+        """Use the answer to it; why there is no token in it, or ""."""
         found = _object(raw)
         secrets = [(found or {}).get(name) for name in _SECRET_MEMBERS]
-        # Nothing that was fetched is ever shown.
+        # Secrets that were fetched are never shown.
         LEARNED.add(*(secret for secret in secrets if isinstance(secret, str)))
         token = (found or {}).get("access_token")
         if found is None or status != 200 or not isinstance(token, str) or not _is_sendable(token):
@@ -141,7 +141,7 @@ def _flaw(found: dict[str, Any] | None, raw: bytes, status: int) -> str:
         return 'and no "access_token" in the body'
     if status != 200:
         return "which is to be 200"
-    return 'and its "access_token" is no text that can stand in a header'
+    return 'and its "access_token" cannot be sent in a header'
 
 
 def _is_sendable(token: str) -> bool:

@@ -1,8 +1,8 @@
-"""Several HTTP exchanges at once, over links that are used again, without ever blocking.
+"""Several HTTP exchanges at once, over connections that are reused, without ever blocking.
 
-Whoever has the poll asks for `handles`, and calls `move` when some of them are ready. Each
-exchange has a listener that hears of its answer. Redirects are followed within one origin and
-nowhere else, so no credential ever reaches another server.
+The owner of the poll asks for `handles`, and calls `move` when some of them are ready. Each
+exchange has a listener that is called with its answer. Redirects are followed within one origin
+only, so no credential ever reaches another server.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import h11
 from mcptest.core.record import Record
 from mcptest.core.text import shorten, visible
 from mcptest.protocol.http_address import BadUrlError, redirected, same_origin
-from mcptest.transport.http.connection import Link, LinkError, find_proxy
+from mcptest.transport.http.connection import HttpConnection, HttpConnectionError, find_proxy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,18 +22,18 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from mcptest.protocol.http_address import Address
-    from mcptest.transport.http.connection import Link, Trust
+    from mcptest.transport.http.connection import HttpConnection, Trust
 
     class Listener(Protocol):
-        """Hears what comes of a request: a head, pieces, and an end or a failure."""
+        """Is called with the answer to a request: a head, pieces, and an end or a failure."""
 
         def began(self, head: Head) -> None: ...
         def brought(self, chunk: bytes) -> None: ...
         def ended(self) -> None: ...
-        def failed(self, error: LinkError) -> None: ...
+        def failed(self, error: HttpConnectionError) -> None: ...
 
-    class AnyLink(Protocol):
-        """What carries an exchange: a handle to wait for, until it is closed."""
+    class AnyConnection(Protocol):
+        """What carries an exchange: a descriptor to wait for, until it is closed."""
 
         @property
         def fd(self) -> int: ...
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
         def close(self) -> None: ...
 
     class AnyExchange(Protocol):
-        """A request under way, whatever carries it. `advance` may raise LinkError."""
+        """A request under way, whatever carries it. `advance` may raise HttpConnectionError."""
 
         @property
         def request(self) -> HttpRequest: ...
         @property
-        def link(self) -> AnyLink: ...
+        def connection(self) -> AnyConnection: ...
         @property
         def wants(self) -> int: ...
         @property
@@ -56,11 +56,11 @@ if TYPE_CHECKING:
         @property
         def is_over(self) -> bool: ...
         @property
-        def reusable_link(self) -> Link | None: ...
+        def reusable_connection(self) -> HttpConnection | None: ...
         def advance(self) -> Iterator[Head | bytes]: ...
 
 
-__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "head_of"]
+__all__ = ["Exchange", "Head", "HttpChannel", "HttpRequest", "parse_head"]
 
 
 _MAX_REDIRECTS = 5
@@ -72,7 +72,7 @@ _REDIRECTS = (301, 302, 303, *_KEEPING)
 
 
 class _Running:
-    """An exchange under way, and who hears of it."""
+    """An exchange under way, and its listener."""
 
     __slots__ = ("exchange", "hops", "listener")
 
@@ -83,21 +83,21 @@ class _Running:
 
 
 class HttpChannel:
-    """All exchanges with HTTP servers that somebody drives together."""
+    """All exchanges of one transport, with the server and with others such as for tokens."""
 
     def __init__(
         self, trust: Trust, environment: Mapping[str, str], home: Address | None = None
     ) -> None:
         self._trust = trust
-        # The server under test; who else is spoken to has to prove who it is.
+        # The server under test; TLS verification may be skipped for no other.
         self._home = home
         self._environment = environment
         self._running: list[_Running] = []
-        self._idle: list[Link] = []
-        self._keeps_links = True
+        self._idle: list[HttpConnection] = []
+        self._keeps_connections = True
 
     def start(self, request: HttpRequest, listener: Listener) -> None:
-        """Send a request; the listener hears what comes of it, here already perhaps."""
+        """Send a request; its listener may be called before this returns."""
         self._start(request, listener, 0)
 
     def _start(self, request: HttpRequest, listener: Listener, hops: int) -> None:
@@ -105,67 +105,69 @@ class HttpChannel:
             exchange = self.exchange_for(request)
         except OSError as error:
             message = f"no connection can be made: {error.strerror}"
-            listener.failed(LinkError("connect_failed", message))
+            listener.failed(HttpConnectionError("connect_failed", message))
             return
         running = _Running(exchange, listener, hops)
         self._running.append(running)
         self._advance(running)
 
     def exchange_for(self, request: HttpRequest) -> AnyExchange:
-        """What carries a request out. A channel that needs no connections has its own."""
-        return Exchange(request, self._link_to(request.address))
+        """Begin the exchange of a request. A channel without connections overrides this."""
+        return Exchange(request, self._connection_to(request.address))
 
-    def _link_to(self, address: Address) -> Link:
-        for link in [each for each in self._idle if same_origin(each.address, address)]:
-            self._idle.remove(link)
-            if not link.is_stale:
-                return link
-            # It closes them so soon that the next one might be closed while we write.
-            self._keeps_links = False
-            link.close()
-        return Link(address, self._trust_in(address), find_proxy(address, self._environment))
+    def _connection_to(self, address: Address) -> HttpConnection:
+        for connection in [each for each in self._idle if same_origin(each.address, address)]:
+            self._idle.remove(connection)
+            if not connection.is_stale:
+                return connection
+            # The server closes idle connections so soon that the next might close while we write.
+            self._keeps_connections = False
+            connection.close()
+        return HttpConnection(
+            address, self._trust_in(address), find_proxy(address, self._environment)
+        )
 
     def _trust_in(self, address: Address) -> Trust:
-        """A wish to trust the server under test is none to trust where credentials are sent."""
+        """Skipping verification of the server under test does not extend to other servers."""
         is_home = self._home is None or same_origin(address, self._home)
-        return self._trust if is_home else self._trust.but(is_blind=False, is_strict=True)
+        return self._trust if is_home else self._trust.but(skips_verification=False, is_strict=True)
 
     @property
     def unsent_bytes(self) -> int:
         return sum(running.exchange.unsent_bytes for running in self._running)
 
     def handles(self) -> Iterable[tuple[int, int]]:
-        """The handles to wait for, and for what."""
+        """The descriptors to wait for, and the events wanted of them."""
         for running in self._running:
-            if (fd := running.exchange.link.fd) >= 0:
+            if (fd := running.exchange.connection.fd) >= 0:
                 yield fd, running.exchange.wants
 
     @property
     def has_more(self) -> bool:
-        """Whether bytes are here that no poll will tell of."""
-        return any(running.exchange.link.has_more() for running in self._running)
+        """True if there are bytes that a poll does not see."""
+        return any(running.exchange.connection.has_more() for running in self._running)
 
     def move(self, ready: set[int]) -> None:
-        """Go on with those exchanges whose handles are ready."""
+        """Advance the exchanges whose descriptors are ready."""
         for running in list(self._running):
-            link = running.exchange.link
-            if running in self._running and (link.fd in ready or link.has_more()):
+            connection = running.exchange.connection
+            if running in self._running and (connection.fd in ready or connection.has_more()):
                 self._advance(running)
 
     def _advance(self, running: _Running) -> None:
         try:
             for piece in running.exchange.advance():
-                self._hear(running, piece)
+                self._pass_on(running, piece)
                 if running not in self._running:
                     return
-        except LinkError as error:
+        except HttpConnectionError as error:
             self._drop(running)
             running.listener.failed(error)
             return
         if running.exchange.is_over:
             self._finish(running)
 
-    def _hear(self, running: _Running, piece: Head | bytes) -> None:
+    def _pass_on(self, running: _Running, piece: Head | bytes) -> None:
         if isinstance(piece, bytes):
             running.listener.brought(piece)
         elif piece.status in _REDIRECTS and piece.header("location"):
@@ -180,7 +182,7 @@ class HttpChannel:
         try:
             goal = redirected(request.address, head.header("location"))
         except BadUrlError as error:
-            raise _refused(head, location, f"that is no URL: {error}") from None
+            raise _refused(head, location, f"that is not a URL: {error}") from None
         if not same_origin(goal, request.address):
             raise _refused(head, location, "that is another server")
         if request.method != "GET" and head.status not in _KEEPING:
@@ -191,17 +193,17 @@ class HttpChannel:
 
     def _finish(self, running: _Running) -> None:
         self._running.remove(running)
-        link = running.exchange.reusable_link
-        if link and self._keeps_links and len(self._idle) < _MAX_IDLE:
-            self._idle.append(link)
+        connection = running.exchange.reusable_connection
+        if connection and self._keeps_connections and len(self._idle) < _MAX_IDLE:
+            self._idle.append(connection)
         else:
-            running.exchange.link.close()
+            running.exchange.connection.close()
         running.listener.ended()
 
     def _drop(self, running: _Running) -> None:
         if running in self._running:
             self._running.remove(running)
-        running.exchange.link.close()
+        running.exchange.connection.close()
 
     def progress(self, listener: Listener) -> str:
         """How far the request of this listener has come."""
@@ -209,21 +211,21 @@ class HttpChannel:
         return waiting[0].exchange.progress if waiting else ""
 
     def cancel(self, listener: Listener) -> None:
-        """Break off what this listener waits for; it hears nothing more."""
+        """Break off the exchange of this listener, which is not called any more."""
         for running in [each for each in self._running if each.listener is listener]:
             self._drop(running)
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close everything."""
         for running in list(self._running):
             self._drop(running)
-        for link in self._idle:
-            link.close()
+        for connection in self._idle:
+            connection.close()
         self._idle.clear()
 
 
-def _refused(head: Head, location: str, why: str) -> LinkError:
-    return LinkError(
+def _refused(head: Head, location: str, why: str) -> HttpConnectionError:
+    return HttpConnectionError(
         "redirect_refused",
         f"the server redirects (status {head.status}) to {location}, which is not followed: {why}",
         "give the URL it leads to, if that is the server to test",
@@ -231,29 +233,28 @@ def _refused(head: Head, location: str, why: str) -> LinkError:
     )
 
 
-# One HTTP request and the answer to it, over a link, in whatever pieces they go and come.
-#
-# The bytes are h11's business (docs/decisions/0006-http.md); how much of anything is borne is ours.
+# One request and its answer on a connection. h11 has the syntax (docs/decisions/0006-http.md),
+# the limits are here.
 
 
-# Status line and headers together; larger ones are no answer but an attack.
+# Status line and headers together.
 _MAX_HEAD_BYTES = 256 * 1024
 _GIANT = f"the headers of the answer are larger than {_MAX_HEAD_BYTES:,} bytes"
 
-# One that never stops talking must not keep us from looking at the clock: so much at a time.
+# How much is read at a time: a server that never stops sending must not hide the deadline.
 _MAX_TURN_BYTES = 256 * 1024
 
-# A server may say "100 Continue" and the like before it answers; not for ever.
+# How many times a server may send "100 Continue" and the like before it answers.
 _MAX_INTERIM = 20
 
 _HEADERS_TOO_LARGE = 431
 
-# How a server answers that wants TLS and is spoken to without.
+# How a server that expects TLS answers a request without it.
 _TLS_ALERT = b"\x15\x03"
 
 
 class HttpRequest(Record):
-    """What is asked of whom."""
+    """A request and the address it goes to."""
 
     method: str
     address: Address
@@ -262,7 +263,7 @@ class HttpRequest(Record):
 
     @property
     def all_headers(self) -> list[tuple[str, str]]:
-        """The headers with those that every request has: to whom it goes, and how long it is."""
+        """The headers, with `Host` and the length of the body."""
         size = [("Content-Length", str(len(self.body)))] if self.body else []
         return [("Host", self.address.authority), *self.headers, *size]
 
@@ -278,25 +279,25 @@ class Head(Record):
 
 
 class Exchange:
-    """One request on one link. `advance` yields the head, then pieces of the body."""
+    """One request on one connection. `advance` yields the head, then pieces of the body."""
 
-    def __init__(self, request: HttpRequest, link: Link) -> None:
+    def __init__(self, request: HttpRequest, connection: HttpConnection) -> None:
         self.request = request
-        self.link = link
+        self.connection = connection
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=_MAX_HEAD_BYTES)
         self._outgoing = bytearray()
         self._has_begun = False
-        # Whether the server reads no further, though not everything was sent.
-        self.is_deaf = False
+        # True if the server stopped reading before everything was sent.
+        self.stopped_reading = False
         self._interim = 0
         self.has_head = False
         self.is_over = False
 
     @property
     def wants(self) -> int:
-        """What the poll is to wait for."""
-        if not self.link.is_open:
-            return self.link.wants
+        """The events that the poll is to wait for."""
+        if not self.connection.is_open:
+            return self.connection.wants
         return select.POLLIN | (select.POLLOUT if self._outgoing else 0)
 
     @property
@@ -305,26 +306,26 @@ class Exchange:
 
     @property
     def progress(self) -> str:
-        """How far it has come while there is no answer, for somebody who waits in vain."""
-        if not self.link.is_open:
-            return self.link.progress
+        """How far it has come without an answer, for the message of a timeout."""
+        if not self.connection.is_open:
+            return self.connection.progress
         if self._outgoing:
             return f"{len(self._outgoing):,} bytes of the request have not been read"
         return "" if self.has_head else "the request was sent, and nothing has come"
 
     @property
-    def reusable_link(self) -> Link | None:
-        """The link, once it can carry another exchange."""
+    def reusable_connection(self) -> HttpConnection | None:
+        """The connection, if it can carry another exchange."""
         http = self._http
         is_done = http.our_state is h11.DONE and http.their_state is h11.DONE
-        # What came after the end of an answer belongs to nothing that was asked.
+        # What came after the end of an answer belongs to no request.
         is_clean = is_done and not self._outgoing and not http.trailing_data[0]
-        return self.link if self.is_over and is_clean else None
+        return self.connection if self.is_over and is_clean else None
 
     def advance(self) -> Iterator[Head | bytes]:
-        """Go on as far as is possible; LinkError says what broke."""
-        self.link.advance()
-        if not self.link.is_open:
+        """Go as far as possible without waiting; HttpConnectionError says what broke."""
+        self.connection.advance()
+        if not self.connection.is_open:
             return
         if not self._has_begun:
             self._begin()
@@ -339,13 +340,13 @@ class Exchange:
 
     def _write(self) -> None:
         try:
-            del self._outgoing[: self.link.write(bytes(self._outgoing[: 1 << 20]))]
+            del self._outgoing[: self.connection.write(bytes(self._outgoing[: 1 << 20]))]
         except OSError:
-            # It reads no further; what it has answered may be here all the same.
+            # It stopped reading; its answer may have arrived all the same.
             self._outgoing.clear()
-            self.is_deaf = True
+            self.stopped_reading = True
 
-    def _improper(self, error: h11.RemoteProtocolError) -> LinkError:
+    def _improper(self, error: h11.RemoteProtocolError) -> HttpConnectionError:
         if self.has_head:
             return self._broken(f"the answer is not proper HTTP: {error}")
         if error.error_status_hint == _HEADERS_TOO_LARGE:
@@ -356,19 +357,19 @@ class Exchange:
     def _begin(self) -> None:
         self._has_begun = True
         try:
-            self._hand_over()
+            self._queue_request()
         except h11.LocalProtocolError:
             # The reason quotes a value, which may be a secret.
             message = "the request cannot be sent: a header holds what HTTP does not allow"
             hint = "such as white space before or after a value: look at what it is given"
-            raise LinkError("connect_failed", message, hint) from None
+            raise HttpConnectionError("connect_failed", message, hint) from None
 
-    def _hand_over(self) -> None:
-        request, link = self.request, self.link
-        via_proxy = link.proxy is not None and request.address.scheme == "http"
+    def _queue_request(self) -> None:
+        request, connection = self.request, self.connection
+        via_proxy = connection.proxy is not None and request.address.scheme == "http"
         headers = request.all_headers
-        if via_proxy and link.proxy and link.proxy.authorization:
-            headers.append(("Proxy-Authorization", link.proxy.authorization))
+        if via_proxy and connection.proxy and connection.proxy.authorization:
+            headers.append(("Proxy-Authorization", connection.proxy.authorization))
         asked = h11.Request(
             method=request.method,
             target=request.address.url if via_proxy else request.address.target,
@@ -384,7 +385,7 @@ class Exchange:
         while not self.is_over:
             event = self._http.next_event()
             if event is h11.NEED_DATA:
-                chunk = self.link.read() if taken < _MAX_TURN_BYTES else None
+                chunk = self.connection.read() if taken < _MAX_TURN_BYTES else None
                 if chunk is None:
                     return
                 taken += len(chunk)
@@ -394,16 +395,18 @@ class Exchange:
             elif isinstance(event, h11.Response):
                 self._refuse_giant(event)
                 self.has_head = True
-                yield head_of(event.status_code, event.headers)
+                yield parse_head(event.status_code, event.headers)
             elif isinstance(event, h11.Data):
                 yield bytes(event.data)
             else:
-                # The end of the message, or a connection that is no HTTP any more.
+                # The end of the message, or a connection that switched to another protocol.
                 self.is_over = True
 
     def _feed(self, chunk: bytes) -> None:
         if not chunk and not self.has_head:
-            how = ", before it had read the request" if self.is_deaf else " without an answer"
+            how = (
+                ", before it had read the request" if self.stopped_reading else " without an answer"
+            )
             raise self._broken(f"the server closed the connection{how}")
         if not self.has_head and chunk.startswith(_TLS_ALERT) and not self._is_secure:
             message = "the answer does not begin like one of HTTP, but like one of TLS"
@@ -424,12 +427,12 @@ class Exchange:
         if self._interim > _MAX_INTERIM:
             raise self._broken(f"more than {_MAX_INTERIM} interim answers (1xx) and no real one")
 
-    def _broken(self, message: str, hint: str = "") -> LinkError:
-        return LinkError("http_body", message, hint, was_sent=self._has_begun)
+    def _broken(self, message: str, hint: str = "") -> HttpConnectionError:
+        return HttpConnectionError("http_body", message, hint, was_sent=self._has_begun)
 
 
-def head_of(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
-    """The head of an answer; a header that came several times is one, with all its values."""
+def parse_head(status: int, pairs: Iterable[tuple[bytes, bytes]]) -> Head:
+    """The head of an answer; the values of a repeated header are joined."""
     headers: dict[str, str] = {}
     for raw_name, raw_value in pairs:
         name, value = raw_name.decode("ascii", "replace").lower(), raw_value.decode("latin-1")

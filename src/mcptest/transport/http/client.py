@@ -1,8 +1,12 @@
-"""A server on the other side of HTTP, with the same face as one on the other side of pipes.
+"""The Streamable HTTP transport, with the older transport of two endpoints as a fallback.
 
-One poll waits for everything at once: all connections, what the server's process writes, its
-end, a signal to us, the time when a stream is to be resumed. Where a command is given the server
-is started by it and waited for until it listens; its stdout is then a log like its stderr.
+Messages become POSTs; answers and streams become messages again. One poll waits for everything at
+once: all connections, what the server's process writes, its end, a signal to us, the time when a
+stream is to be resumed. If the server has a command it is started by it and waited for until it
+listens; its stdout is then a log like its stderr.
+
+`exchanges` has what becomes of a single request, `channel` many requests over reused connections,
+`connection` one connection; `mcptest.protocol.http_messages` interprets the bytes.
 """
 
 from __future__ import annotations
@@ -10,39 +14,71 @@ from __future__ import annotations
 import contextlib
 import heapq
 import os
+import re
 import select
 import socket
 import time
 
+from mcptest import __version__
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
-from mcptest.core.text import visible
+from mcptest.core.strict_json import parse_json
+from mcptest.core.text import shorten, visible
 from mcptest.protocol.framing import Frame, LineDecoder, Ring, TransportFault
-from mcptest.protocol.http_address import parse_url
-from mcptest.transport.http.channel import HttpChannel
-from mcptest.transport.http.connection import Trust, looked_up
-from mcptest.transport.http.messages import HttpTalk
+from mcptest.protocol.http_address import BadUrlError, parse_url, redirected, same_origin
+from mcptest.protocol.http_messages import (
+    NOT_SPOKEN,
+    AnswerReader,
+    message_headers,
+    own_version,
+    param_headers,
+    with_refused_credentials,
+    without_older_transport,
+)
+from mcptest.protocol.jsonrpc import id_key, is_illegal
+from mcptest.protocol.revisions import REVISIONS, STATELESS
+from mcptest.transport import wait_ready
+from mcptest.transport.http.auth import Credentials
+from mcptest.transport.http.channel import HttpChannel, HttpRequest
+from mcptest.transport.http.connection import Trust, look_up
+from mcptest.transport.http.exchanges import Fetch, Post, Stream
 from mcptest.transport.http.ports import listeners_on
 from mcptest.transport.process.stopping import Stopped
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Any
 
     from mcptest.core.plan import ServerSpec
-    from mcptest.transport.http.connection import Place
+    from mcptest.protocol.http_address import Address
+    from mcptest.protocol.jsonrpc import IdKey
+    from mcptest.transport.http.connection import SocketAddress
     from mcptest.transport.process.guardian import Guardian
     from mcptest.transport.process.signals import Interrupts
     from mcptest.transport.process.stopping import Grace
 
     Item = Frame | TransportFault
 
-__all__ = ["HttpServer"]
+__all__ = ["HttpTransport"]
 
 _KEPT_BYTES = 4 * 1024
+
+_ACCEPT = "application/json, text/event-stream"
+
+# A session id is visible ASCII; anything else could end the line of its header.
+_SESSION_ID = re.compile(r"[\x21-\x7e]{1,4096}")
+
+# How long to wait before a stream that broke off is resumed, at least and at most, and how many
+# times in a row that may bring nothing.
+_RESUME_S = (0.2, 30.0)
+_MAX_RESUMES = 5
+
+# How many requests may wait for the server at a time; each has a connection of its own.
+_MAX_RUNNING = 200
 
 # How long a notification may take to be accepted before the next message follows all the same.
 _RECEIPT_PATIENCE_S = 5.0
@@ -53,9 +89,12 @@ _KNOCK_S = 0.02
 # How long its name may take to be looked up.
 _LOOKUP_S = 5.0
 
+# How long a token may take to be fetched.
+_TOKEN_S = 10.0
+
 _STDIN_S = 0.05
 
-# How often those connections are looked at that a process which is gone has left.
+# How many times the connections of a process that has ended are read.
 _LAST_TURNS = 1000
 
 # What breaks when a server ends, and how long its end may come after that.
@@ -65,55 +104,77 @@ _END_PATIENCE_S = 0.2
 _PORT = "{port}"
 
 _LIMIT = '"startup_timeout" (in a config "startupTimeout") is the limit'
-_UNTOLD = f'{_PORT} stands in the URL and neither in the command nor in "env": the server is not '
-_UNTOLD += "told at which port to listen"
+_PORT_NOT_PASSED = f'{_PORT} stands in the URL and neither in the command nor in "env": the server '
+_PORT_NOT_PASSED += "is not told at which port to listen"
 
 
-class HttpServer:
+class HttpTransport:
     """One session with a server over HTTP, and its process if we start it."""
 
     is_pipe = False
     has_closed_stdin = False
-    is_unheard = False
+    has_no_reader = False
     unsent_bytes = unread_bytes = sent_bytes = 0
     has_read_all = has_news = True
 
     def __init__(self, spec: ServerSpec, guardian: Guardian, interrupts: Interrupts) -> None:
-        self._is_port_untold = _keeps_port(spec)
+        self._is_port_not_passed = _keeps_port(spec)
         self.spec = spec = _with_port(spec)
         assert spec.http
-        _refuse_no_authorities(spec.http.ca_file)
+        self.http = spec.http
+        ca_file = self.http.ca_file
+        if ca_file and not os.path.isfile(ca_file):
+            message = f'"ca_file" (in a config "caFile") names {visible(ca_file)!r}, and there is '
+            hint = "it is taken from the folder of the file that names it"
+            raise ServerError(Fault(kind="tls_failed", message=f"{message}no such file", hint=hint))
         self.interrupts = interrupts
+        self.address = parse_url(self.http.url)
         self.decoder = LineDecoder()
+        self._limit = spec.limits.max_line_bytes
         self.stdout_tail = Ring(_KEPT_BYTES)
         self.stdout_mark = 0
-        self.last_words: list[Item] = []
-        self._is_over = False
-        self._is_heard_out = False
+        self.last_output: list[Item] = []
+        # What has arrived and was not received yet.
         self._items: list[Item] = []
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_count = 0
-        self._places: list[Place] | None = None
+        trust = Trust(ca_file=ca_file, skips_verification=self.http.insecure_tls)
+        self._channel = HttpChannel(trust, os.environ, self.address)
+        self.running: list[Fetch | Post | Stream] = []
+        self.credentials = Credentials(self.http)
+        # Less than the startup limit: the server must not be blamed for a token that is late.
+        self.token_s = min(_TOKEN_S, 0.9 * spec.startup_timeout_s)
+        self._is_fetching = False
+        # Messages that wait for a token, or for the endpoint of the older transport.
+        self._unsent: list[bytes] = []
+        # The session
+        self.session_id = ""
+        self.version = ""
+        self.is_old = self.http.transport == "sse"
+        # True once the one stream that carries all answers has ended.
+        self.is_lost = False
+        self._endpoint: Address | None = None
+        self._tools: dict[str, object] = {}
+        self._resumed: dict[IdKey, int] = {}
+        self._seen: dict[str, None] = {}
+        # The server's process
+        self._is_over = False
+        self._has_read_rest = False
+        self._addresses: list[SocketAddress] | None = None
         self._is_taken = False
-        # Who listens in the place of the server that we started, as far as can be seen.
-        self.stranger = ""
-        trust = Trust(ca_file=spec.http.ca_file, is_blind=spec.http.insecure_tls)
-        self._channel = HttpChannel(trust, os.environ, parse_url(spec.http.url))
-        limit = spec.limits.max_line_bytes
-        self.talk = HttpTalk(
-            spec.http, self._channel, limit, self._take, self._later, self.stdout_tail.add
-        )
-        # Before the server would be blamed for not answering what could not be sent.
-        self.talk.token_s = min(self.talk.token_s, 0.9 * spec.startup_timeout_s)
-        self.process: StdioServer | None = None
+        self.foreign_listener = ""
+        self.process: StdioTransport | None = None
         if spec.command:
-            self._refuse_stranger()
-            self.process = StdioServer(spec, guardian, interrupts)
+            if self._can_connect():
+                message = f"something listens at {self.address.authority} already"
+                hint = "it would be tested in the place of the server that the command starts; "
+                hint += f'write {_PORT} for the port in "url" and in the command to have a free '
+                hint += "one chosen"
+                raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))
+            self.process = StdioTransport(spec, guardian, interrupts)
         self.stderr = self.process.stderr if self.process else Ring(1)
         # It knows of tokens and of the credentials of a proxy as soon as they are learned.
         self.redact = redactor(spec.secrets)
-
-    # The face
 
     @property
     def label(self) -> str:
@@ -121,8 +182,8 @@ class HttpServer:
 
     @property
     def transport(self) -> str:
-        kind = "sse" if self.talk.is_old else "http"
-        return f"{kind}:{self.talk.address.url}"
+        kind = "sse" if self.is_old else "http"
+        return f"{kind}:{self.address.url}"
 
     @property
     def has_exited(self) -> bool:
@@ -130,178 +191,424 @@ class HttpServer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can come any more."""
-        is_gone = self.has_exited and self._is_heard_out
-        return self._is_over or ((self.talk.is_lost or is_gone) and not self._items)
+        """True once nothing more can arrive."""
+        is_gone = self.has_exited and self._has_read_rest
+        return self._is_over or ((self.is_lost or is_gone) and not self._items)
+
+    @property
+    def begun_line(self) -> int:
+        """The number of the event that has arrived in part on the stream of the older transport."""
+        readers = [each.reader for each in self.running if self.is_old and isinstance(each, Stream)]
+        return readers[0].begun_event if readers else 0
 
     def mark_stdout(self) -> int:
-        """Remember how much has come; evidence begins here."""
+        """Start the evidence of a fault with what arrives from now on."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
     def cleaned(self, raw: bytes) -> bytes:
-        """A part of what the server sent, without the secrets it was given."""
+        """Part of the server's output without the secrets it was given."""
         return redact_bytes(raw, lambda text: redact_part(text, self.redact))
-
-    @property
-    def begun_line(self) -> int:
-        """The number of the event that is arriving on the one stream of the older transport."""
-        return self.talk.begun_event
 
     def progress(self, id: object) -> str:
         """How far the answer to a request has come."""
-        return self.talk.progress(id)
+        if self._is_fetching:
+            return f"the token for it has not come from {self.credentials.token_place}"
+        if self.is_old and self._endpoint is None:
+            return "its event stream has not named the endpoint for messages"
+        if count := self._resumed.get(id_key(id), 0):
+            return f"its event stream broke off and was asked for again, {count} times"
+        found = (each.reader.progress or self._channel.progress(each) for each in self._about(id))
+        return next(filter(None, found), "")
 
     def give_up(self, id: object) -> bool:
-        """Close the answer that is not waited for any more; False when there is none."""
-        return self.talk.give_up(id)
+        """Close the answer to a request; False if it has no stream of its own."""
+        for each in self._about(id):
+            if isinstance(each, Post):
+                self._cancel(each)
+                return True
+        return False
+
+    def _about(self, id: object) -> list[Fetch | Post | Stream]:
+        key = id_key(id)
+        return [each for each in self.running if id_key(each.reader.id) == key]
+
+    def _cancel(self, exchange: Fetch | Post | Stream) -> None:
+        self._channel.cancel(exchange)
+        self.finished(exchange)
 
     # Starting
 
-    def _refuse_stranger(self) -> None:
-        if self._listens():
-            message = f"something listens at {self.talk.address.authority} already"
-            hint = "it would be tested in the place of the server that the command starts; write "
-            hint += f'{_PORT} for the port in "url" and in the command to have a free one chosen'
-            raise ServerError(Fault(kind="spawn_failed", message=message, hint=hint))
-
-    def _listens(self) -> bool:
-        """Whether a connection can be made; a name is looked up once, and not waited for long."""
-        if self._places is None:
-            self._places = looked_up(self.talk.address, _LOOKUP_S, self.interrupts.fd)
-        for family, place in self._places:
+    def _can_connect(self) -> bool:
+        """True if a connection can be made; the name is looked up once, with a short limit."""
+        if self._addresses is None:
+            self._addresses = look_up(self.address, _LOOKUP_S, self.interrupts.fd)
+        for family, address in self._addresses:
             with contextlib.suppress(OSError), socket.socket(family, socket.SOCK_STREAM) as probe:
                 probe.settimeout(1.0)
-                probe.connect(place)
+                probe.connect(address)
                 return True
         return False
 
     def open(self, deadline: float) -> Fault | None:
-        """Wait until the server that we started listens; what is wrong when it never does."""
+        """Wait until the server that we started listens; the fault if it does not."""
         while self.process and not self.has_exited and not self._is_ours_listening():
             if self._is_taken and time.monotonic() >= deadline:
-                return self._taken()
+                return Fault(
+                    kind="spawn_failed",
+                    message="another server that mcptest has started listens at "
+                    f"{self.address.authority}",
+                    hint=f'write {_PORT} for the port in "url" and in the command: each gets its '
+                    "own",
+                )
             if time.monotonic() >= deadline:
                 return Fault(
                     kind="handshake_timeout",
-                    message=f"the server does not listen at {self.talk.address.authority} after "
+                    message=f"the server does not listen at {self.address.authority} after "
                     f"{self.spec.startup_timeout_s:g} s",
-                    hint=_UNTOLD if self._is_port_untold else _LIMIT,
+                    hint=_PORT_NOT_PASSED if self._is_port_not_passed else _LIMIT,
                 )
             self._look(_KNOCK_S, heed_interrupts=True)
         return None
 
     def _is_ours_listening(self) -> bool:
-        """Whether the server that we started can be reached, and not another of our servers."""
+        """True if the server that we started can be reached, and not another of our servers."""
         assert self.process
-        if not self._listens():
+        if not self._can_connect():
             return False
-        found = listeners_on(self.talk.address.port, self.process.mark)
+        found = listeners_on(self.address.port, self.process.mark)
         self._is_taken = bool(found.others) and not found.has_ours
-        if found.strangers and not found.has_ours:
-            # In a container, perhaps; or somebody who was quicker.
-            self.stranger = found.strangers_told()
+        if found.unmarked and not found.has_ours:
+            # Perhaps the server in a container, perhaps another program that was quicker.
+            self.foreign_listener = found.describe_unmarked()
         return not self._is_taken
 
-    def _taken(self) -> Fault:
-        return Fault(
-            kind="spawn_failed",
-            message=f"another server that mcptest has started listens at "
-            f"{self.talk.address.authority}",
-            hint=f'write {_PORT} for the port in "url" and in the command: each gets its own',
-        )
-
-    # Sending and receiving
+    # Sending
 
     def send(self, line: bytes) -> None:
-        """Send a message; what comes of it is received."""
-        self.talk.send(line)
+        """Send a message, as soon as that is possible."""
+        if not self.credentials.is_ready:
+            self._unsent.append(line)
+            self.fetch_token()
+        elif self.is_old and self._endpoint is None:
+            self._unsent.append(line)
+            if not any(isinstance(each, Stream) for each in self.running):
+                self._open_old()
+        else:
+            self._post(line)
+
+    def _send_waiting(self) -> None:
+        waiting, self._unsent = self._unsent, []
+        for line in waiting:
+            self.send(line)
+
+    def _post(self, line: bytes) -> None:
+        message: Any = parse_json(line.decode("utf-8"))
+        first = _leading(message)
+        method = first.get("method") if isinstance(first, dict) else None
+        is_request = isinstance(method, str) and "id" in first
+        said = visible(shorten(method, 80)) if isinstance(method, str) else "an answer"
+        reader = AnswerReader(
+            said,
+            first["id"] if is_request else ABSENT,
+            stream="post",
+            limit=self._limit,
+            is_old=self.is_old,
+            ids=_ids_of(message),
+            is_illegal=is_illegal(first),
+        )
+        reader.seen = self._seen
+        if not self.version and own_version(message) == STATELESS:
+            # Without a handshake each request names it; other messages have only this.
+            self.version = STATELESS
+        headers = {
+            "Content-Type": "application/json",
+            "Accept": _ACCEPT,
+            **message_headers(message, self.version),
+            **self._mirrored(first),
+        }
+        request = self._request("POST", headers, line.rstrip(b"\n"))
+        self._start(request, Post(self, reader, str(method or ""), line))
+
+    def _mirrored(self, message: Any) -> dict[str, str]:
+        params = message.get("params") if isinstance(message, dict) else None
+        name = params.get("name") if isinstance(params, dict) else None
+        if params is None or not isinstance(name, str) or name not in self._tools:
+            return {}
+        return param_headers(self._tools[name], params.get("arguments"))
+
+    def _request(self, method: str, headers: dict[str, str], body: bytes = b"") -> HttpRequest:
+        every = {
+            "User-Agent": f"mcptest/{__version__}",
+            "Accept-Encoding": "identity",
+            **headers,
+            **self.credentials.headers(),
+        }
+        if self.session_id:
+            every["Mcp-Session-Id"] = self.session_id
+        address = self._endpoint if self._endpoint and method == "POST" else self.address
+        return HttpRequest(method=method, address=address, headers=tuple(every.items()), body=body)
+
+    def _start(self, request: HttpRequest, exchange: Fetch | Post | Stream) -> None:
+        if len(self.running) >= _MAX_RUNNING:
+            self._make_room()
+        self.running.append(exchange)
+        self._channel.start(request, exchange)
+
+    def _make_room(self) -> None:
+        """Give up the request that has waited longest: the number of connections is limited."""
+        oldest = next((each for each in self.running if isinstance(each, Post)), None)
+        if oldest is None:
+            return
+        self._cancel(oldest)
+        message = f"{oldest.reader.said} was given up: {_MAX_RUNNING} requests wait for the server"
+        trouble = TransportFault(kind="http_body", message=message, id=oldest.reader.id)
+        self.deliver([trouble])
 
     def wait_until_read(self) -> None:
         """Wait until what needs no answer has been accepted: the next message may rely on it."""
         deadline = time.monotonic() + _RECEIPT_PATIENCE_S
-        while self._awaits_receipt() and not self.is_closed:
+        while any(each.is_receipt for each in self.running) and not self.is_closed:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
                 return
             self._look(wait_s, heed_interrupts=True)
 
-    def _awaits_receipt(self) -> bool:
-        return any(each.is_receipt for each in self.talk.running)
+    # Tokens
+
+    def fetch_token(self) -> None:
+        """Request a token, unless a request is under way."""
+        if not self._is_fetching:
+            self._is_fetching = True
+            fetch = Fetch(self)
+            self._start(self.credentials.token_request(), fetch)
+            self._later(self.token_s, lambda: self._give_up_token(fetch))
+
+    def _give_up_token(self, fetch: Fetch) -> None:
+        """Fail what waits for the token: the authorization server took too long."""
+        if fetch in self.running:
+            self._cancel(fetch)
+            problem = f"no token could be fetched: no answer within {self.token_s:g} s"
+            self.take_token(0, b"", problem)
+
+    def take_token(self, status: int, raw: bytes, problem: str = "") -> None:
+        """Use the answer of the authorization server."""
+        self._is_fetching = False
+        problem = problem or self.credentials.take(status, raw)
+        if not problem:
+            self._send_waiting()
+            return
+        problem = problem.replace("fetched:", f"fetched at {self.credentials.token_place}:", 1)
+        hint = '"auth" says where the token is fetched and with which credentials'
+        self.fail_waiting(TransportFault(kind="auth_failed", message=problem, hint=hint))
+
+    def fail_waiting(self, trouble: TransportFault) -> None:
+        """Report for each message that waits to be sent why it is not."""
+        waiting, self._unsent = self._unsent, []
+        for line in waiting:
+            message: Any = parse_json(line.decode("utf-8"))
+            id = message.get("id", ABSENT) if isinstance(message, dict) else ABSENT
+            self.deliver([trouble.but(id=id, is_refusal=id is ABSENT, effect="definite")])
+
+    def send_again(self, line: bytes) -> None:
+        """Send with a fresh token: the server refused the last one."""
+        self.credentials.forget()
+        self.send(line)
+
+    # Receiving
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What has come by the deadline; empty when nothing has, or can."""
+        """What arrived by the deadline; empty at the deadline and at the end."""
         while not self._items and not self.is_closed:
             wait_s = deadline - time.monotonic()
-            # At least one look, so that what has already arrived is never missed.
+            # Polled at least once, so that what has already arrived is never missed.
             self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
             if wait_s <= 0:
                 break
         items, self._items = self._items, []
         return items
 
-    def _take(self, items: Sequence[Item]) -> None:
+    def deliver(self, items: Sequence[Item]) -> None:
+        """Keep what has arrived until it is received."""
         for item in items:
-            if isinstance(item, TransportFault) and self._is_explained_by_its_end(item):
-                continue
             if isinstance(item, TransportFault):
+                if self._is_explained_by_exit(item):
+                    continue
+                if self.credentials.are_sent:
+                    item = with_refused_credentials(item)
                 item = item.but(message=self.redact(item.message), hint=self.redact(item.hint))
-            # Messages are compared as they came; whoever tells of them blanks what is in them.
+            # Messages are compared as they came; secrets in them are blanked when they are shown.
             self._items.append(item)
 
-    def _is_explained_by_its_end(self, trouble: TransportFault) -> bool:
-        """Whether a connection broke because the process that we started has ended."""
+    def _is_explained_by_exit(self, trouble: TransportFault) -> bool:
+        """True if a connection broke because the process that we started has ended."""
         if self.process is None or trouble.kind not in _OF_A_BROKEN_CONNECTION:
             return False
         if trouble.id is ABSENT and not trouble.is_refusal:
-            # It is told of a stream that goes on.
+            # It is about a stream that goes on.
             return False
         return self.process.wait_for_exit(time.monotonic() + _END_PATIENCE_S)
 
-    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
-        self._timer_count += 1
-        heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
+    def finished(self, exchange: Fetch | Post | Stream) -> None:
+        """Nothing more comes of this one."""
+        if exchange in self.running:
+            self.running.remove(exchange)
+
+    def take_session_id(self, headers: dict[str, str]) -> TransportFault | None:
+        """Begin the session that the answer to initialize names, if its id can be used."""
+        given = headers.get("mcp-session-id", "")
+        if not given:
+            return None
+        if _SESSION_ID.fullmatch(given):
+            self.session_id = given
+            return None
+        message = "the server gave a session id that is not visible ASCII, or is endless: "
+        return TransportFault(
+            kind="protocol_violation", message=message + visible(shorten(given, 80))
+        )
+
+    def learn_from(self, method: str, items: Sequence[Item]) -> None:
+        """Keep from answers what later requests must carry."""
+        for item in items:
+            value: Any = item.value if isinstance(item, Frame) else None
+            result = value.get("result") if isinstance(value, dict) else None
+            if not isinstance(result, dict):
+                continue
+            if method == "initialize" and isinstance(result.get("protocolVersion"), str):
+                self.version = result["protocolVersion"]
+            elif method == "tools/list" and isinstance(result.get("tools"), list):
+                for tool in result["tools"]:
+                    if isinstance(tool, dict) and isinstance(tool.get("name"), str):
+                        self._tools[tool["name"]] = tool.get("inputSchema")
+
+    # Streams
+
+    def open_stream(self) -> None:
+        """Open the stream for the server's own messages, if the revision has one."""
+        revision = REVISIONS.get(self.version)
+        if revision and revision.has_get_stream and not self.is_old:
+            said = "the GET for its own messages"
+            self._listen(AnswerReader(said, stream="get", limit=self._limit))
+
+    def _open_old(self) -> None:
+        said = "the GET for an event stream"
+        reader = AnswerReader(said, stream="get", limit=self._limit, is_old=True)
+        self._listen(reader)
+
+    def _listen(self, reader: AnswerReader, last_id: str = "", tries: int = 0) -> None:
+        headers = {"Accept": "text/event-stream", **message_headers(None, self.version)}
+        if last_id:
+            headers["Last-Event-ID"] = last_id
+        self._start(self._request("GET", headers), Stream(self, reader, tries))
+
+    def resume(self, reader: AnswerReader, tries: int) -> bool:
+        """Request the rest of a stream that broke off; False if that is impossible."""
+        if not reader.last_id or tries >= _MAX_RESUMES or self.is_old or self.version == STATELESS:
+            return False
+        if not _SESSION_ID.fullmatch(reader.last_id.replace(" ", "_")):
+            # No header can hold it.
+            return False
+        least, most = _RESUME_S
+        # Each try that brings nothing doubles the wait, whatever the server would like.
+        delay = min(most, max(least * 2**tries, reader.retry_s or 0.0))
+        rest = AnswerReader(reader.said, reader.id, stream="get", limit=self._limit)
+        rest.resume(reader)
+        rest.seen = self._seen
+        key = id_key(reader.id)
+        self._resumed[key] = self._resumed.get(key, 0) + 1
+        self._later(delay, lambda: self._listen(rest, reader.last_id, tries + 1))
+        return True
+
+    # The older transport
+
+    def may_fall_back(self, method: str, status: int) -> bool:
+        """True if a refused initialize may mean a server of the older transport."""
+        is_open = self.http.transport == "auto" and not self.is_old
+        return is_open and method == "initialize" and status in NOT_SPOKEN
+
+    def fall_back(self, line: bytes, refusal: Sequence[Item]) -> None:
+        """Try the older transport with what was refused."""
+        self.is_old = True
+        self._unsent.append(line)
+        reader = AnswerReader("the GET", stream="get", limit=self._limit, is_old=True)
+        headers = {"Accept": "text/event-stream"}
+        self._start(self._request("GET", headers), Stream(self, reader, 0, refusal))
+
+    def give_up_old(self, refusal: Sequence[Item]) -> None:
+        """Deliver the refusal: there is no older transport either."""
+        self.is_old = False
+        self._unsent.clear()
+        target = self.address.target
+        self.deliver(
+            [
+                without_older_transport(item, target) if isinstance(item, TransportFault) else item
+                for item in refusal
+            ]
+        )
+
+    def take_endpoint(self, text: str) -> None:
+        """Send messages to the endpoint that the server names, if it is its own."""
+        trouble = self._go_to(text)
+        if trouble:
+            self.fail_waiting(trouble)
+            self.is_lost = True
+        else:
+            self._send_waiting()
+
+    def _go_to(self, text: str) -> TransportFault | None:
+        shown = visible(shorten(text, 200))
+        try:
+            goal = redirected(self.address, text)
+        except BadUrlError as error:
+            message = f"the server names the endpoint {shown}, which is not a URL: {error}"
+            return TransportFault(kind="event_stream", message=message)
+        if not same_origin(goal, self.address):
+            message = f"the server names the endpoint {shown}, which is another server; nothing "
+            return TransportFault(kind="redirect_refused", message=message + "is sent there")
+        self._endpoint = goal
+        return None
 
     # One turn of the loop
 
     def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
-        ready = self._ready(self._pause(wait_s), heed_interrupts)
+        if self._timers:
+            wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
+        ready = self._ready(0.0 if self._channel.has_more else wait_s, heed_interrupts)
         self._channel.move(ready)
         if self.process and ready & set(self.process.handles()):
             self.process.pump()
-        if self.has_exited and not self._is_heard_out:
-            self._hear_out()
+        if self.has_exited and not self._has_read_rest:
+            self._read_rest()
         while self._timers and self._timers[0][0] <= time.monotonic():
             heapq.heappop(self._timers)[2]()
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
 
-    def _hear_out(self) -> None:
-        """Take what a process that is gone had still sent, and no more: others may talk on."""
-        self._is_heard_out = True
+    def _read_rest(self) -> None:
+        """Read what a process that has ended had sent, and no more: others may go on sending."""
+        self._has_read_rest = True
         for _ in range(_LAST_TURNS):
             ready = self._ready(0.0, heed_interrupts=False)
             if not ready & {fd for fd, _ in self._channel.handles()}:
                 return
             self._channel.move(ready)
 
-    def _pause(self, wait_s: float) -> float:
-        if self._channel.has_more:
-            return 0.0
-        if self._timers:
-            wait_s = min(wait_s, max(0.0, self._timers[0][0] - time.monotonic()))
-        return wait_s
-
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
-        poll = select.poll()
-        for fd, wants in self._channel.handles():
-            poll.register(fd, wants)
-        if self.process:
-            for fd in self.process.handles():
-                poll.register(fd, select.POLLIN)
+        wanted = self._handles()
         if heed_interrupts:
-            poll.register(self.interrupts.fd, select.POLLIN)
-        return {fd for fd, _ in poll.poll(_milliseconds(wait_s))}
+            wanted[self.interrupts.fd] = select.POLLIN
+        return set(wait_ready(wanted, wait_s))
+
+    def _handles(self) -> dict[int, int]:
+        """The descriptors to wait for, and the events wanted of them."""
+        handles = dict(self._channel.handles())
+        if self.process:
+            handles |= dict.fromkeys(self.process.handles(), select.POLLIN)
+        return handles
+
+    def _later(self, delay_s: float, action: Callable[[], None]) -> None:
+        self._timer_count += 1
+        heapq.heappush(self._timers, (time.monotonic() + delay_s, self._timer_count, action))
 
     # Its process
 
@@ -310,11 +617,11 @@ class HttpServer:
             self.process.drain_stderr()
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Wait until stderr brings something; False when there is none of ours to read."""
+        """Wait until stderr brings something; False at the deadline, or without a process."""
         return self.process.wait_for_stderr(deadline) if self.process else False
 
     def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
-        """Wait for the end of the process; a server that we did not start never ends for us."""
+        """Wait for the end of the process; False at the deadline, or without a process."""
         while self.process and not self.has_exited:
             wait_s = deadline - time.monotonic()
             if wait_s <= 0:
@@ -327,43 +634,64 @@ class HttpServer:
     def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
         """End the session, close every connection, and stop the process if it is ours."""
         began = time.monotonic()
-        if not at_once and not self.is_closed and self.talk.end_session():
+        if not at_once and not self.is_closed and self._end_session():
             deadline = began + grace.stdin_s
-            while self.talk.running and (wait_s := deadline - time.monotonic()) > 0:
+            while self.running and (wait_s := deadline - time.monotonic()) > 0:
                 self._look(wait_s, heed_interrupts=False)
         self._channel.close()
         self._timers.clear()
-        self.last_words, self._items = self._items, []
+        self.last_output, self._items = self._items, []
         self._is_over = True
         if self.process:
-            # Its stdin means nothing to it, so that a signal is how it is asked to end.
+            # Closing stdin means nothing to it: it is a signal that asks it to end.
             ended = self.process.end(grace.but(stdin_s=_STDIN_S), at_once=at_once)
-            return ended.but(rung="closed") if ended.rung == "term" else ended
+            return ended.but(ended_by="closed") if ended.ended_by == "term" else ended
         took_s = time.monotonic() - began
-        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+        return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
+
+    def _end_session(self) -> bool:
+        """Send a DELETE for the session; False if there is none."""
+        for each in list(self.running):
+            self._channel.cancel(each)
+        self.running.clear()
+        if not self.session_id or self.is_old:
+            return False
+        reader = AnswerReader("DELETE", stream="post", limit=self._limit)
+        self._start(
+            self._request("DELETE", message_headers(None, self.version)), Fetch(self, reader)
+        )
+        return True
 
 
-def _milliseconds(wait_s: float) -> int:
-    # Rounded up, or the last millisecond would be spent asking.
-    return int(wait_s * 1000) + (wait_s > 0)
+def _leading(message: Any) -> Any:
+    """The message itself, or of a batch its first request, if it has one."""
+    if not isinstance(message, list) or not message:
+        return message
+    requests = [
+        each for each in message if isinstance(each, dict) and {"id", "method"} <= set(each)
+    ]
+    return (requests or message)[0]
+
+
+def _ids_of(message: Any) -> frozenset[IdKey]:
+    """The ids of the requests in a message or a batch."""
+    each_message = message if isinstance(message, list) else [message]
+    return frozenset(
+        id_key(each["id"])
+        for each in each_message
+        if isinstance(each, dict) and {"id", "method"} <= set(each)
+    )
 
 
 def _keeps_port(spec: ServerSpec) -> bool:
-    """Whether the server is not told which port has been chosen for it."""
-    told = (*spec.command, *(spec.env or {}).values())
+    """True if a port is chosen that the server is not told."""
+    words = (*spec.command, *(spec.env or {}).values())
     is_chosen = spec.http is not None and _PORT in spec.http.url
-    return is_chosen and not any(_PORT in text for text in told)
-
-
-def _refuse_no_authorities(ca_file: str) -> None:
-    if ca_file and not os.path.isfile(ca_file):
-        message = f'"ca_file" (in a config "caFile") names {visible(ca_file)!r}, and there is no '
-        hint = "it is taken from the folder of the file that names it"
-        raise ServerError(Fault(kind="tls_failed", message=f"{message}such file", hint=hint))
+    return is_chosen and not any(_PORT in text for text in words)
 
 
 def _with_port(spec: ServerSpec) -> ServerSpec:
-    """The server with a free port where its author leaves the choice to us."""
+    """The server with a free port for `{port}`."""
     http = spec.http
     if http is None or _PORT not in http.url:
         return spec

@@ -1,7 +1,8 @@
 """One connection to an HTTP server: looked up, connected, through a proxy, wrapped in TLS.
 
-Nothing here blocks. A link says which handle it waits for (`fd`, `wants`), and `advance` takes it
-a step further; who drives it has the poll and the deadline. Each layer fails by its own name.
+Nothing here blocks. A connection says which descriptor and events it waits for (`fd`, `wants`), and
+`advance` takes it a step further; the caller has the poll and the deadline. The `kind` of a
+`HttpConnectionError` names the layer that failed.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from mcptest.core.record import Record
 from mcptest.core.secrets import LEARNED
 from mcptest.core.text import visible
 from mcptest.protocol.http_address import BadUrlError, parse_url, proxy_for
+from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,9 +36,18 @@ if TYPE_CHECKING:
 
     State = Literal["lookup", "connect", "tunnel", "tls", "open"]
     # A family of addresses, and an address in it as `connect` wants it.
-    Place = tuple[int, tuple[object, ...]]
+    SocketAddress = tuple[int, tuple[object, ...]]
 
-__all__ = ["Link", "LinkError", "NameLookup", "Proxy", "Trust", "Tunnel", "find_proxy", "looked_up"]
+__all__ = [
+    "HttpConnection",
+    "HttpConnectionError",
+    "NameLookup",
+    "Proxy",
+    "Trust",
+    "Tunnel",
+    "find_proxy",
+    "look_up",
+]
 
 
 _READ_BYTES = 1 << 16
@@ -51,7 +62,7 @@ _WAITING = {
 }
 
 
-class LinkError(McptestError):
+class HttpConnectionError(McptestError):
     """The connection failed; `kind` names the layer."""
 
     def __init__(self, kind: str, message: str, hint: str = "", *, was_sent: bool = False) -> None:
@@ -59,36 +70,36 @@ class LinkError(McptestError):
         self.kind = kind
         self.message = message
         self.hint = hint
-        # Whether the server may have had the request.
+        # True if the server may have received the request.
         self.was_sent = was_sent
 
 
 class Trust(Record):
-    """Whom TLS believes: a file of further authorities, or, by an explicit wish, everybody.
+    """Which certificates TLS trusts: additional authorities, or any if verification is skipped.
 
-    `is_strict` says that no such wish is for this server.
+    `is_strict` means that the option to skip it does not apply to this server.
     """
 
     ca_file: str = ""
-    is_blind: bool = False
+    skips_verification: bool = False
     is_strict: bool = False
 
     def context(self) -> SSLContext:
-        # Only https needs it, and it takes longer to load than many runs.
+        # Only https needs it, and importing it takes longer than many runs.
         import ssl  # noqa: PLC0415
 
         try:
             context = ssl.create_default_context(cafile=self.ca_file or None)
         except (OSError, ssl.SSLError) as error:
             message = f"the file of authorities {visible(self.ca_file)!r} cannot be used: {error}"
-            raise LinkError("tls_failed", message) from None
-        if self.is_blind:
+            raise HttpConnectionError("tls_failed", message) from None
+        if self.skips_verification:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         return context
 
 
-class Link:
+class HttpConnection:
     """A connection that is being made, or is open. `fd` changes while it is made."""
 
     def __init__(self, address: Address, trust: Trust, proxy: Proxy | None) -> None:
@@ -98,7 +109,7 @@ class Link:
         self._peer = proxy.address if proxy else address
         self._socket: socket.socket | SSLSocket | None = None
         self._tunnel: Tunnel | None = None
-        self._places: list[tuple[int, tuple[object, ...]]] = []
+        self._addresses: list[tuple[int, tuple[object, ...]]] = []
         self._lookup: NameLookup | None = NameLookup(self._peer.host, self._peer.port)
         self.state: State = "lookup"
         self.wants = select.POLLIN
@@ -116,26 +127,26 @@ class Link:
 
     @property
     def progress(self) -> str:
-        """What it waits for while it is being made, for somebody who has waited in vain."""
+        """What it waits for while it is being made, for the message of a timeout."""
         return _WAITING.get(self.state, "").format(visible(self._peer.authority))
 
     def advance(self) -> None:
-        """Go as far as is possible without waiting. LinkError says which layer failed."""
+        """Go as far as is possible without waiting. HttpConnectionError says which layer failed."""
         before = None
         while not self.is_open and self.state != before:
             before = self.state
             if before == "lookup":
-                self._take_places()
+                self._take_addresses()
             elif before == "connect":
                 self._finish_connecting()
             elif before == "tunnel":
-                self._dig()
+                self._open_tunnel()
             else:
                 self._shake_hands()
 
     # The layers
 
-    def _take_places(self) -> None:
+    def _take_addresses(self) -> None:
         assert self._lookup
         found = self._lookup.result()
         if found is None:
@@ -144,14 +155,14 @@ class Link:
         self._lookup = None
         if isinstance(found, str):
             message = f"the host {visible(self._peer.host)!r} cannot be looked up: {found}"
-            raise LinkError("name_lookup", message, self._proxy_hint())
-        self._places = found
+            raise HttpConnectionError("name_lookup", message, self._proxy_hint())
+        self._addresses = found
         self._connect_next("it has no address")
 
     def _connect_next(self, reason: str) -> None:
-        """Try the next place; when there is none, the reason is why the last one failed."""
-        while self._places:
-            family, place = self._places.pop(0)
+        """Try the next address; if there is none, fail with the reason of the last one."""
+        while self._addresses:
+            family, place = self._addresses.pop(0)
             self._drop_socket()
             try:
                 # A machine may lack a whole family of addresses.
@@ -165,19 +176,19 @@ class Link:
                 self.state, self.wants = "connect", select.POLLOUT
                 return
             reason = os.strerror(code)
-        raise LinkError(
+        raise HttpConnectionError(
             "connect_failed",
             f"cannot connect to {visible(self._peer.authority)}: {reason}",
             self._proxy_hint() or "is the server running, and on this port?",
         )
 
     @property
-    def places_left(self) -> int:
-        """How many places can be tried after the one that is being connected to."""
-        return len(self._places) if self.state == "connect" else 0
+    def addresses_left(self) -> int:
+        """How many addresses can be tried after the one that is being connected to."""
+        return len(self._addresses) if self.state == "connect" else 0
 
-    def try_next_place(self) -> None:
-        """Leave the place that is being connected to: it is silent, and there are others."""
+    def try_next_address(self) -> None:
+        """Give up the address that is being connected to, and try another."""
         self._connect_next("it is silent")
 
     def _proxy_hint(self) -> str:
@@ -185,9 +196,7 @@ class Link:
 
     def _finish_connecting(self) -> None:
         assert self._socket
-        poll = select.poll()
-        poll.register(self._socket, select.POLLOUT)
-        if not poll.poll(0):
+        if not wait_ready({self._socket.fileno(): select.POLLOUT}, 0):
             return
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
@@ -202,7 +211,7 @@ class Link:
         else:
             self.state = "open"
 
-    def _dig(self) -> None:
+    def _open_tunnel(self) -> None:
         assert self._tunnel
         try:
             if self._tunnel.outgoing:
@@ -210,12 +219,12 @@ class Link:
             self.wants = select.POLLOUT if self._tunnel.outgoing else select.POLLIN
             if not self._tunnel.outgoing:
                 chunk = self._receive(_READ_BYTES)
-                if chunk is not None and self._tunnel.is_dug(chunk):
+                if chunk is not None and self._tunnel.is_open(chunk):
                     self._wrap()
         except OSError as error:
-            raise LinkError("connect_failed", _lost(error), self._proxy_hint()) from None
+            raise HttpConnectionError("connect_failed", _lost(error), self._proxy_hint()) from None
         except ValueError as error:
-            raise LinkError("connect_failed", f"{error}", self._proxy_hint()) from None
+            raise HttpConnectionError("connect_failed", f"{error}", self._proxy_hint()) from None
 
     def _wrap(self) -> None:
         assert self._socket
@@ -245,12 +254,12 @@ class Link:
         else:
             self.state = "open"
 
-    def _insecure(self, error: Exception) -> LinkError:
+    def _insecure(self, error: Exception) -> HttpConnectionError:
         reason = getattr(error, "reason", "") or _lost(error)
         message = f"no secure connection to {visible(self.address.authority)}: {reason}"
-        return LinkError("tls_failed", message, "does it speak TLS on this port?")
+        return HttpConnectionError("tls_failed", message, "does it speak TLS on this port?")
 
-    def _mistrusted(self, reason: str) -> LinkError:
+    def _mistrusted(self, reason: str) -> HttpConnectionError:
         message = f"the certificate of {visible(self.address.authority)} is not valid: {reason}"
         hint = 'name the authority that signed it with --ca-file, "ca_file" in a suite or "caFile"'
         hint += " in a config"
@@ -259,21 +268,22 @@ class Link:
         else:
             hint += ', or, for a server that you trust as it is, set "insecure_tls" '
             hint += '("insecureTls")'
-        return LinkError("tls_failed", message, hint)
+        return HttpConnectionError("tls_failed", message, hint)
 
     # Bytes
 
     def read(self) -> bytes | None:
-        """The next bytes, b"" at the end, None when there is nothing yet. May raise OSError."""
+        """The next bytes; b"" at the end, None if there are none yet. May raise OSError."""
         self._acknowledge_at_once()
         chunk = self._receive(_LARGE_READ_BYTES if self.read_bytes >= _READ_BYTES else _READ_BYTES)
         self.read_bytes = len(chunk or b"")
         return chunk
 
     def _acknowledge_at_once(self) -> None:
-        """A server that writes head and body one after the other waits for word of the first.
+        """Acknowledge what arrives without delay.
 
-        The system puts that off by 40 ms, for every answer, unless it is told not to each time.
+        A server that writes head and body separately waits for the acknowledgement of the first,
+        which the system delays by 40 ms unless it is asked not to each time.
         """
         if self._socket and hasattr(socket, "TCP_QUICKACK"):
             with contextlib.suppress(OSError):
@@ -306,16 +316,14 @@ class Link:
             raise
 
     def has_more(self) -> bool:
-        """Whether TLS holds bytes that no poll will tell of."""
+        """True if TLS holds bytes that a poll does not see."""
         pending = getattr(self._socket, "pending", None)
         return bool(pending and pending())
 
     @property
     def is_stale(self) -> bool:
-        """Whether an idle connection has something to say, which can only be its end."""
-        poll = select.poll()
-        poll.register(self.fd, select.POLLIN)
-        return bool(poll.poll(0))
+        """True if an idle connection can be read, which can only be its end."""
+        return bool(wait_ready({self.fd: select.POLLIN}, 0))
 
     def close(self) -> None:
         if self._lookup:
@@ -331,7 +339,7 @@ class Link:
 
 
 def _is_want(error: OSError) -> bool:
-    """Whether TLS only asks to wait."""
+    """True if TLS only asks to wait."""
     return type(error).__name__ in ("SSLWantReadError", "SSLWantWriteError")
 
 
@@ -340,11 +348,11 @@ def _lost(error: Exception) -> str:
     return f"the connection broke: {text}"
 
 
-# Reach a server through an HTTP proxy, as the environment asks.
+# Proxies
 
 
 class Proxy(Record):
-    """A proxy, what it wants to be told of us, and where we know it from."""
+    """A proxy, the credentials it wants, and where it is configured."""
 
     address: Address
     authorization: str = ""
@@ -355,7 +363,7 @@ class Proxy(Record):
 
 
 class Tunnel:
-    """The proxy is asked for a connection to the server, of which it sees only bytes."""
+    """A CONNECT request to a proxy, for a connection of which it sees only bytes."""
 
     def __init__(self, proxy: Proxy, address: Address) -> None:
         self._http = h11.Connection(h11.CLIENT)
@@ -368,8 +376,8 @@ class Tunnel:
         self.outgoing = bytearray(self._http.send(request) or b"")
         self.outgoing += self._http.send(h11.EndOfMessage()) or b""
 
-    def is_dug(self, chunk: bytes) -> bool:
-        """Whether the proxy has agreed. ValueError says that it has not."""
+    def is_open(self, chunk: bytes) -> bool:
+        """True once the proxy has agreed; ValueError if it refuses."""
         try:
             self._http.receive_data(chunk)
             event = self._http.next_event()
@@ -384,12 +392,12 @@ class Tunnel:
 
 
 def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None:
-    """The proxy for an address; UsageError when it is one that cannot be used."""
+    """The proxy for an address; UsageError if it cannot be used."""
     text = proxy_for(address, environment)
     if not text:
         return None
     try:
-        parts = _taken_apart(text)
+        parts = _split_proxy_url(text)
         plain = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
         proxy = parse_url(plain)
     except BadUrlError as error:
@@ -399,20 +407,20 @@ def find_proxy(address: Address, environment: Mapping[str, str]) -> Proxy | None
     return Proxy(address=proxy, authorization=_authorization(parts))
 
 
-def _taken_apart(text: str) -> SplitResult:
-    """The parts of a proxy's URL. No reason that it cannot be read for quotes any of it."""
+def _split_proxy_url(text: str) -> SplitResult:
+    """The parts of a proxy's URL. Errors quote none of it: it may hold a password."""
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
     except ValueError:
         raise BadUrlError("its host is no name or number of a machine") from None
     if "@" in parts.path + parts.query + parts.fragment:
-        # What stands before it would be taken for the host, and shown as such.
+        # What is before it would be taken for the host, and shown as such.
         raise BadUrlError('in its user name or password "/", "?" and "#" are %2F, %3F and %23')
     return parts
 
 
 def _authorization(parts: SplitResult) -> str:
-    """What the proxy is told of us; from here on neither it nor its parts are shown."""
+    """The credentials for the proxy; from here on they are blanked wherever they appear."""
     if parts.username is None:
         return ""
     # The environment may hold any bytes.
@@ -424,19 +432,19 @@ def _authorization(parts: SplitResult) -> str:
     return f"Basic {basic}"
 
 
-# Look a host up without waiting for it: the system's own resolver cannot be told to hurry.
+# Name lookups: the system's resolver has no time limit, so it runs in a thread
 
 
 class NameLookup:
-    """A lookup under way; `fd` can be read when it is over."""
+    """A lookup under way; `fd` is readable when it is done."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._found: list[Place] | str | None = _known(host, port)
+        self._found: list[SocketAddress] | str | None = _known(host, port)
         self.fd, self._writer = os.pipe()
         if self._found is not None:
             os.write(self._writer, b"!")
             return
-        # Most servers under test are on this machine and have no use for it.
+        # Most servers under test are on this machine and need no lookup.
         import threading  # noqa: PLC0415
 
         writer = os.dup(self._writer)
@@ -453,34 +461,31 @@ class NameLookup:
             os.write(writer, b"!")
         os.close(writer)
 
-    def result(self) -> list[Place] | str | None:
-        """The places found, or why there are none; None while nothing is known."""
+    def result(self) -> list[SocketAddress] | str | None:
+        """The addresses found, or why there are none; None while it runs."""
         return self._found
 
     def close(self) -> None:
-        """Let go of it; should it ever end, nobody hears of it."""
+        """Forget it; its result is ignored."""
         os.close(self.fd)
         os.close(self._writer)
 
 
-def looked_up(address: Address, limit_s: float, interrupt: int) -> list[Place]:
-    """The places of an address; none when its name is not known, or not in time."""
+def look_up(address: Address, limit_s: float, interrupt: int) -> list[SocketAddress]:
+    """The addresses of a host; none if its name is unknown, or not found in time."""
     lookup = NameLookup(address.host, address.port)
-    waiter = select.poll()
-    for fd in (lookup.fd, interrupt):
-        waiter.register(fd, select.POLLIN)
     try:
-        waiter.poll(limit_s * 1000)
+        wait_ready({lookup.fd: select.POLLIN, interrupt: select.POLLIN}, limit_s)
         found = lookup.result()
     finally:
         lookup.close()
     return found if isinstance(found, list) else []
 
 
-def _known(host: str, port: int) -> list[Place] | None:
-    """What needs no asking: an address, or the name of this machine."""
+def _known(host: str, port: int) -> list[SocketAddress] | None:
+    """The result that needs no lookup: of an address, or of the name of this machine."""
     if host == "localhost":
-        # Whichever of the two it listens on.
+        # The server may listen on either of them.
         return [
             (socket.AF_INET, ("127.0.0.1", port)),
             (socket.AF_INET6, ("::1", port, 0, 0)),

@@ -1,10 +1,10 @@
-"""Whose process listens on a port of this machine. Linux only: elsewhere nobody is found."""
+"""Which processes listen on a port of this machine. Linux only: elsewhere none is found."""
 
 from __future__ import annotations
 
 import os
 
-from mcptest.transport.process.orphans import command_line, mark_of
+from mcptest.transport.process.stopping import read_command_line, read_mark
 
 __all__ = ["Listeners", "listeners_on"]
 
@@ -12,21 +12,21 @@ _LISTENING = "0A"
 
 
 class Listeners:
-    """Those who listen on a port, told apart by the mark that our servers carry."""
+    """The processes that listen on a port, told apart by the mark that our servers carry."""
 
     def __init__(self, pids: set[int], mark: str) -> None:
-        marks = {pid: mark_of(pid) for pid in pids}
+        marks = {pid: read_mark(pid) for pid in pids}
         self.has_ours = any(found.startswith(mark) for found in marks.values())
         # A server that this or another run of mcptest has started for other tests.
         self.others = [pid for pid, found in marks.items() if found and not found.startswith(mark)]
-        self.strangers = [pid for pid, found in marks.items() if not found]
+        self.unmarked = [pid for pid, found in marks.items() if not found]
 
-    def strangers_told(self) -> str:
-        return ", ".join(f"{pid}: {command_line(pid)}" for pid in self.strangers)
+    def describe_unmarked(self) -> str:
+        return ", ".join(f"{pid}: {read_command_line(pid)}" for pid in self.unmarked)
 
 
 def listeners_on(port: int, mark: str) -> Listeners:
-    """Who listens on a port; nobody where that cannot be seen."""
+    """The processes that listen on a port, as far as that can be seen."""
     wanted = {f"socket:[{inode}]" for inode in _inodes(port)}
     return Listeners({pid for pid in _pids() if wanted and _has_open(pid, wanted)}, mark)
 
@@ -59,7 +59,7 @@ def _pids() -> list[int]:
 
 
 def _has_open(pid: int, wanted: set[str]) -> bool:
-    # Processes end while we look, and other users' are closed to us.
+    # Processes end while we look, and those of other users cannot be read.
     folder = f"/proc/{pid}/fd"
     try:
         handles = os.listdir(folder)

@@ -1,8 +1,7 @@
-"""Be a server over HTTP on this machine: many clients, one poll.
+"""Serve HTTP on this machine: many clients, one poll.
 
-This module moves requests and answers between connections and whoever reacts to them. It knows
-nothing of what is said. Nothing ever blocks: a client that is slow to send, or does not read,
-holds up nobody but itself.
+This module moves requests and answers between connections and a handler, which decides what they
+mean. Nothing ever blocks: a client that is slow to send, or does not read, holds up only itself.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from mcptest.core.errors import UsageError
 from mcptest.core.plan import DEFAULT_MAX_LINE_BYTES
 from mcptest.core.record import Record
 from mcptest.protocol.http_messages import Answer, Begin, Cut, End, Piece, WebRequest
+from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,29 +28,29 @@ if TYPE_CHECKING:
     from mcptest.protocol.http_messages import Act, Answer, WebRequest
     from mcptest.transport.process.signals import Interrupts
 
-    class Hearer(Protocol):
-        """Decides what is done; what it says may be put off, and comes back when it is due."""
+    class Handler(Protocol):
+        """Answers requests. `perform` gets each item of `handle` after its delay."""
 
-        def refuse(self, exchange: int, request: WebRequest, port: int) -> Answer | None: ...
+        def check_head(self, exchange: int, request: WebRequest, port: int) -> Answer | None: ...
 
-        def hear(
+        def handle(
             self, exchange: int, request: WebRequest, now: float
         ) -> Iterable[tuple[float, Any]]: ...
 
-        def due(self, item: Any) -> Iterable[Act]: ...
+        def perform(self, item: Any) -> Iterable[Act]: ...
 
-        def leave(self, exchange: int) -> None: ...
+        def close_exchange(self, exchange: int) -> None: ...
 
 
 __all__ = ["Limits", "open_listener", "serve_http"]
 
 
-# Nobody but this machine can reach it.
+# Only this machine can reach it.
 _ADDRESS = "127.0.0.1"
 _BACKLOG = 128
 _ACCEPTS_AT_ONCE = 64
 
-# Bodies of this size are never too much.
+# Bodies up to this size are always accepted.
 _READ_FREELY_BYTES = 1 << 20
 
 _FULL = (
@@ -75,10 +75,10 @@ def open_listener(port: int) -> socket.socket:
 
 
 def serve_http(
-    listener: socket.socket, interrupts: Interrupts, hearer: Hearer, limits: Limits | None = None
+    listener: socket.socket, interrupts: Interrupts, handler: Handler, limits: Limits | None = None
 ) -> None:
     """Serve until a signal ends it."""
-    loop = _Loop(listener, hearer, limits or Limits())
+    loop = _Loop(listener, handler, limits or Limits())
     try:
         while not interrupts.count:
             loop.turn(interrupts.fd)
@@ -87,10 +87,10 @@ def serve_http(
 
 
 class _Loop:
-    def __init__(self, listener: socket.socket, hearer: Hearer, limits: Limits) -> None:
+    def __init__(self, listener: socket.socket, handler: Handler, limits: Limits) -> None:
         self._listener = listener
         self._port: int = listener.getsockname()[1]
-        self._hearer = hearer
+        self._handler = handler
         self._limits = limits
         self._connections: dict[int, Connection] = {}
         self._carriers: dict[int, Connection] = {}
@@ -99,31 +99,27 @@ class _Loop:
         self._exchanges = 0
 
     def turn(self, signals: int) -> None:
-        """Wait for whatever comes next, and do what there is to do."""
+        """Wait for the next event, and handle what is ready."""
         ready = self._ready(signals)
         now = time.monotonic()
-        for fd, flags in ready:
+        for fd, flags in ready.items():
             connection = self._connections.get(fd)
             if connection:
                 self._move(connection, flags, now)
         self._release(now)
         self._tidy(now)
-        if any(fd == self._listener.fileno() for fd, _ in ready):
+        if self._listener.fileno() in ready:
             self._accept(now)
 
-    def _ready(self, signals: int) -> list[tuple[int, int]]:
-        poll = select.poll()
-        poll.register(signals, select.POLLIN)
-        poll.register(self._listener, select.POLLIN)
+    def _ready(self, signals: int) -> dict[int, int]:
+        wanted = {signals: select.POLLIN, self._listener.fileno(): select.POLLIN}
         soonest = self._later[0][0] if self._later else float("inf")
         for fd, connection in self._connections.items():
             reading = select.POLLIN if connection.wants_to_read else 0
-            poll.register(fd, reading | (select.POLLOUT if connection.wants_to_write else 0))
+            wanted[fd] = reading | (select.POLLOUT if connection.wants_to_write else 0)
             soonest = min(soonest, connection.deadline)
-        if soonest == float("inf"):
-            return poll.poll(None)
-        # Rounded up, or the last millisecond would be spent asking.
-        return poll.poll(max(0, int((soonest - time.monotonic()) * 1000) + 1))
+        is_endless = soonest == float("inf")
+        return wait_ready(wanted, None if is_endless else soonest - time.monotonic())
 
     # Connections
 
@@ -132,7 +128,7 @@ class _Loop:
             try:
                 sock, _ = self._listener.accept()
             except OSError:
-                # Nobody is there any more, or there are no files left: others may go first.
+                # No client waits any more, or no descriptor is left for one.
                 return
             sock.setblocking(False)
             if len(self._connections) >= self._limits.connections and not self._make_room():
@@ -145,7 +141,7 @@ class _Loop:
             self._connections[sock.fileno()] = Connection(sock, self._limits, now)
 
     def _make_room(self) -> bool:
-        """Close the connection that has kept us waiting longest, if any keeps us waiting."""
+        """Close the idle connection whose deadline is nearest; False if none is idle."""
         idle = [each for each in self._connections.values() if each.is_idle]
         if not idle:
             return False
@@ -157,11 +153,11 @@ class _Loop:
             connection.write(now)
         if flags & (select.POLLIN | select.POLLHUP | select.POLLERR):
             connection.read(now)
-        self._hear(connection, now)
+        self._handle(connection, now)
         self._refuse_flood(connection)
 
-    def _hear(self, connection: Connection, now: float) -> None:
-        """React to the requests that have come."""
+    def _handle(self, connection: Connection, now: float) -> None:
+        """Handle the requests that have arrived."""
         while not connection.exchange:
             event = connection.next_event()
             if event is None:
@@ -172,13 +168,13 @@ class _Loop:
             self._exchanges += 1
             connection.exchange = self._exchanges
             self._carriers[self._exchanges] = connection
-            for delay_s, item in self._hearer.hear(self._exchanges, event, now):
+            for delay_s, item in self._handler.handle(self._exchanges, event, now):
                 self._count += 1
                 heapq.heappush(self._later, (now + delay_s, self._count, item))
             self._release(now)
 
     def _look_at_head(self, connection: Connection, head: WebRequest) -> None:
-        answer = self._hearer.refuse(0, head, self._port)
+        answer = self._handler.check_head(0, head, self._port)
         if answer:
             connection.refuse_by(answer)
 
@@ -190,25 +186,25 @@ class _Loop:
                 connection.refuse(503, "too much is being sent at once")
 
     def _release(self, now: float) -> None:
-        """Do what is due."""
+        """Perform what is due."""
         while self._later and self._later[0][0] <= now:
             _, _, item = heapq.heappop(self._later)
-            for act in self._hearer.due(item):
+            for act in self._handler.perform(item):
                 connection = self._carriers.get(act.exchange)
                 if connection and connection.perform(act, now):
                     self._finish(connection, now)
 
     def _finish(self, connection: Connection, now: float) -> None:
-        """The exchange of a connection is over: it may go on with what it has sent already."""
+        """End the exchange of a connection, which may go on with what it has sent already."""
         exchange = connection.exchange
         del self._carriers[exchange]
         connection.finish(now)
-        self._hearer.leave(exchange)
+        self._handler.close_exchange(exchange)
 
     def _tidy(self, now: float) -> None:
-        """Let go of the clients that have left, or have taken too long."""
+        """Drop the clients that have left, or have taken too long."""
         for connection in list(self._connections.values()):
-            self._hear(connection, now)
+            self._handle(connection, now)
             connection.close_if_done(now)
             if connection.is_gone or connection.deadline <= now:
                 self._drop(connection)
@@ -217,7 +213,7 @@ class _Loop:
         del self._connections[connection.socket.fileno()]
         connection.socket.close()
         if self._carriers.pop(connection.exchange, None):
-            self._hearer.leave(connection.exchange)
+            self._handler.close_exchange(connection.exchange)
 
     def close(self) -> None:
         """Close everything."""
@@ -227,10 +223,7 @@ class _Loop:
         self._listener.close()
 
 
-# One connection of a client over HTTP/1.1: bytes become requests, acts become bytes.
-#
-# `h11` knows the protocol; here is what it leaves open: how much may come, how long it may take,
-# and what is still to be written.
+# One connection of a client. h11 has the syntax; the limits, deadlines and buffers are here.
 
 
 _READ_BYTES = 1 << 16
@@ -244,7 +237,7 @@ _MAX_AHEAD_BYTES = 1 << 16
 
 
 class Limits(Record):
-    """How much one server bears, and for how long it waits."""
+    """Limits of one server."""
 
     connections: int = 256
     body_bytes: int = DEFAULT_MAX_LINE_BYTES
@@ -277,7 +270,7 @@ class Connection:
         self._ahead = 0
         self._deadline = now + limits.idle_s
 
-    # What a poll has to know
+    # For the poll
 
     @property
     def wants_to_read(self) -> bool:
@@ -289,23 +282,23 @@ class Connection:
 
     @property
     def deadline(self) -> float:
-        """When it has taken too long; never while an answer is awaited from us."""
+        """When it has taken too long; never while the client waits for our answer."""
         return float("inf") if self.exchange and not self._out else self._deadline
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is lost when it is closed: no request of it is being answered."""
+        """True if it can be closed without loss: no request of it is being answered."""
         return not self.exchange and not self._out
 
     @property
     def is_at_head(self) -> bool:
-        """Whether a head has come, and not all of the body."""
+        """True if a head has arrived, and not all of the body."""
         return self._head is not None
 
     # Reading
 
     def read(self, now: float) -> None:
-        """Take what has come; `next_request` says what it means."""
+        """Read what has arrived; `next_event` interprets it."""
         try:
             chunk = self.socket.recv(_READ_BYTES)
         except (BlockingIOError, InterruptedError):
@@ -318,13 +311,13 @@ class Connection:
             if self.exchange:
                 self._ahead += len(chunk)
             elif not self._has_begun:
-                # From its first byte on: whoever sends them one by one gets no more time.
+                # From its first byte on: sending slowly does not extend it.
                 self._has_begun = True
                 self._deadline = now + self._limits.request_s
             self._http.receive_data(chunk)
 
     def next_event(self) -> WebRequest | None:
-        """A head, when `is_at_head`, and later the same with its body."""
+        """A head, if `is_at_head`, and later the same with its body."""
         while not (self.is_gone or self._is_lingering or self._is_closing):
             try:
                 event = self._http.next_event()
@@ -342,7 +335,7 @@ class Connection:
     def _take(self, event: object) -> WebRequest | None:
         if isinstance(event, h11.Request):
             self._head = _request_of(event)
-            # Its answer says how long a body would be, and has none.
+            # The answer gives the length of a body, and has none.
             self._is_bodiless = event.method == b"HEAD"
             self._body, self.body_bytes, self._is_refused = [], 0, False
             return self._head
@@ -370,7 +363,7 @@ class Connection:
             self._is_closing = True
 
     def _invite(self) -> None:
-        """Tell a client that waits for it that its body is welcome."""
+        """Send 100 Continue to a client that waits for it."""
         if self._http.they_are_waiting_for_100_continue and not self._is_refused:
             self._send(h11.InformationalResponse(status_code=100, headers=[]))
 
@@ -382,7 +375,7 @@ class Connection:
     # Writing
 
     def refuse(self, status: int, sentence: str) -> None:
-        """Say why nobody will hear this request, and close."""
+        """Answer with the reason why this request is not handled, and close."""
         self._body, self.body_bytes = [], 0
         body = f"{sentence}\n".encode("ascii", "replace")
         headers = {"Content-Type": "text/plain", "Connection": "close"}
@@ -398,7 +391,7 @@ class Connection:
         self._whole(answer)
 
     def perform(self, act: Act, now: float) -> bool:
-        """Do something about the exchange; whether it is over thereby."""
+        """Perform an act on the exchange; True if that ends it."""
         if not self._out:
             self._deadline = now + self._limits.write_s
         if isinstance(act, Answer):
@@ -416,7 +409,7 @@ class Connection:
         return isinstance(act, (Answer, End, Cut))
 
     def finish(self, now: float) -> None:
-        """The exchange is over: what comes next is another one."""
+        """End the exchange, and get ready for the next one."""
         self.exchange = self._ahead = 0
         self._deadline = now + (self._limits.write_s if self._out else self._limits.idle_s)
         self._next_cycle()
@@ -456,10 +449,10 @@ class Connection:
             self._deadline = now + wait_s
 
     def close_if_done(self, now: float) -> None:
-        """Close a connection on which nothing is left to be said, once the client has heard it."""
+        """Close a connection on which nothing is left to send, once the client has read it."""
         if not self._is_closing or self._out or self._is_lingering:
             return
-        # Closing at once while bytes of the client are unread would tear up what it reads.
+        # Closing at once while bytes of the client are unread would reset the connection.
         self._is_lingering = True
         self._deadline = now + self._limits.linger_s
         with contextlib.suppress(OSError):

@@ -13,20 +13,20 @@ from urllib.parse import unquote
 
 from mcptest.core.record import Record
 from mcptest.core.results import Fault
-from mcptest.core.text import excerpt, shorten, visible
+from mcptest.core.text import shorten, visible
 from mcptest.protocol.framing import Ring, TransportFault
-from mcptest.transport.http.channel import HttpChannel, head_of
-from mcptest.transport.http.client import HttpServer
-from mcptest.transport.http.connection import LinkError, Trust
+from mcptest.transport.http.channel import HttpChannel, parse_head
+from mcptest.transport.http.client import HttpTransport
+from mcptest.transport.http.connection import HttpConnectionError, Trust
 from mcptest.transport.memory.thread import (
     RAISED,
     InterruptedWork,
     LoopThread,
-    Mailbox,
+    ThreadQueue,
+    describe_exception,
     ending_trouble,
-    named,
+    format_traceback,
     raised_trouble,
-    trace_of,
 )
 from mcptest.transport.process.guardian import NoGuardian
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
     Message = dict[str, Any]
     Note = Callable[[BaseException, HttpRequest], None]
 
-__all__ = ["AsgiHost", "AsgiServer"]
+__all__ = ["AsgiHost", "AsgiTransport"]
 
 
 _TRACES_KEPT_BYTES = 256 * 1024
 
 
-class AsgiServer(HttpServer):
-    """One session with an app; `let_go` ends the app where nobody else needs it."""
+class AsgiTransport(HttpTransport):
+    """One session with an app; `let_go` ends the app if no other session needs it."""
 
     def __init__(
         self, spec: ServerSpec, interrupts: Interrupts, host: AsgiHost, let_go: LetGo
@@ -59,11 +59,11 @@ class AsgiServer(HttpServer):
         super().__init__(spec, NoGuardian(), interrupts)  # type: ignore[arg-type]  # there is no process to guard
         self._host = host
         self._let_go = let_go
-        self._mail = Mailbox()
-        host.hear(self._mail)
-        # What a process would have written there: the tracebacks of what it raised.
+        self._events = ThreadQueue()
+        host.subscribe(self._events)
+        # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
-        self._channel = self.talk.channel = AsgiChannel(host, self._note)
+        self._channel = AsgiChannel(host, self._note)
 
     @property
     def label(self) -> str:
@@ -73,11 +73,11 @@ class AsgiServer(HttpServer):
         """Why an answer may not come, or how far it has come."""
         place = self._host.blocked_at()
         if place:
-            return f"its code does not come back to the event loop: it stands at {place}"
+            return f"its code does not come back to the event loop: it is at {place}"
         return super().progress(id)
 
     def open(self, deadline: float) -> Fault | None:
-        """Wait until the app has started; what is wrong when it does not."""
+        """Wait until the app has started; the fault if it does not."""
         host = self._host
         while not host.is_started and not host.refusal and host.is_alive:
             wait_s = deadline - time.monotonic()
@@ -97,51 +97,49 @@ class AsgiServer(HttpServer):
         return Fault(
             kind="handshake_timeout",
             message=f"the app has not started after {self.spec.startup_timeout_s:g} s (lifespan)",
-            hint=f"its code stands at {place}" if place else "",
+            hint=f"its code is at {place}" if place else "",
         )
 
     # One turn of the loop
 
+    def _handles(self) -> dict[int, int]:
+        return {**super()._handles(), self._events.fd: select.POLLIN}
+
     def _ready(self, wait_s: float, heed_interrupts: bool) -> set[int]:
-        poll = select.poll()
-        for fd, wants in self._channel.handles():
-            poll.register(fd, wants)
-        poll.register(self._mail.fd, select.POLLIN)
-        if heed_interrupts:
-            poll.register(self.interrupts.fd, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(int(wait_s * 1000) + (wait_s > 0))}
+        ready = super()._ready(wait_s, heed_interrupts)
         self._take_events()
         return ready
 
     def _take_events(self) -> None:
-        for event in self._mail.take():
+        for event in self._events.take():
             if isinstance(event, AppRaised):
-                self.stderr.add(trace_of(event.error))
-                self._take([raised_trouble(event.error, is_end=event.is_end)])
+                self.stderr.add(format_traceback(event.error))
+                self.deliver([raised_trouble(event.error, is_end=event.is_end)])
             if isinstance(event, AppEnded) or (isinstance(event, AppRaised) and event.is_over):
-                self.talk.lose()
+                self.is_lost = True
 
     def _note(self, error: BaseException, request: HttpRequest) -> None:
-        """Keep what the app raised; whoever sent a message is told, and others are not asked."""
-        self.stderr.add(trace_of(error))
+        """Keep what the app raised. For a POST, the answer to its message reports it as well."""
+        self.stderr.add(format_traceback(error))
         if request.method != "POST":
-            message = f"the app raised when it was asked with {request.method}: {named(error)}"
-            self._take([TransportFault(kind=RAISED, message=message)])
+            said = describe_exception(error)
+            message = f"the app raised when it was asked with {request.method}: {said}"
+            self.deliver([TransportFault(kind=RAISED, message=message)])
 
     # Ending
 
     def end(self, grace: Grace, *, at_once: bool = False) -> Stopped:
-        """End the session, and the app where it is of nobody else's use."""
+        """End the session, and the app if no other session needs it."""
         place = self._host.blocked_at()
         stopped = super().end(grace, at_once=at_once or bool(place))
         how = self._let_go(self._host, grace, self._pump)
         self._take_events()
         trouble = ending_trouble(how, place)
-        self._take([trouble] if trouble else [])
-        self.last_words += self._items
+        self.deliver([trouble] if trouble else [])
+        self.last_output += self._items
         self._items = []
-        self._host.forget(self._mail)
-        self._mail.close()
+        self._host.unsubscribe(self._events)
+        self._events.close()
         return stopped
 
     def _pump(self, wait_s: float) -> None:
@@ -151,7 +149,7 @@ class AsgiServer(HttpServer):
 _ONCE = "some apps can be started once only: give a function that makes one, instead of the app"
 
 
-# An ASGI app in our own process: its lifespan and its requests, in a thread of their own.
+# The app: its lifespan and its requests, in a thread of their own
 
 
 ASGI = {"version": "3.0", "spec_version": "2.3"}
@@ -163,7 +161,7 @@ _CAUSE_PATIENCE_S = 1.0
 
 
 class AppRaised(Record):
-    """Something raised, and no request was the reason; with it all may be over."""
+    """An exception that no request caused; `is_over` if nothing runs any more."""
 
     error: BaseException
     is_end: bool = False
@@ -182,13 +180,12 @@ class AsgiHost:
         self.is_started = False
         self.refusal = ""
         self.trace = b""
-        # What it raised at its start where others wait to be told that it has started: most
-        # apps that do so have no use for that.
-        self.lifespan_flaw = ""
+        # What it raised at its start: most apps that raise there do not support lifespans.
+        self.lifespan_error = ""
         self.state: Message = {}
-        # What was raised when nobody listened any more.
+        # What was raised without a session to report it to.
         self.unheard: list[BaseException] = []
-        self._boxes: list[Mailbox] = []
+        self._queues: list[ThreadQueue] = []
         self._requests: set[asyncio.Task[None]] = set()
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
         self._from_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -201,15 +198,15 @@ class AsgiHost:
     def is_alive(self) -> bool:
         return self._thread.is_alive
 
-    def hear(self, box: Mailbox) -> None:
-        """Leave in this box what happens beside requests, from now on."""
-        self._boxes.append(box)
+    def subscribe(self, queue: ThreadQueue) -> None:
+        """Post what happens beside requests to this queue, from now on."""
+        self._queues.append(queue)
 
-    def forget(self, box: Mailbox) -> None:
-        self._boxes.remove(box)
+    def unsubscribe(self, queue: ThreadQueue) -> None:
+        self._queues.remove(queue)
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, None]]) -> bool:
-        """Have a request answered; False when nothing runs any more."""
+        """Start the answer to a request; False if nothing runs any more."""
         return self._thread.call(self._begin, work)
 
     def call(self, action: Callable[[], object]) -> None:
@@ -232,7 +229,7 @@ class AsgiHost:
     async def _live(self, stopping: asyncio.Event) -> None:
         lifespan = asyncio.create_task(self._lifespan())
         await self._start(lifespan)
-        self._tell(None)
+        self._post(None)
         if not lifespan.done():
             lifespan.add_done_callback(self._note_end)
         await stopping.wait()
@@ -252,7 +249,7 @@ class AsgiHost:
             raise RuntimeError(f"lifespan.shutdown.failed: {_words_of(said)}")
 
     def _note_end(self, lifespan: asyncio.Task[None]) -> None:
-        """What an app raises when it ends, or long before, is told."""
+        """Report what an app raises when it ends, or long before."""
         error = None if lifespan.cancelled() else lifespan.exception()
         if error:
             self._raised(error, is_end=True)
@@ -262,22 +259,22 @@ class AsgiHost:
         await self.app(scope, self._to_app.get, self._from_app.put)
 
     async def _start(self, lifespan: asyncio.Task[None]) -> None:
-        """Wait until the app has started, or has shown that it knows nothing of lifespans."""
+        """Wait until the app has started, or has shown that it does not support lifespans."""
         self._to_app.put_nowait({"type": "lifespan.startup"})
         said = await self._said_by(lifespan, "startup")
         if said is None:
             error = lifespan.exception()
-            self.lifespan_flaw = named(error) if error else ""
+            self.lifespan_error = describe_exception(error) if error else ""
         elif said["type"] == "lifespan.startup.failed":
             await asyncio.wait({lifespan}, timeout=_CAUSE_PATIENCE_S)
             error = lifespan.exception() if lifespan.done() else None
-            self.refusal = named(error) if error else _words_of(said)
-            self.trace = trace_of(error) if error else b""
+            self.refusal = describe_exception(error) if error else _words_of(said)
+            self.trace = format_traceback(error) if error else b""
             return
         self.is_started = True
 
     async def _said_by(self, lifespan: asyncio.Task[None], moment: str) -> Message | None:
-        """What the app says of this moment; None when its lifespan ends before that."""
+        """The message of the app about this phase; None if its lifespan ends before."""
         while True:
             said = asyncio.create_task(self._from_app.get())
             await asyncio.wait({said, lifespan}, return_when=asyncio.FIRST_COMPLETED)
@@ -288,46 +285,44 @@ class AsgiHost:
             if str(message.get("type")).startswith(f"lifespan.{moment}."):
                 return message
 
-    # Told by the thread
+    # Called by the thread
 
-    def _tell(self, event: object) -> None:
-        for box in list(self._boxes):
-            box.post(event)
+    def _post(self, event: object) -> None:
+        for queue in list(self._queues):
+            queue.post(event)
 
     def work_ended(self, error: BaseException | None) -> None:
         """The app has ended."""
         if error:
             self._raised(error, is_end=True, is_over=True)
-        self._tell(AppEnded())
+        self._post(AppEnded())
 
     def task_raised(self, error: BaseException) -> None:
-        """Something has raised, and nobody has looked at it."""
+        """A task has raised, and no code handled it."""
         if not isinstance(error, InterruptedWork):
             self._raised(error, is_end=False)
 
     def _raised(self, error: BaseException, *, is_end: bool, is_over: bool = False) -> None:
-        if self._boxes:
-            self._tell(AppRaised(error=error, is_end=is_end, is_over=is_over))
+        if self._queues:
+            self._post(AppRaised(error=error, is_end=is_end, is_over=is_over))
         else:
             self.unheard.append(error)
 
     def thread_ended(self) -> None:
-        self._tell(AppEnded())
+        self._post(AppEnded())
 
 
 def _words_of(said: Message) -> str:
     return visible(shorten(str(said.get("message") or "it gave no reason"), _MAX_SAID))
 
 
-# One HTTP request to an ASGI app, and the answer to it, without a connection.
-#
-# What the app sends is left in a box by the thread that it runs in. A request and its answer look
-# to those who read them as they do over a connection.
+# One request to the app and its answer, without a connection. The thread of the app posts it
+# to a queue, which the channel reads like a connection.
 
 
 _START, _BODY = "http.response.start", "http.response.body"
 
-# From here on a server that breaks answers for the app, which then goes on raising.
+# With such a status a framework answers for the app, whose exception follows.
 _BROKEN_STATUS = 500
 
 
@@ -348,19 +343,19 @@ class _Exchange:
 
     progress = ""
     wants = select.POLLIN
-    reusable_link = None
+    reusable_connection = None
     unsent_bytes = 0
 
     def __init__(self, request: HttpRequest, host: AsgiHost, note: Note) -> None:
         self.request = request
         self.is_over = False
         self._note = note
-        self.link = _Link(request, host)
+        self.connection = _Connection(request, host)
 
     def advance(self) -> Iterator[Head | bytes]:
-        """What the app has sent; LinkError says what broke."""
-        for piece in self.link.take():
-            if isinstance(piece, LinkError):
+        """What the app has sent; HttpConnectionError says what broke."""
+        for piece in self.connection.take():
+            if isinstance(piece, HttpConnectionError):
                 if piece.__cause__:
                     self._note(piece.__cause__, self.request)
                 raise piece
@@ -370,30 +365,30 @@ class _Exchange:
             yield piece
 
 
-class _Link:
-    """What stands for a connection: a box for the answer, and the word that nobody waits."""
+class _Connection:
+    """Stands in for a connection: a queue for the answer, and a way to cancel it."""
 
     def __init__(self, request: HttpRequest, host: AsgiHost) -> None:
-        self._mail = Mailbox()
+        self._events = ThreadQueue()
         self._host = host
-        self._answering = _Answering(request, host, self._mail)
-        self.take = self._mail.take
+        self._answering = _Answering(request, host, self._events)
+        self.take = self._events.take
         if not host.begin(self._answering.run):
-            self._mail.post(LinkError("connect_failed", "the app has ended"))
+            self._events.post(HttpConnectionError("connect_failed", "the app has ended"))
 
     @property
     def fd(self) -> int:
-        return self._mail.fd
+        return self._events.fd
 
     def has_more(self) -> bool:
         return False
 
     def close(self) -> None:
-        if self._mail.fd < 0:
+        if self._events.fd < 0:
             return
-        for piece in self._mail.close():
-            # Nobody waits for the answer any more; what was raised is told all the same.
-            if isinstance(piece, LinkError) and piece.__cause__:
+        for piece in self._events.close():
+            # The answer is not wanted any more; what was raised is reported all the same.
+            if isinstance(piece, HttpConnectionError) and piece.__cause__:
                 self._host.task_raised(piece.__cause__)
         self._host.call(self._answering.gone.set)
 
@@ -401,21 +396,21 @@ class _Link:
 class _Answering:
     """The app's side of a request, inside its thread."""
 
-    def __init__(self, request: HttpRequest, host: AsgiHost, mail: Mailbox) -> None:
+    def __init__(self, request: HttpRequest, host: AsgiHost, mail: ThreadQueue) -> None:
         self._request = request
         self._host = host
-        self._mail = mail
-        # Set when nobody waits for anything more.
+        self._events = mail
+        # Set when the answer is not wanted any more.
         self.gone = asyncio.Event()
         self._has_body = False
         self._status = 0
         self._is_complete = False
-        self._is_told = False
+        self._is_reported = False
         # What was raised in the app because of what it sent.
         self._refusal: RuntimeError | None = None
 
     async def run(self) -> None:
-        """Have the app answer; whatever comes of it is told."""
+        """Call the app, and post its answer or what went wrong."""
         task = asyncio.create_task(self._asked())
         try:
             await asyncio.wait({task})
@@ -424,14 +419,14 @@ class _Answering:
             await asyncio.wait({task})
             raise
         error = None if task.cancelled() else task.exception()
-        if error is not None and self._is_told:
-            # Too late for an answer; it is told all the same.
+        if error is not None and self._is_reported:
+            # Too late for the answer; it is reported all the same.
             if error is not self._refusal:
                 self._host.task_raised(error)
         elif error is not None:
-            self._fail(RAISED, f"the app raised {named(error)}", self._hint(), error)
+            self._fail(RAISED, f"the app raised {describe_exception(error)}", self._hint(), error)
         elif self._is_complete:
-            self._tell_end()
+            self._post_end()
         else:
             what = "before its answer was complete" if self._status else "without an answer"
             self._fail("http_body", f"the app returned {what}")
@@ -440,7 +435,7 @@ class _Answering:
         await self._host.app(self._scope(), self._receive, self._send)
 
     def _hint(self) -> str:
-        flaw = self._host.lifespan_flaw
+        flaw = self._host.lifespan_error
         return f"when it was told to start (lifespan) it raised {flaw}" if flaw else ""
 
     def _scope(self) -> Message:
@@ -480,48 +475,52 @@ class _Answering:
             raise self._refusal
         if message["type"] == _START:
             self._status = int(message["status"])
-            await self._mail.put(head_of(self._status, message.get("headers", ())), 0)
+            await self._events.put(parse_head(self._status, message.get("headers", ())), 0)
             return
         body = bytes(message.get("body", b""))
         if body:
-            await self._mail.put(body, len(body))
+            await self._events.put(body, len(body))
         if not message.get("more_body", False):
             self._is_complete = True
             self.gone.set()
             if self._status < _BROKEN_STATUS:
-                self._tell_end()
+                self._post_end()
 
     def _flaw_of(self, message: Any) -> str:
-        """What is wrong with a message of the app, as ASGI has them."""
+        """What is wrong with a message of the app; "" if it is valid ASGI."""
         kind = message.get("type") if isinstance(message, dict) else None
         if kind not in (_START, _BODY):
-            return f"{excerpt(repr(kind), 80)}, where {_BODY if self._status else _START} was due"
+            return f"{_shown(kind)}, where {_BODY if self._status else _START} was due"
         if (kind == _START) == bool(self._status) or self._is_complete:
             due = "nothing" if self._is_complete else _BODY if self._status else _START
             return f"{kind}, where {due} was due"
         if kind == _BODY:
             is_bytes = isinstance(message.get("body", b""), (bytes, bytearray, memoryview))
-            return "" if is_bytes else "a body that is no bytes"
+            return "" if is_bytes else "a body that is not bytes"
         status = message.get("status")
         if not isinstance(status, int) or not 200 <= status <= 599:
-            return f"the status {excerpt(repr(status), 80)}"
-        return "" if _are_headers(message.get("headers", ())) else "headers that are no bytes"
+            return f"the status {_shown(status)}"
+        return "" if _are_headers(message.get("headers", ())) else "headers that are not bytes"
 
-    def _tell_end(self) -> None:
-        if not self._is_told:
-            self._is_told = True
-            self._mail.post(None)
+    def _post_end(self) -> None:
+        if not self._is_reported:
+            self._is_reported = True
+            self._events.post(None)
 
     def _fail(
         self, kind: str, message: str, hint: str = "", cause: BaseException | None = None
     ) -> None:
-        if self._is_told:
+        if self._is_reported:
             return
-        self._is_told = True
-        failure = LinkError(kind, message, hint, was_sent=True)
+        self._is_reported = True
+        failure = HttpConnectionError(kind, message, hint, was_sent=True)
         failure.__cause__ = cause
-        if not self._mail.post(failure) and cause:
+        if not self._events.post(failure) and cause:
             self._host.task_raised(cause)
+
+
+def _shown(value: object) -> str:
+    return visible(shorten(repr(value), 80))
 
 
 def _are_headers(headers: object) -> bool:

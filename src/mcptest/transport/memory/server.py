@@ -1,8 +1,8 @@
-"""A server of the official Python SDK in our own process, on the other side of its own streams.
+"""A server object of the official Python SDK in this process, on its own memory streams.
 
 The object runs in an event loop in a thread of its own; messages go to it and come from it as
-its SDK passes them over any transport. It has the face of a server on the other side of pipes:
-one poll waits for what comes and for a signal to us, and every wait has a deadline.
+its SDK passes them over any transport. Implements the same interface as the stdio transport: one
+poll waits for what arrives and for a signal to us, and every wait has a deadline.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from mcptest.core.results import Fault
 from mcptest.core.secrets import redact_bytes, redact_part, redactor
 from mcptest.core.text import shorten, visible
 from mcptest.protocol.framing import LineDecoder, Ring, TransportFault
-from mcptest.transport.memory.asgi import AsgiHost, AsgiServer
+from mcptest.transport import wait_ready
+from mcptest.transport.memory.asgi import AsgiHost, AsgiTransport
 from mcptest.transport.memory.thread import (
     RAISED,
     LoopThread,
-    Mailbox,
+    ThreadQueue,
+    describe_exception,
     ending_trouble,
-    named,
+    format_traceback,
     raised_trouble,
-    trace_of,
 )
 from mcptest.transport.process.stopping import Grace, Stopped
 
@@ -44,13 +45,13 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong | TransportFault
 
-__all__ = ["MemoryServer", "MemoryTarget"]
+__all__ = ["MemoryTarget", "MemoryTransport"]
 
 
 _KEPT_BYTES = 4 * 1024
 _TRACES_KEPT_BYTES = 256 * 1024
 
-# How long the next message waits for the last to have been taken.
+# How long the next message waits until the last was taken.
 _UNREAD_PATIENCE_S = 0.05
 
 # How long the end of a server may come after that of its stream.
@@ -59,7 +60,7 @@ _END_PATIENCE_S = 0.2
 _MAX_QUOTED = 200
 
 # How much of what comes while the server is being ended is kept.
-_LAST_WORDS_KEPT = 1000
+_LAST_ITEMS = 1000
 
 _numbers = count(1)
 
@@ -77,8 +78,8 @@ class _Read(Record):
     flaw: str = ""
 
 
-class _Deaf(Record):
-    """The server has closed the stream that messages go to."""
+class _InputClosed(Record):
+    """The server has closed the stream for messages to it."""
 
 
 class _Raised(Record):
@@ -92,15 +93,15 @@ class _Ended(Record):
     """The server has ended, or its stream has."""
 
 
-class MemoryServer:
+class MemoryTransport:
     """One session with a server object: its `run`, from the first message to the end."""
 
-    # Nothing of it is a pipe, and it has no process that could end.
+    # It has no pipes and no process.
     is_pipe = False
     has_closed_stdin = False
-    is_unheard = False
+    has_no_reader = False
     has_exited = False
-    stranger = ""
+    foreign_listener = ""
     unread_bytes = sent_bytes = begun_line = 0
     has_read_all = has_news = True
 
@@ -111,21 +112,19 @@ class MemoryServer:
         self.decoder = LineDecoder(spec.limits.max_line_bytes)
         self.stdout_tail = Ring(_KEPT_BYTES)
         self.stdout_mark = 0
-        # What a process would have written there: the tracebacks of what it raised.
+        # Instead of output of a process: the tracebacks of what it raised.
         self.stderr = Ring(_TRACES_KEPT_BYTES)
         self.unsent_bytes = 0
-        self.last_words: list[Item] = []
+        self.last_output: list[Item] = []
         self.transport = f"memory:{next(_numbers)}"
         self._server = server
         self._items: list[Item] = []
         self._is_over = False
         self._flaw = ""
         self._incoming: asyncio.Queue[bytes] = asyncio.Queue()
-        self._mail = Mailbox()
+        self._events = ThreadQueue()
         self._thread = LoopThread(self._serve, self)
         self._thread.start()
-
-    # The face
 
     @property
     def label(self) -> str:
@@ -133,19 +132,19 @@ class MemoryServer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether nothing can come any more."""
+        """True once nothing more can arrive."""
         return self._is_over and not self._items
 
     def open(self, deadline: float) -> None:
-        """A server in memory can be spoken to at once."""
+        """No-op: a server in memory accepts messages at once."""
 
     def mark_stdout(self) -> int:
-        """Remember how much has come; evidence begins here."""
+        """Start the evidence of a fault with what arrives from now on."""
         self.stdout_mark = self.stdout_tail.total
         return self.stdout_mark
 
     def cleaned(self, raw: bytes) -> bytes:
-        """A part of what the server wrote, without the secrets it was given."""
+        """Part of the server's output without the secrets it was given."""
         redact = self.redact
         return redact_bytes(raw, lambda text: redact_part(text, redact)) if redact else raw
 
@@ -153,11 +152,11 @@ class MemoryServer:
         """Why an answer may not come."""
         place = self._thread.blocked_at()
         if place:
-            return f"its code does not come back to the event loop: it stands at {place}"
+            return f"its code does not come back to the event loop: it is at {place}"
         return self._flaw
 
     def give_up(self, id: object) -> bool:
-        """There is nothing to close: all answers come on one stream."""
+        """No-op: all answers come on one stream."""
         return False
 
     # Sending and receiving
@@ -177,10 +176,10 @@ class MemoryServer:
             self._look(wait_s, heed_interrupts=True)
 
     def receive(self, deadline: float, *, heed_interrupts: bool = True) -> list[Item]:
-        """What has come by the deadline; empty when nothing has, or can."""
+        """What arrived by the deadline; empty at the deadline and at the end."""
         while not self._items and not self._is_over:
             wait_s = deadline - time.monotonic()
-            # At least one look, so that what has already arrived is never missed.
+            # Polled at least once, so that what has already arrived is never missed.
             self._look(max(0.0, wait_s), heed_interrupts=heed_interrupts)
             if wait_s <= 0:
                 break
@@ -188,34 +187,32 @@ class MemoryServer:
         return items
 
     def _look(self, wait_s: float, *, heed_interrupts: bool) -> None:
-        poll = select.poll()
-        poll.register(self._mail.fd, select.POLLIN)
+        wanted = {self._events.fd: select.POLLIN}
         if heed_interrupts:
-            poll.register(self.interrupts.fd, select.POLLIN)
-        # Rounded up, or the last millisecond would be spent asking.
-        poll.poll(int(wait_s * 1000) + (wait_s > 0))
-        for heard in self._mail.take():
-            self._take(heard)
+            wanted[self.interrupts.fd] = select.POLLIN
+        wait_ready(wanted, wait_s)
+        for event in self._events.take():
+            self._take(event)
         if heed_interrupts and self.interrupts.count:
             raise InterruptedRunError
 
-    def _take(self, heard: object) -> None:
-        if isinstance(heard, _Line):
-            self.stdout_tail.add(heard.raw)
-            self._items += self.decoder.feed(heard.raw)
-        elif isinstance(heard, _Read):
-            self.unsent_bytes -= heard.size
-            self._flaw = heard.flaw or self._flaw
-        elif isinstance(heard, _Deaf):
+    def _take(self, event: object) -> None:
+        if isinstance(event, _Line):
+            self.stdout_tail.add(event.raw)
+            self._items += self.decoder.feed(event.raw)
+        elif isinstance(event, _Read):
+            self.unsent_bytes -= event.size
+            self._flaw = event.flaw or self._flaw
+        elif isinstance(event, _InputClosed):
             self._flaw = "it has closed the stream that messages go to"
-        elif isinstance(heard, _Raised):
-            self.stderr.add(trace_of(heard.error))
-            self._items.append(self._told(raised_trouble(heard.error, is_end=heard.is_end)))
-            self._is_over = self._is_over or heard.is_end
-        elif isinstance(heard, _Ended):
+        elif isinstance(event, _Raised):
+            self.stderr.add(format_traceback(event.error))
+            self._items.append(self._redacted(raised_trouble(event.error, is_end=event.is_end)))
+            self._is_over = self._is_over or event.is_end
+        elif isinstance(event, _Ended):
             self._is_over = True
 
-    def _told(self, trouble: TransportFault) -> TransportFault:
+    def _redacted(self, trouble: TransportFault) -> TransportFault:
         if self.redact is None:
             return trouble
         return trouble.but(message=self.redact(trouble.message), hint=self.redact(trouble.hint))
@@ -223,14 +220,14 @@ class MemoryServer:
     # There is no process
 
     def drain_stderr(self) -> None:
-        """What was raised is taken with everything else."""
+        """No-op: tracebacks arrive with everything else."""
 
     def wait_for_stderr(self, deadline: float) -> bool:
-        """Nothing is written there while somebody waits for it."""
+        """False: there is no stderr to wait for."""
         return False
 
     def wait_for_exit(self, deadline: float, *, heed_interrupts: bool = False) -> bool:
-        """There is no process that could end."""
+        """False: there is no process."""
         return False
 
     # Ending
@@ -241,48 +238,48 @@ class MemoryServer:
         place = self._thread.blocked_at()
         how = self._thread.end(grace, self._pump, at_once=at_once)
         self._pump(0.0)
-        self.last_words, self._items = self._items, []
+        self.last_output, self._items = self._items, []
         trouble = ending_trouble(how, place or self._thread.blocked_at())
-        self.last_words += [self._told(trouble)] if trouble else []
+        self.last_output += [self._redacted(trouble)] if trouble else []
         self._is_over = True
-        self._mail.close()
+        self._events.close()
         took_s = time.monotonic() - began
-        return Stopped(rung="closed", exit_code=None, took_s=took_s, left_behind={})
+        return Stopped(ended_by="closed", exit_code=None, took_s=took_s, left_behind={})
 
     def _pump(self, wait_s: float) -> None:
         self._look(wait_s, heed_interrupts=False)
-        del self._items[_LAST_WORDS_KEPT:]
+        del self._items[_LAST_ITEMS:]
 
     # Inside the thread
 
     async def _serve(self, stopping: asyncio.Event) -> None:
         make_streams = import_module("mcp.shared.memory").create_client_server_memory_streams
-        async with make_streams() as ((heard, said), theirs):
+        async with make_streams() as ((incoming, outgoing), theirs):
             options = self._server.create_initialization_options()
             running = asyncio.ensure_future(self._server.run(*theirs, options))
-            hearing = asyncio.create_task(self._hear(heard, running))
-            feeding = asyncio.create_task(self._feed(said))
-            feeding.add_done_callback(self._note_deafness)
+            reading = asyncio.create_task(self._read_stream(incoming, running))
+            feeding = asyncio.create_task(self._feed(outgoing))
+            feeding.add_done_callback(self._note_closed_input)
             asked = asyncio.create_task(stopping.wait())
             await asyncio.wait({running, asked}, return_when=asyncio.FIRST_COMPLETED)
             feeding.cancel()
-            await said.aclose()
+            await outgoing.aclose()
             await asyncio.wait({running})
-            # What it wrote last is heard, also when it has left its stream open.
+            # What it wrote last is received, even if it has left its stream open.
             await theirs[1].aclose()
-            await asyncio.wait({hearing})
+            await asyncio.wait({reading})
             running.result()
 
-    async def _hear(self, heard: Any, running: asyncio.Future[None]) -> None:
-        async for item in heard:
+    async def _read_stream(self, incoming: Any, running: asyncio.Future[None]) -> None:
+        async for item in incoming:
             raw = _written(item)
-            await self._mail.put(_Line(raw=raw), len(raw))
-        # How it ends is told with its end; one that goes on has closed its stream, and that is all.
+            await self._events.put(_Line(raw=raw), len(raw))
+        # Its end is reported elsewhere; a server that goes on has only closed its stream.
         await asyncio.wait({running}, timeout=_END_PATIENCE_S)
         if not running.done():
-            self._mail.post(_Ended())
+            self._events.post(_Ended())
 
-    async def _feed(self, said: Any) -> None:
+    async def _feed(self, outgoing: Any) -> None:
         shapes = import_module("mcp_types").jsonrpc_message_adapter
         wrapped = import_module("mcp.shared.message").SessionMessage
         while True:
@@ -290,29 +287,30 @@ class MemoryServer:
             try:
                 message = wrapped(shapes.validate_json(line, by_name=False))
             except ValueError as error:
-                # As its SDK does it over pipes: the server hears that there was something.
-                message, flaw = error, f"its SDK could not read the message: {named(error)}"
-            await said.send(message)
-            self._mail.post(_Read(size=len(line), flaw=flaw))
+                # As its SDK does it over pipes: the server gets the error instead of a message.
+                message = error
+                flaw = f"its SDK could not read the message: {describe_exception(error)}"
+            await outgoing.send(message)
+            self._events.post(_Read(size=len(line), flaw=flaw))
 
-    def _note_deafness(self, feeding: asyncio.Task[None]) -> None:
+    def _note_closed_input(self, feeding: asyncio.Task[None]) -> None:
         if not feeding.cancelled() and feeding.exception():
-            self._mail.post(_Deaf())
+            self._events.post(_InputClosed())
 
-    # Told by the thread
+    # Called by the thread
 
     def work_ended(self, error: BaseException | None) -> None:
         """The server has ended."""
         if error:
-            self._mail.post(_Raised(error=error, is_end=True))
-        self._mail.post(_Ended())
+            self._events.post(_Raised(error=error, is_end=True))
+        self._events.post(_Ended())
 
     def task_raised(self, error: BaseException) -> None:
-        """Something beside the server has raised, and nobody has looked at it."""
-        self._mail.post(_Raised(error=error, is_end=False))
+        """A task beside the server has raised, and no code handled it."""
+        self._events.post(_Raised(error=error, is_end=False))
 
     def thread_ended(self) -> None:
-        self._mail.post(_Ended())
+        self._events.post(_Ended())
 
 
 def _written(item: Any) -> bytes:
@@ -323,11 +321,11 @@ def _written(item: Any) -> bytes:
     try:
         text: str = dump(by_alias=True, exclude_unset=True)
     except ValueError as error:
-        return f"a message that cannot be written as JSON: {named(error)}\n".encode()
+        return f"a message that cannot be written as JSON: {describe_exception(error)}\n".encode()
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-# What is tested in memory: a server object, an ASGI app, or a function that makes either.
+# The object under test: a server, an ASGI app, or a function that makes either
 
 
 _WANTED = (
@@ -337,7 +335,7 @@ _WANTED = (
 
 
 class MemoryTarget:
-    """Makes the way to what is tested, as often as a run starts its server.
+    """Makes a transport to the object under test, each time a run starts its server.
 
     An object is the same one each time; what a function makes is made afresh. An app is started
     once, however many sessions it gets, and ended by `close`.
@@ -345,7 +343,7 @@ class MemoryTarget:
 
     def __init__(self, target: Any) -> None:
         self._make: Callable[[], Any] | None = target if _is_maker(target) else None
-        # The first one tells what is to be spoken; it is used up by the first session.
+        # The first one shows which transport it needs; the first session uses it.
         self._next: Any = _made(self._make) if self._make else target
         self.is_app = lowlevel_server(self._next) is None
         if self.is_app and not _takes(self._next, 3):
@@ -354,16 +352,16 @@ class MemoryTarget:
         self.name = _name_of(self._next)
         self._host: AsgiHost | None = None
 
-    def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryServer | AsgiServer:
-        """A session with what is tested, begun now."""
+    def wire(self, spec: ServerSpec, interrupts: Interrupts) -> MemoryTransport | AsgiTransport:
+        """Begin a session with the object under test."""
         target = self._taken()
         if not self.is_app:
-            return MemoryServer(spec, interrupts, lowlevel_server(target))
+            return MemoryTransport(spec, interrupts, lowlevel_server(target))
         if self._make:
-            return AsgiServer(spec, interrupts, AsgiHost(target), _end)
+            return AsgiTransport(spec, interrupts, AsgiHost(target), _end)
         if self._host is None or not self._host.is_alive:
             self._host = AsgiHost(target)
-        return AsgiServer(spec, interrupts, self._host, self._end_if_stuck)
+        return AsgiTransport(spec, interrupts, self._host, self._end_if_stuck)
 
     def _taken(self) -> Any:
         if self._make is None:
@@ -378,7 +376,7 @@ class MemoryTarget:
         return host.end(grace, pump, at_once=True)
 
     def close(self) -> list[TransportFault]:
-        """End the app that sessions shared, if there is one; what nobody has been told."""
+        """End the app that sessions shared, if there is one; troubles not reported yet."""
         host, self._host = self._host, None
         if host is None:
             return []
@@ -388,8 +386,8 @@ class MemoryTarget:
 
 
 def lowlevel_server(target: Any) -> Any:
-    """The part of a server object that speaks the protocol; None when it is no such object."""
-    # The SDK has no public name for it yet; its own memory transport takes the same way.
+    """The low-level server of a server object; None if it is not a server object."""
+    # The SDK has no public name for it yet; its own memory transport does the same.
     for each in (target, getattr(target, "_lowlevel_server", None)):
         options = getattr(each, "create_initialization_options", None)
         is_object = not isinstance(each, type)
@@ -406,7 +404,7 @@ def _made(make: Callable[[], Any]) -> Any:
     try:
         return make()
     except Exception as error:  # whatever the user's function raises
-        message = f"the function that makes the server raised {named(error)}"
+        message = f"the function that makes the server raised {describe_exception(error)}"
         raise ServerError(Fault(kind=RAISED, message=message)) from error
 
 
@@ -415,7 +413,7 @@ def _is_maker(target: Any) -> bool:
 
 
 def _takes(target: Any, count: int) -> bool:
-    """Whether it can be called with so many arguments."""
+    """True if it can be called with this many arguments."""
     try:
         inspect.signature(target).bind(*range(count))
     except (TypeError, ValueError):

@@ -1,7 +1,7 @@
-"""An event loop in a thread of its own, in which code of the user's runs, and which ends.
+"""An event loop for the user's code in a thread of its own, which can be ended.
 
-A thread cannot be killed. What waits is cancelled; what computes has an exception raised in
-it, where it stands; what is stuck in a call of the system is left behind, and that is said.
+A thread cannot be killed. Code that waits is cancelled; code that computes gets an exception; code
+that is stuck in a system call is left running, and that is reported.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     Ending = Literal["", "cancelled", "interrupted", "left"]
     Pump = Callable[[float], None]
 
-    class Hearer(Protocol):
-        """Told, inside the thread, of what nobody else would hear of."""
+    class Observer(Protocol):
+        """Is called, inside the thread, about what is otherwise unnoticed."""
 
         def work_ended(self, error: BaseException | None) -> None: ...
         def task_raised(self, error: BaseException) -> None: ...
@@ -42,19 +42,19 @@ __all__ = [
     "RAISED",
     "InterruptedWork",
     "LoopThread",
-    "Mailbox",
+    "ThreadQueue",
+    "describe_exception",
     "ending_trouble",
-    "named",
+    "format_traceback",
     "raised_trouble",
-    "trace_of",
 ]
 
 
-# A loop that does not turn for so long is blocked, and not just busy.
+# A loop that does not turn for this long is blocked, not just busy.
 _PULSE_S = 0.1
 _LOOK_S = 0.05
 
-# How long what is cancelled at the very end may take to tidy up.
+# How long tasks that are cancelled at the end may take to clean up.
 _CLEARING_S = 1.0
 
 
@@ -66,16 +66,16 @@ class LoopThread:
     """Runs `work` in an event loop; `work` is given the event that asks it to stop."""
 
     def __init__(
-        self, work: Callable[[asyncio.Event], Coroutine[Any, Any, None]], hearer: Hearer
+        self, work: Callable[[asyncio.Event], Coroutine[Any, Any, None]], observer: Observer
     ) -> None:
         self._work = work
-        self._hearer = hearer
+        self._observer = observer
         self._loop = asyncio.new_event_loop()
-        self._loop.set_exception_handler(self._hear_of)
+        self._loop.set_exception_handler(self._handle_exception)
         self._stopping = asyncio.Event()
         self._ending = asyncio.Event()
         self._is_over = False
-        # Not waited for when Python ends, should it be the one that cannot be ended.
+        # A daemon, so that Python can exit even if this thread cannot be ended.
         self._thread = threading.Thread(target=self._run, name="mcptest-memory", daemon=True)
 
     def start(self) -> None:
@@ -86,7 +86,7 @@ class LoopThread:
         return self._thread.is_alive()
 
     def call(self, action: Callable[..., object], *words: object) -> bool:
-        """Have this done inside the loop; False when there is none any more."""
+        """Call this inside the loop; False if the loop is closed."""
         try:
             self._loop.call_soon_threadsafe(action, *words)
         except RuntimeError:
@@ -100,23 +100,23 @@ class LoopThread:
             self._loop.run_until_complete(self._main())
         except (SystemExit, KeyboardInterrupt, InterruptedWork) as error:
             # These leave a loop at once, whichever task they are raised in.
-            self._hearer.work_ended(_told(error))
+            self._observer.work_ended(_but_ours(error))
             self._loop.run_until_complete(self._clear())
         finally:
             self._loop.close()
             self._is_over = True
-            self._hearer.thread_ended()
+            self._observer.thread_ended()
 
     async def _main(self) -> None:
         work = asyncio.create_task(self._work(self._stopping))
         ending = asyncio.create_task(self._ending.wait())
         await asyncio.wait({work, ending}, return_when=asyncio.FIRST_COMPLETED)
         if work.done():
-            self._hearer.work_ended(None if work.cancelled() else _told(work.exception()))
+            self._observer.work_ended(None if work.cancelled() else _but_ours(work.exception()))
         await self._clear()
 
     async def _clear(self) -> None:
-        """Cancel whatever is left, and wait a moment for it."""
+        """Cancel all other tasks, and wait a moment for them."""
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
@@ -124,36 +124,36 @@ class LoopThread:
             return
         done, pending = await asyncio.wait(others, timeout=_CLEARING_S)
         for task in done:
-            error = None if task.cancelled() else _told(task.exception())
+            error = None if task.cancelled() else _but_ours(task.exception())
             if error:
-                self._hearer.task_raised(error)
+                self._observer.task_raised(error)
         for task in pending:
-            # What will not end is told by whoever ends us; Python need not say it as well.
+            # `end` reports tasks that do not end; Python need not warn as well.
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # of asyncio alone
 
-    def _hear_of(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    def _handle_exception(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         if isinstance(error, InterruptedWork):
             return
         if isinstance(error, BaseException):
-            self._hearer.task_raised(error)
+            self._observer.task_raised(error)
         else:
             loop.default_exception_handler(context)
 
     # From outside
 
     def blocked_at(self, patience_s: float = _PULSE_S) -> str:
-        """Where code stands that keeps the loop from turning; "" when it turns."""
+        """Where the code is that keeps the loop from turning; "" if it turns."""
         turned = threading.Event()
         if not self.is_alive or not self.call(turned.set) or turned.wait(patience_s):
             return ""
         frames = sys._current_frames()
-        return standing_in(frames.get(self._thread.ident or 0)) or "a place that is not known"
+        return locate_frame(frames.get(self._thread.ident or 0)) or "a place that is not known"
 
     def end(self, grace: Grace, pump: Pump | None, *, at_once: bool) -> Ending:
         """End the thread: ask, cancel, interrupt; "" when asking was enough.
 
-        `pump` waits for so many seconds and fetches meanwhile what comes.
+        `pump` waits for a number of seconds and receives what arrives meanwhile.
         """
         if not self.is_alive:
             return ""
@@ -187,23 +187,20 @@ class LoopThread:
         raise_in(ctypes.c_ulong(self._thread.ident or 0), ctypes.py_object(InterruptedWork))
 
 
-def _told(error: BaseException | None) -> BaseException | None:
-    """What is told of: what we raised ourselves is not."""
+def _but_ours(error: BaseException | None) -> BaseException | None:
+    """The error, unless it is the one that we raised ourselves."""
     return None if isinstance(error, InterruptedWork) else error
 
 
-# What one thread leaves for another, which waits for it with a poll.
-#
-# A pipe wakes the poll. Whoever brings more than is fetched is made to wait, so that a flood
-# stays where it comes from.
-
-
-# How much may lie here before whoever brings more has to wait.
+# How much may be queued before `put` waits.
 _ROOM_BYTES = 4 * 1024 * 1024
 
 
-class Mailbox:
-    """Items from an event loop in another thread, for the thread that made this."""
+class ThreadQueue:
+    """A queue from an event loop in another thread to the thread that made it.
+
+    Its pipe wakes a poll. `put` waits for room, so that a flood stays in the server.
+    """
 
     def __init__(self) -> None:
         self.fd, self._writer = os.pipe()
@@ -215,10 +212,10 @@ class Mailbox:
         self._room = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    # The side that brings
+    # Called by the other thread
 
     def post(self, item: object, size: int = 0) -> bool:
-        """Leave an item, whatever lies here; False when the box is closed: nobody fetches it."""
+        """Add an item without waiting for room; False if the queue is closed."""
         with self._lock:
             if not self._is_open:
                 return False
@@ -229,17 +226,17 @@ class Mailbox:
         return True
 
     async def put(self, item: object, size: int) -> None:
-        """Leave an item as soon as there is room for it."""
+        """Add an item as soon as there is room for it."""
         self._loop = asyncio.get_running_loop()
         while self._is_open and self._size > _ROOM_BYTES:
             self._room.clear()
             await self._room.wait()
         self.post(item, size)
 
-    # The side that fetches
+    # Called by the thread that made it
 
     def take(self) -> list[Any]:
-        """Everything that lies here."""
+        """Take all items."""
         with self._lock:
             if not self._items:
                 return []
@@ -249,7 +246,7 @@ class Mailbox:
         return items
 
     def close(self) -> list[Any]:
-        """Let go of the pipe, and of whoever waits to bring something; what was not fetched."""
+        """Close the pipe, and release a `put` that waits; the items that were not taken."""
         with self._lock:
             if not self._is_open:
                 return []
@@ -263,17 +260,17 @@ class Mailbox:
 
     def _make_room(self) -> None:
         if self._loop:
-            # A loop that is closed has nobody who waits.
+            # No `put` waits in a loop that is closed.
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(self._room.set)
 
 
-# What code of the user's raised, or where it stands still, in words.
+# Exceptions and stacks of the user's code, in words
 
 
 _MAX_WORDS = 300
 
-# What is installed is hardly ever the place that somebody looks for.
+# Installed code is hardly ever the place to look at.
 _INSTALLED = tuple({sysconfig.get_path(name) + os.sep for name in ("stdlib", "purelib", "platlib")})
 
 _OURS = os.path.abspath(__file__).rsplit(os.sep, 2)[0] + os.sep
@@ -281,34 +278,34 @@ _FOREIGN = (*_INSTALLED, _OURS)
 
 
 def only_cause(error: BaseException) -> BaseException:
-    """The one exception in a group that has no other: groups are how task groups pass them on."""
+    """The only exception of a group, as task groups raise them; else the error itself."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error
 
 
-def named(error: BaseException) -> str:
+def describe_exception(error: BaseException) -> str:
     """An exception as one line: what it is, what it says, and where it was raised."""
     error = only_cause(error)
     words = visible(shorten(str(error), _MAX_WORDS))
-    told = f"{type(error).__name__}: {words}" if words else type(error).__name__
+    text = f"{type(error).__name__}: {words}" if words else type(error).__name__
     places = [(each.filename, each.lineno, each.name) for each in _frames(error)]
     own = [place for place in places if not place[0].startswith(_INSTALLED)]
-    return f"{told} ({_place(*(own or places)[-1])})" if places else told
+    return f"{text} ({_place(*(own or places)[-1])})" if places else text
 
 
-def trace_of(error: BaseException) -> bytes:
+def format_traceback(error: BaseException) -> bytes:
     """The traceback, as Python would have written it to stderr."""
     error = only_cause(error)
     trace = error.__traceback__
-    # It begins where the user's own code does.
+    # Start it where the user's own code starts.
     while trace and trace.tb_next and trace.tb_frame.f_code.co_filename.startswith(_FOREIGN):
         trace = trace.tb_next
     lines = traceback.format_exception(type(error), error, trace)
     return "".join(lines).encode("utf-8", "replace")
 
 
-def standing_in(frame: FrameType | None) -> str:
+def locate_frame(frame: FrameType | None) -> str:
     """The innermost place of the user's own code on a stack, or the innermost of all."""
     places = []
     while frame is not None:
@@ -330,25 +327,25 @@ def _place(file: str, line: int | None, name: str) -> str:
     return f"{visible(os.path.basename(file))}:{line}, in {visible(name)}"
 
 
-# What is said of a server in our own process that raised, or that did not end. Pure.
+# Troubles of a server that raised, or that did not end
 
 
 RAISED = "server_raised"
 
 
 def raised_trouble(error: BaseException, *, is_end: bool) -> TransportFault:
-    """That an exception came out of the server; of a task beside it, unless it is the end."""
+    """The trouble of an exception that ended the server, or a task beside it."""
     if is_end:
-        # Whoever waits is told, whichever answer it is.
+        # It refuses every answer that is waited for.
         return TransportFault(
-            kind=RAISED, message=f"the server raised {named(error)}", is_refusal=True
+            kind=RAISED, message=f"the server raised {describe_exception(error)}", is_refusal=True
         )
-    message = f"a task of the server raised, and nobody looked at it: {named(error)}"
+    message = f"a task of the server raised, and nothing handled it: {describe_exception(error)}"
     return TransportFault(kind=RAISED, message=message)
 
 
 def ending_trouble(how: Ending, place: str) -> TransportFault | None:
-    """What it took to end a server, unless asking was enough."""
+    """The trouble of a server that did not end when it was asked to."""
     if how == "cancelled":
         message = "the server did not end when it was asked to; its tasks were cancelled"
         return TransportFault(kind="needed_term", message=message)

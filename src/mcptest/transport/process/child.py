@@ -1,8 +1,8 @@
-"""Start a process with pipes to it, and learn how it ended.
+"""Start a process with pipes to it, and get its exit status.
 
-What `subprocess` would do for us is little, and importing it takes a twelfth of a run of one
-test. So a process is started by `posix_spawn`, wherever that can do what is wanted; it cannot
-change the folder, and our own may be changed for a moment only while nobody else looks.
+Importing `subprocess` takes a twelfth of a run of one test, so a process is started by
+`posix_spawn` where that can do what is wanted. It cannot change the folder; ours is changed for a
+moment if this process has only one thread.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Child", "candidates", "open_null", "spawn", "start"]
 
 
-# Ignored in every Python process, and expected to be as usual in every other.
-_AS_USUAL = (signal.SIGPIPE, signal.SIGXFSZ)
+# Python ignores these; other programs expect the default.
+_DEFAULT_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
 
 _MISSING = (FileNotFoundError, NotADirectoryError)
 
@@ -29,7 +29,7 @@ _THREADS = "/proc/self/task"
 
 
 class Child:
-    """A process of ours: its id, our ends of its pipes, and its end once it was waited for."""
+    """A process: its id, our ends of its pipes, and its exit code once it was waited for."""
 
     def __init__(self, pid: int, pipes: list[int]) -> None:
         self.pid = pid
@@ -44,20 +44,20 @@ class Child:
         return self._collect(os.WNOHANG)
 
     def wait(self) -> int | None:
-        """How it ended, which has to be certain to come."""
+        """How it ended. Blocks until it has."""
         return self._collect(0)
 
     def close_outputs(self) -> None:
-        """Close the pipes on which it speaks; doing so twice does no harm."""
+        """Close the pipes of its output; a second call is a no-op."""
         while self._outputs:
             os.close(self._outputs.pop())
 
     def open_handle(self) -> int:
-        """What becomes readable when it has ended; -1 where it has to be asked instead."""
+        """A descriptor that is readable once it has ended; -1 where there is none."""
         try:
             return os.pidfd_open(self.pid)
         except (AttributeError, OSError):
-            # Elsewhere than on Linux; or whoever ignores the ends of children has none by now.
+            # Not Linux, or SIGCHLD is ignored and the process has ended already.
             return -1
 
     def _collect(self, options: int) -> int | None:
@@ -65,7 +65,7 @@ class Child:
             try:
                 pid, status = os.waitpid(self.pid, options)
             except ChildProcessError:
-                # Somebody has waited for all children there are, and knows what we never will.
+                # Other code in this process has waited for all children, and took the status.
                 self.exit_code = 0
             else:
                 self.exit_code = os.waitstatus_to_exitcode(status) if pid else None
@@ -79,9 +79,9 @@ def start(
     *,
     with_stderr: bool = True,
 ) -> Child:
-    """The process, in a session of its own; OSError or ValueError when it cannot be started.
+    """Start a process in a session of its own; OSError or ValueError if that is impossible.
 
-    It has no open file of ours but the pipes, and our stderr if it gets none of its own.
+    It inherits no open file except the pipes, and our stderr if it gets none of its own.
     """
     # Of each pipe their end and our end.
     ends: list[tuple[int, int]] = []
@@ -105,13 +105,13 @@ def start(
 def spawn(
     command: Sequence[str], environment: Mapping[str, str], streams: Sequence[int], cwd: str = ""
 ) -> int:
-    """The id of a process in a session of its own, which has no open file of ours but these.
+    """Start a process in a session of its own, which inherits no open file except these; its id.
 
-    They become its stdin, stdout and stderr; whatever there are fewer than three it shares with
-    us. OSError or ValueError when it cannot be started.
+    They become its stdin, stdout and stderr; those that are missing it shares with us. OSError or
+    ValueError if it cannot be started.
     """
     if "" in environment:
-        # Nobody can ask for it, and `posix_spawn` takes it for a mistake.
+        # No program can read it, and `posix_spawn` rejects it.
         environment = {name: value for name, value in environment.items() if name}
     is_here = not cwd or _is_here(cwd)
     inherited = _inherited()
@@ -124,16 +124,16 @@ def spawn(
 
 
 def _can_spawn(streams: Sequence[int], inherited: Sequence[int] | None) -> bool:
-    """Whether `posix_spawn` can give the process these streams, and nothing else."""
+    """True if `posix_spawn` can give the process these streams, and nothing else."""
     if inherited is None or (inherited and max(inherited) >= os.sysconf("SC_OPEN_MAX")):
-        # It refuses to close what could not be opened any more.
+        # It refuses to close descriptors above the limit.
         return False
     # With one of the standard three closed, a pipe may be where another is to be put.
     return min(streams) > 2
 
 
 def _inherited() -> list[int] | None:
-    """The open files that every process of ours would get; None when nobody knows them."""
+    """The open files that a process would inherit; None if they cannot be listed."""
     try:
         names = os.listdir(_OPEN_FILES)
     except OSError:
@@ -150,13 +150,13 @@ def _is_here(path: str) -> bool:
 
 
 def _is_alone() -> bool:
-    """Whether this process has one thread, so that nobody sees it change its folder."""
+    """True if this process has one thread, so that it can change its folder unnoticed."""
     return len(os.listdir(_THREADS)) == 1
 
 
 @contextlib.contextmanager
 def _folder(path: str) -> Iterator[None]:
-    # One may be in a folder that one may not read.
+    # The current folder may not be readable.
     before = os.open(".", getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY)
     try:
         os.chdir(path)
@@ -183,7 +183,7 @@ def _spawned(
                 environment,
                 file_actions=actions,
                 setsid=True,
-                setsigdef=_AS_USUAL,
+                setsigdef=_DEFAULT_SIGNALS,
             )
         except OSError as error:
             # Another folder may have one that can be started. If none has, the reason is that of
@@ -200,11 +200,11 @@ def _is_inheritable(fd: int) -> bool:
 
 
 def candidates(program: str, environment: Mapping[str, str]) -> list[str]:
-    """The files that a command may mean, by the PATH of whoever is to run it."""
+    """The files that a command may mean, by the PATH of its environment."""
     if os.path.dirname(program):
         return [program]
     found = [os.path.join(folder, program) for folder in os.get_exec_path(environment)]
-    # Asking first is cheaper than a process that finds nothing to become.
+    # Checking first is cheaper than a failed spawn.
     return [path for path in found if os.path.exists(path)]
 
 
@@ -223,16 +223,13 @@ def _spawned_by_library(
         env=environment,
         start_new_session=True,
     )
-    # It is waited for here, and must not complain that it was not.
+    # Its exit status is taken here; Popen must not warn that it was not.
     process.returncode = 0
     return process.pid
 
 
-# The null device, also where there is none: in a bare chroot or container without /dev.
-
-
 def open_null() -> int:
-    """A descriptor that can be read from, where there is nothing, and written to."""
+    """A descriptor of the null device, also in a container without /dev."""
     try:
         return os.open(os.devnull, os.O_RDWR)
     except (FileNotFoundError, PermissionError):

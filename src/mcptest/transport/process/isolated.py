@@ -1,8 +1,8 @@
-"""Judge a large answer in a process of its own, which can be ended at any moment.
+"""Judge a large answer in a forked child, which can be killed at any moment.
 
-On a large text the engine of `re` looks for signals so seldom that no timer of ours can
-stop it in time. A forked child has the answer already, costs a few milliseconds, and can
-be killed when its time is up or when somebody presses Ctrl-C.
+On a large string the engine of `re` checks for signals so seldom that no timer can stop it in time.
+A forked child has the answer already, costs a few milliseconds, and can be killed at its deadline
+or on Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import warnings
 
 from mcptest.core.errors import CheckError, EndedError, InterruptedRunError, PatternTimeoutError
 from mcptest.core.results import Fault
+from mcptest.transport import wait_ready
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,20 +28,20 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-__all__ = ["judge_apart", "quiet_forks"]
+__all__ = ["judge_in_child", "silence_fork_warnings"]
 
 _GRACE_S = 1.0
-_LAST_BREATH_S = 0.5
+_EXIT_S = 0.5
 
-# No program of others ends with this by accident.
+# The exit status of a child in which our own code failed.
 _OUR_FAULT = 93
 
 
-def judge_apart(
+def judge_in_child(
     judge: Callable[[], tuple[T, ...]], limit_s: float, launcher: Launcher
 ) -> tuple[T, ...]:
-    """What `judge` finds, within this time; PatternTimeoutError when it takes longer."""
-    # Answers of this size are rare; nobody else pays for the import.
+    """What `judge` finds within this time; PatternTimeoutError if it takes longer."""
+    # Answers of this size are rare; other runs do not pay for the import.
     import pickle  # noqa: PLC0415
 
     reader, writer = os.pipe()
@@ -48,8 +49,8 @@ def judge_apart(
     if child == 0:
         _work(judge, limit_s, writer)
     os.close(writer)
-    # A group of its own, so that the guardian can end it should we be killed. Both sides
-    # ask for it: whoever comes first, it is one before it is needed.
+    # A group of its own, so that the guardian can end it if we are killed. Both sides do this: it
+    # is a group before either needs it to be.
     with contextlib.suppress(OSError):
         os.setpgid(child, child)
     launcher.guardian.watch(child)
@@ -72,8 +73,8 @@ def judge_apart(
 
 
 def _let_end(child: int) -> None:
-    """One that said nothing has a moment to be over, so that its own status can be told."""
-    deadline = time.monotonic() + _LAST_BREATH_S
+    """Wait a moment for a child that sent nothing, so that its own status can be reported."""
+    deadline = time.monotonic() + _EXIT_S
     while hasattr(os, "waitid") and time.monotonic() < deadline:
         if os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT | os.WNOHANG):
             return
@@ -81,21 +82,21 @@ def _let_end(child: int) -> None:
 
 
 def _ended(status: int) -> Exception:
-    """What to raise when a child says nothing: its fault is ours, or that of the code it ran."""
+    """The error of a child that sent nothing: our own failure, or that of the code it ran."""
     code = os.waitstatus_to_exitcode(status)
     if code == _OUR_FAULT:
-        return RuntimeError("judging an answer failed; its own words are above")
+        return RuntimeError("judging an answer failed; the traceback is above")
     return EndedError(f"exit status {code}" if code >= 0 else f"killed by signal {-code}")
 
 
 def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> NoReturn:
-    """The child's whole life. It shares our memory image, so it never returns into it."""
+    """The child from start to end. It never returns into the code it was forked from."""
     import pickle  # noqa: PLC0415  # as above
     import traceback  # noqa: PLC0415  # as above
 
     try:
         os.setpgid(0, 0)
-        # The last resort, should nobody be left to end it: the kernel does, without Python.
+        # The last resort, if no other process can end it: the kernel does, without Python.
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, limit_s + _GRACE_S)
         # It must not hold the guardian's pipe, or our end would go unnoticed.
@@ -104,8 +105,8 @@ def _work(judge: Callable[[], tuple[T, ...]], limit_s: float, writer: int) -> No
         result = memoryview(pickle.dumps(_judged(judge)))
         while result:
             result = result[os.write(3, result) :]
-    except BaseException:  # noqa: BLE001  # the end of a process, where nothing may be lost
-        # A fault of ours: it is shown here, and the empty answer makes the parent stumble.
+    except BaseException:  # noqa: BLE001  # nothing may reach the code it was forked from
+        # A fault of ours: it is shown here, and the status makes the parent fail as well.
         traceback.print_exc()
         os._exit(_OUR_FAULT)
     os._exit(0)
@@ -120,15 +121,11 @@ def _judged(judge: Callable[[], tuple[T, ...]]) -> tuple[T, ...] | Fault:
 
 def _read_all(reader: int, limit_s: float, interrupt_fd: int) -> bytes:
     deadline = time.monotonic() + limit_s
-    waiter = select.poll()
-    waiter.register(reader, select.POLLIN)
-    # Where nothing is run, nobody watches for signals.
-    if interrupt_fd >= 0:
-        waiter.register(interrupt_fd, select.POLLIN)
     parts: list[bytes] = []
     while True:
+        wanted = {reader: select.POLLIN, interrupt_fd: select.POLLIN}
         left_s = deadline - time.monotonic()
-        ready = dict(waiter.poll(left_s * 1000)) if left_s > 0 else {}
+        ready = wait_ready(wanted, left_s) if left_s > 0 else {}
         if interrupt_fd in ready:
             raise InterruptedRunError
         if not ready:
@@ -143,7 +140,7 @@ _FORK_WARNING = r"This process .* is multi-threaded"
 
 
 @contextlib.contextmanager
-def quiet_forks() -> Iterator[None]:
+def silence_fork_warnings() -> Iterator[None]:
     """Silence Python's warning about forks beside threads.
 
     Tests may turn warnings into errors, and a worker of pytest-xdist always has threads. Our

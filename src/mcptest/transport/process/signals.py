@@ -1,18 +1,16 @@
 """Turn signals into something a poll can wait for.
 
-A handler that raises can tear any line of ours in half. These only count and
-write one byte to a pipe that every wait watches, so a run stops between two
-steps, cleans up and reports.
+A handler that raises could interrupt any line of ours. These handlers only count, and write one
+byte to a pipe that every wait watches, so a run stops between two steps, cleans up and reports.
 
-* first signal: stop, by the ladder; what must be put away first has a respite
+* first signal: stop every server step by step; cleanup steps of the user get a respite first
 * second: every server is killed at once
-* third: we leave; the guardian cleans up behind us
+* third: exit; the guardian cleans up
 
-The same signal again within a moment is the same one: `timeout` sends its own to us, and then to
-our group as well.
+The same signal again within a moment counts once: `timeout` signals us and then our group.
 
-Somewhere between two steps a run may be stuck (a regular expression that takes for
-ever): when a signal has not ended it in good time, we leave as on the third.
+A run may be stuck between two steps, as in a regular expression that takes forever: if it has not
+ended some time after a signal, we exit as on the third.
 """
 
 from __future__ import annotations
@@ -32,10 +30,10 @@ __all__ = ["GuestInterrupts", "Interrupts"]
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _LEAVE_STATUS = 130
 
-# More than the whole ladder takes.
+# More than stopping a server takes.
 _PATIENCE_S = 15.0
 
-# Nobody has seen by then what the first one does, and means something else by the second.
+# Too soon for a second signal that is meant as one.
 _MOMENT_S = 0.1
 
 
@@ -49,7 +47,7 @@ class Interrupts:
         self.on_second: Callable[[], None] = lambda: None
         self.fd, self._writer = os.pipe()
         os.set_blocking(self._writer, False)
-        # For how long we have been stopped with Ctrl-Z.
+        # How long we have been suspended with Ctrl-Z.
         self.stopped_s = 0.0
         self._previous: dict[int, object] = {}
         # When each signal was counted last.
@@ -78,16 +76,16 @@ class Interrupts:
         os.close(self._writer)
 
     def shorten_patience(self, patience_s: float) -> None:
-        """Little is left to do: a signal, also one that came already, waits this long for it."""
+        """Exit this long after a signal, also one that came already: little is left to do."""
         self._patience_s = patience_s
         if self.count:
             self._leave_after(patience_s)
 
     @contextmanager
     def respite(self, seconds: float) -> Iterator[None]:
-        """After the first signal: waits are undisturbed, until the next one ends them.
+        """After the first signal: waits are undisturbed, until the next signal ends them.
 
-        What is done meanwhile should take no more than this long; nobody sees to that here.
+        The caller limits what is done meanwhile to this many seconds.
         """
         before, self.count = self.count, 0
         os.read(self.fd, 1)
@@ -103,7 +101,7 @@ class Interrupts:
             self._leave_after(self._patience_s)
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
-        """Stop as SIGTSTP does by default, and measure for how long."""
+        """Suspend as SIGTSTP does by default, and measure for how long."""
         began = time.monotonic()
         signal.signal(signal.SIGTSTP, signal.SIG_DFL)
         os.kill(os.getpid(), signal.SIGTSTP)

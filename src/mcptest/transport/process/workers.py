@@ -1,8 +1,8 @@
-"""Copies of this process that do parts of the work, and the pipes to them.
+"""Forks of this process that do parts of the work, and the pipes to them.
 
-A worker is forked, so it has everything that was loaded; it is told numbers of jobs and
-sends back values. It is in a process group of its own, so that Ctrl-C reaches only us, and
-ends when we do. What the jobs are is not known here.
+A worker is forked, so it has everything that was loaded; it gets the numbers of its jobs and sends
+back values. It is in a process group of its own, so that Ctrl-C reaches only us, and ends when we
+do. What the jobs are is not known here.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ import sys
 import time
 
 from mcptest.core.errors import InterruptedRunError, hint_at_limit
-from mcptest.transport.process.orphans import follow_parent
+from mcptest.transport import wait_ready
+from mcptest.transport.process.stopping import follow_parent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,8 +36,8 @@ __all__ = ["Worker", "Workers", "follow", "run_again"]
 _LENGTH = struct.Struct("!I")
 _READ_BYTES = 1 << 18
 
-# How long a worker that was asked to stop may take: longer than the ladder of its server.
-_FAREWELL_S = 14.0
+# How long a worker may take to stop: longer than stopping its server takes.
+_STOP_S = 14.0
 
 
 class Worker:
@@ -47,25 +48,25 @@ class Worker:
         self.reader = reader
         self.job: int | None = None
         self.has_ended = False
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         self._writer = writer
         self._pending = bytearray()
 
     def give(self, job: int) -> None:
         self.job = job
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         with contextlib.suppress(BrokenPipeError):
             os.write(self._writer, _LENGTH.pack(job))
 
     def take(self) -> list[Any]:
-        """The values that have arrived; it has ended when it has nothing more to say."""
+        """The values that have arrived; `has_ended` is set at the end of its output."""
         try:
             chunk = os.read(self.reader, _READ_BYTES)
         except BlockingIOError:
             return []
         if not chunk:
             self.has_ended = True
-        self.heard_at = time.monotonic()
+        self.last_message_at = time.monotonic()
         self._pending += chunk
         values = []
         while len(self._pending) >= _LENGTH.size:
@@ -73,7 +74,7 @@ class Worker:
             end = _LENGTH.size + size
             if len(self._pending) < end:
                 break
-            # Written by a copy of ourselves a moment ago, and by nobody else.
+            # Written by a fork of this process only.
             values.append(pickle.loads(bytes(self._pending[_LENGTH.size : end])))
             del self._pending[:end]
         return values
@@ -83,18 +84,18 @@ class Worker:
             os.kill(self.pid, signal.SIGINT)
 
     def kill(self) -> None:
-        """End it at once; its own guardian ends what it has started."""
+        """Kill it; its own guardian ends what it has started."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
 
     def dismiss(self) -> None:
-        """No more jobs: it leaves when the one at hand is done."""
+        """Give it no more jobs: it ends when the current one is done."""
         if self._writer >= 0:
             os.close(self._writer)
             self._writer = -1
 
     def reap(self, deadline: float) -> int:
-        """Wait for its end, by force after the deadline; how it ended."""
+        """Wait for its end, and kill it at the deadline; its wait status."""
         self.dismiss()
         os.close(self.reader)
         while time.monotonic() < deadline:
@@ -133,10 +134,10 @@ class Workers:
             for other in self.alive:
                 os.close(other.reader)
                 other.dismiss()
-            _labour(self._work, jobs, send)
+            _run_worker(self._work, jobs, send)
         os.close(jobs)
         os.close(send)
-        # Both sides ask for it: whoever comes first, it is one before it is needed.
+        # Both sides do this: it is a group before either needs it to be.
         with contextlib.suppress(OSError):
             os.setpgid(pid, pid)
         os.set_blocking(values, False)
@@ -145,29 +146,26 @@ class Workers:
         return worker
 
     def wait(self, timeout_s: float) -> list[tuple[Worker, list[Any]]]:
-        """What workers have sent within this time; empty also when somebody woke us."""
-        poll = select.poll()
-        if not self._is_woken:
-            poll.register(self._wake_fd, select.POLLIN)
-        for worker in self.alive:
-            poll.register(worker.reader, select.POLLIN)
-        ready = {fd for fd, _ in poll.poll(timeout_s * 1000)}
+        """What workers have sent within this time; empty also when a signal came."""
+        fds = [worker.reader for worker in self.alive]
+        fds += [] if self._is_woken else [self._wake_fd]
+        ready = wait_ready(dict.fromkeys(fds, select.POLLIN), timeout_s)
         return [(worker, worker.take()) for worker in self.alive if worker.reader in ready]
 
     def stop_waking(self) -> None:
-        """It has been heard: from here on only the workers are waited for."""
+        """From here on wait for workers only: the signal has been noticed."""
         self._is_woken = True
 
-    def bury(self, worker: Worker) -> int:
-        """Take leave of one that has ended; how it ended."""
+    def remove_ended(self, worker: Worker) -> int:
+        """Remove a worker that has ended; its wait status."""
         self.alive.remove(worker)
-        return worker.reap(time.monotonic() + _FAREWELL_S)
+        return worker.reap(time.monotonic() + _STOP_S)
 
     def stop(self) -> None:
-        """End those that are left: politely, then by force."""
+        """Interrupt those that are left, and kill them if that does not end them."""
         for worker in self.alive:
             worker.interrupt()
-        deadline = time.monotonic() + _FAREWELL_S
+        deadline = time.monotonic() + _STOP_S
         for worker in self.alive:
             worker.reap(deadline)
         self.alive.clear()
@@ -178,35 +176,40 @@ class Workers:
                 os.kill(worker.pid, signal.SIGTERM)
 
 
-def _labour(work: Work, jobs: int, send: int) -> NoReturn:
-    """The whole life of a worker. It shares our memory image, so it never returns into it."""
+def _run_worker(work: Work, jobs: int, send: int) -> NoReturn:
+    """A worker from start to end. It never returns into the code it was forked from."""
     status = 1
     try:
-        # By these two our parent stops us, so they are heeded also where it ignores them itself.
+        # Our parent stops us by SIGINT and SIGTERM, so they work also where it ignores them itself.
         # SIGHUP stays ignored where it is (nohup): only a terminal that is gone sends it.
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:
                 signal.signal(number, signal.SIG_DFL)
-        _leave_terminal_and_follow_parent()
+        parent = os.getppid()
+        with contextlib.suppress(OSError):
+            os.setpgid(0, 0)
+        follow_parent()
+        if os.getppid() != parent:
+            os._exit(1)
         with open(jobs, "rb", buffering=0) as reader, open(send, "wb") as writer:
 
-            def tell(value: object) -> None:
+            def send_value(value: object) -> None:
                 raw = pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
                 writer.write(_LENGTH.pack(len(raw)) + raw)
                 writer.flush()
 
             orders = iter(lambda: reader.read(4), b"")
             try:
-                work((_LENGTH.unpack(order)[0] for order in orders), tell)
+                work((_LENGTH.unpack(order)[0] for order in orders), send_value)
             except (OSError, MemoryError) as error:
                 if not hint_at_limit(error):
                     raise
-                # The system gives no more: no fault of ours, and our parent says so.
-                tell(error)
+                # A limit of the system, not a fault of ours: our parent reports it.
+                send_value(error)
         status = 0
     except BrokenPipeError:
         status = 0
-    except BaseException:  # noqa: BLE001  # nothing of a copy may reach the code it was copied from
+    except BaseException:  # noqa: BLE001  # nothing may reach the code it was forked from
         import traceback  # noqa: PLC0415  # a fault of ours is rare enough to be slow
 
         traceback.print_exc()
@@ -214,23 +217,14 @@ def _labour(work: Work, jobs: int, send: int) -> NoReturn:
         os._exit(status)
 
 
-def _leave_terminal_and_follow_parent() -> None:
-    parent = os.getppid()
-    with contextlib.suppress(OSError):
-        os.setpgid(0, 0)
-    follow_parent()
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-# Run this program again, as a child that shares our terminal, and wait for its end.
+# Running this program again as a child that shares our terminal
 
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _PassedOn:
-    """While entered, signals go to the child, which cleans up and says so."""
+    """Passes signals on to the child, until it is restored."""
 
     def __init__(self) -> None:
         self.last = 0
@@ -254,16 +248,16 @@ class _PassedOn:
 
 
 def follow(watcher: str) -> None:
-    """From now on, the end of the process with this id is a signal to us."""
+    """From now on, get a SIGTERM when our parent ends, which must have this process id."""
     follow_parent()
     if str(os.getppid()) != watcher:
-        raise InterruptedRunError("whoever was watching has ended")
+        raise InterruptedRunError("the watching process has ended")
 
 
 def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
-    """The exit status of `mcptest` with these words, and whether we were told to stop.
+    """Run `mcptest` with these arguments; its exit status, and whether a signal came.
 
-    The variable `follows` tells the child whom to follow.
+    The environment variable `follows` gives the child our process id.
     The child is in a process group of its own, so that each Ctrl-C reaches it once: by us.
     """
     signals = _PassedOn()
@@ -274,7 +268,7 @@ def run_again(words: Sequence[str], follows: str) -> tuple[int, bool]:
             process_group=0,
         )
         signals.pid = child.pid
-        # One may have come before there was anybody to pass it on to.
+        # One may have come before there was a child to pass it on to.
         signals.pass_on()
         status = child.wait()
     finally:

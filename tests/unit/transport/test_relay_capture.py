@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.transport.relay_recording import Recording, Spool
+from mcptest.transport.relay_capture import CaptureFile, RelayCapture
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,14 +20,14 @@ ANSWER = b'{"jsonrpc":"2.0","id":1,"result":{}}\n'
 
 
 class Files:
-    """A folder with an old capture, and the spool of a new one."""
+    """A folder with an old capture, and the file of a new one."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.target = folder / "s.json"
         self.part = folder / "s.json.part"
         self.target.write_text("old", encoding="utf-8")
-        self.spool = Spool(str(self.target), str(self.part))
+        self.file = CaptureFile(str(self.target), str(self.part))
 
     @property
     def capture(self) -> Any:
@@ -46,36 +46,36 @@ def files(tmp_path: Path) -> Files:
     return Files(tmp_path)
 
 
-# The spool
+# The file
 
 
 def test_the_target_is_the_old_file_until_it_is_the_whole_new_one(files: Files) -> None:
-    files.spool.begin({"a": 1})
-    files.spool.append({"request": 1})
-    files.spool.append({"request": 2})
-    files.spool.flush()
+    files.file.begin({"a": 1})
+    files.file.append({"request": 1})
+    files.file.append({"request": 2})
+    files.file.flush()
     assert files.target.read_text(encoding="utf-8") == "old"
-    files.spool.complete({"b": 2})
+    files.file.complete({"b": 2})
     assert files.capture == {"a": 1, "exchanges": [{"request": 1}, {"request": 2}], "b": 2}
     assert files.names == ["s.json"]
 
 
 def test_a_session_without_exchanges_is_a_capture_too(files: Files) -> None:
-    files.spool.begin({"a": 1})
-    files.spool.complete({"b": 2})
+    files.file.begin({"a": 1})
+    files.file.complete({"b": 2})
     assert files.capture == {"a": 1, "exchanges": [], "b": 2}
 
 
 def test_only_its_owner_may_read_a_capture(files: Files) -> None:
     files.target.chmod(0o666)
-    files.spool.begin({"a": 1})
-    files.spool.complete({"b": 2})
+    files.file.begin({"a": 1})
+    files.file.complete({"b": 2})
     assert stat.S_IMODE(files.target.stat().st_mode) == 0o600
 
 
 def test_every_character_is_written_in_a_form_that_can_be_read_and_shown(files: Files) -> None:
-    files.spool.begin({"a": "\ud800 \x9b \u202e \U0001f600 ü"})
-    files.spool.complete({"b": 2})
+    files.file.begin({"a": "\ud800 \x9b \u202e \U0001f600 ü"})
+    files.file.complete({"b": 2})
     assert files.capture["a"] == "\ud800 \x9b \u202e \U0001f600 ü"
     text = files.target.read_text(encoding="utf-8")
     assert "ü" in text
@@ -83,19 +83,19 @@ def test_every_character_is_written_in_a_form_that_can_be_read_and_shown(files: 
 
 
 def test_what_was_flushed_lacks_only_its_end(files: Files) -> None:
-    files.spool.begin({"a": 1})
-    files.spool.append({"request": 1})
-    files.spool.flush()
+    files.file.begin({"a": 1})
+    files.file.append({"request": 1})
+    files.file.flush()
     assert files.completed_part() == {"a": 1, "exchanges": [{"request": 1}]}
 
 
-def test_an_abandoned_spool_leaves_whole_exchanges(
+def test_an_abandoned_file_leaves_whole_exchanges(
     files: Files, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files.spool.begin({"a": 1})
-    files.spool.append({"request": 1})
-    files.spool.flush()
-    files.spool.append({"request": "x" * 100})
+    files.file.begin({"a": 1})
+    files.file.append({"request": 1})
+    files.file.flush()
+    files.file.append({"request": "x" * 100})
     write = os.write
 
     def fill_up(fd: int, data: bytes) -> int:
@@ -107,33 +107,33 @@ def test_an_abandoned_spool_leaves_whole_exchanges(
 
     monkeypatch.setattr(os, "write", fill_up)
     with pytest.raises(OSError, match="No space"):
-        files.spool.flush()
+        files.file.flush()
     monkeypatch.undo()
-    assert files.spool.abandon() == str(files.part)
+    assert files.file.abandon() == str(files.part)
     assert files.completed_part() == {"a": 1, "exchanges": [{"request": 1}]}
     assert files.target.read_text(encoding="utf-8") == "old"
 
 
-def test_a_spool_that_is_abandoned_empty_leaves_nothing(files: Files) -> None:
-    files.spool.begin({"a": 1})
-    assert files.spool.abandon() == ""
+def test_a_file_that_is_abandoned_empty_leaves_nothing(files: Files) -> None:
+    files.file.begin({"a": 1})
+    assert files.file.abandon() == ""
     assert files.names == ["s.json"]
 
 
 def test_a_part_of_somebody_else_is_not_overwritten(files: Files) -> None:
     with pytest.raises(FileExistsError):
-        Spool(str(files.target), str(files.part))
+        CaptureFile(str(files.target), str(files.part))
 
 
 # The recording
 
 
 def test_a_recording_works_line_by_line_and_only_when_it_is_told_to(files: Files) -> None:
-    recording = Recording(files.spool, "stdio://x")
+    recording = RelayCapture(files.file, "stdio://x")
     recording.pid = 42
-    recording.hear("client", ASK + NEXT[:10])
-    recording.hear("client", NEXT[10:])
-    recording.hear("server", ANSWER)
+    recording.add("client", ASK + NEXT[:10])
+    recording.add("client", NEXT[10:])
+    recording.add("server", ANSWER)
     assert [recording.is_owed, recording.work(), recording.is_owed] == [False, True, True]
     while recording.work():
         pass
@@ -149,10 +149,10 @@ def test_a_recording_works_line_by_line_and_only_when_it_is_told_to(files: Files
 
 
 def test_what_was_not_taken_down_yet_is_taken_down_at_the_end(files: Files) -> None:
-    recording = Recording(files.spool, "stdio://x")
-    recording.hear("server", b"hello\n")
-    recording.hear("client", ASK)
-    recording.hear("server", ANSWER[:-1])
+    recording = RelayCapture(files.file, "stdio://x")
+    recording.add("server", b"hello\n")
+    recording.add("client", ASK)
+    recording.add("server", ANSWER[:-1])
     recording.finish("exit status 0")
     (exchange,) = files.capture["exchanges"]
     assert exchange["response"]["id"] == 1
@@ -160,10 +160,10 @@ def test_what_was_not_taken_down_yet_is_taken_down_at_the_end(files: Files) -> N
 
 
 def test_a_recording_says_when_it_is_far_behind(files: Files) -> None:
-    recording = Recording(files.spool, "stdio://x")
+    recording = RelayCapture(files.file, "stdio://x")
     seen = []
     for size in (1000, 4_000_000):
-        recording.hear("server", b"x" * size + b"\n")
+        recording.add("server", b"x" * size + b"\n")
         seen.append(recording.is_behind)
     while recording.work():
         pass
@@ -180,18 +180,18 @@ def test_a_recording_says_when_it_is_far_behind(files: Files) -> None:
 def test_whatever_goes_wrong_ends_the_recording_and_nothing_else(
     files: Files, monkeypatch: pytest.MonkeyPatch, error: Exception, words: str
 ) -> None:
-    recording = Recording(files.spool, "stdio://x")
+    recording = RelayCapture(files.file, "stdio://x")
 
     def refuse(exchange: object) -> None:
         raise error
 
-    monkeypatch.setattr(files.spool, "append", refuse)
-    recording.hear("client", ASK)
-    recording.hear("server", ANSWER)
-    recording.hear("client", NEXT)
+    monkeypatch.setattr(files.file, "append", refuse)
+    recording.add("client", ASK)
+    recording.add("server", ANSWER)
+    recording.add("client", NEXT)
     while recording.work():
         pass
-    recording.hear("client", NEXT)
+    recording.add("client", NEXT)
     assert (recording.has_work, recording.is_behind, recording.is_owed) == (False, False, False)
     recording.finish("exit status 0")
     assert recording.problem.startswith(words)
@@ -199,6 +199,6 @@ def test_whatever_goes_wrong_ends_the_recording_and_nothing_else(
 
 
 def test_secrets_are_blanked_in_what_the_session_says_of_itself(files: Files) -> None:
-    recording = Recording(files.spool, "stdio://hush-hush", ["hush-hush"])
+    recording = RelayCapture(files.file, "stdio://hush-hush", ["hush-hush"])
     recording.finish("exit status 0")
     assert files.capture["server_label"] == "stdio://[secret]"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mcptest.core.secrets import redactor
-from mcptest.transport.relay_recording import Transcript, rendered
+from mcptest.transport.relay_capture import ExchangeBuilder, render_entry
 
 INITIALIZE = {"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {}}
 OPENED = {
@@ -36,26 +36,26 @@ class Session:
     """A transcript, and what has come out of it."""
 
     def __init__(self, **limits: Any) -> None:
-        self.transcript = Transcript(**limits)
+        self.transcript = ExchangeBuilder(**limits)
         self.exchanges: list[dict[str, Any]] = []
         self.ms = 0.0
 
     def client(self, *messages: object) -> Session:
         for message in messages:
             self.ms += 1
-            self.transcript.hear_client(line(message), self.ms)
+            self.transcript.add("client", line(message), self.ms)
             self.take(self.transcript.take_ready())
         return self
 
     def server(self, *messages: object) -> Session:
         for message in messages:
             self.ms += 1
-            self.transcript.hear_server(line(message), self.ms)
+            self.transcript.add("server", line(message), self.ms)
             self.take(self.transcript.take_ready())
         return self
 
     def take(self, taken: list[Any]) -> None:
-        self.exchanges += [rendered(exchange, asides, None) for exchange, asides in taken]
+        self.exchanges += [render_entry(exchange, asides, None) for exchange, asides in taken]
 
     def finish(self) -> list[dict[str, Any]]:
         self.take(self.transcript.finish(self.ms))
@@ -198,11 +198,11 @@ def test_a_notification_is_owed_nothing() -> None:
 
 
 def test_secrets_are_blanked_wherever_they_stand() -> None:
-    transcript = Transcript(keeps_heads=False)
-    transcript.hear_client(line(ask(1, key="hush-hush")), 1.0)
-    transcript.hear_server(b"key is hush-hush\n", 2.0)
-    transcript.hear_client(b"and hush-hush\n", 3.0)
-    shown = [rendered(*taken, redactor(["hush-hush"])) for taken in transcript.finish(4.0)]
+    transcript = ExchangeBuilder(keeps_heads=False)
+    transcript.add("client", line(ask(1, key="hush-hush")), 1.0)
+    transcript.add("server", b"key is hush-hush\n", 2.0)
+    transcript.add("client", b"and hush-hush\n", 3.0)
+    shown = [render_entry(*taken, redactor(["hush-hush"])) for taken in transcript.finish(4.0)]
     assert "hush-hush" not in json.dumps(shown)
     assert shown[1]["request"]["params"] == {"key": "[secret]"}
     assert shown[1]["client_noise"] == ["and [secret]"]

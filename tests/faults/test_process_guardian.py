@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from mcptest.transport.process.orphans import command_line, list_marked
+from mcptest.transport.process.stopping import list_marked, read_command_line
 
 RUN = """
 import os, sys, time
 from mcptest.transport.process import guardian as guarding
 from mcptest.transport.process.child import start
-from mcptest.transport.process.orphans import MARK_VARIABLE
+from mcptest.transport.process.stopping import MARK_VARIABLE
 
 guarding._SHELL = sys.argv[1]
 guardian = guarding.Guardian()
@@ -71,7 +71,7 @@ class Stage:
 
     def commands(self) -> list[str]:
         """What still runs: the servers by number, and whatever has their mark."""
-        found = {pid: command_line(pid) for pid in self.servers} | list_marked(self.mark)
+        found = {pid: read_command_line(pid) for pid in self.servers} | list_marked(self.mark)
         return sorted(filter(None, found.values()))
 
     def clear(self) -> None:
@@ -79,7 +79,7 @@ class Stage:
         assert self.process.stdout
         self.process.stdout.close()
         for pid in {*self.servers, *list_marked(self.mark)}:
-            if command_line(pid).startswith("sleep"):
+            if read_command_line(pid).startswith("sleep"):
                 os.kill(pid, signal.SIGKILL)
 
 
@@ -99,9 +99,9 @@ def wait_until(is_so: Callable[[], bool]) -> None:
 
 def test_a_run_that_is_killed_leaves_nobody_behind(shell: str, stage: Stage) -> None:
     """But who was released, whose number may be somebody else's by now."""
-    assert ("mcptest-guardian" in command_line(stage.guardian)) == (shell == "/bin/sh")
+    assert ("mcptest-guardian" in read_command_line(stage.guardian)) == (shell == "/bin/sh")
     stage.kill()
-    wait_until(lambda: not command_line(stage.guardian))
+    wait_until(lambda: not read_command_line(stage.guardian))
     wait_until(lambda: stage.commands() == ["sleep 60"])
 
 

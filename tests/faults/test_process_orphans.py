@@ -13,7 +13,7 @@ found = ctypes.c_int()
 ctypes.CDLL(None).prctl(37, ctypes.byref(found), 0, 0, 0)
 print(found.value)
 """
-ADOPT = "from mcptest.transport.process.orphans import adopt_orphans; adopt_orphans()\n"
+ADOPT = "from mcptest.transport.process.stopping import adopt_orphans; adopt_orphans()\n"
 WITHOUT_INNER_PART = "import _ctypes; del _ctypes.call_function\n"
 
 
@@ -35,20 +35,20 @@ def test_orphans_are_adopted_by_whoever_asked(before: str, adopts: str) -> None:
 STOPS = """
 import sys
 from mcptest.core.plan import ServerSpec
-from mcptest.transport.process import orphans, stopping
+from mcptest.transport.process import stopping
 from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.signals import Interrupts
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 if sys.argv[1] == "blind":
-    orphans._children = lambda: None
+    stopping._list_children = lambda: None
 looks = []
 list_marked = stopping.list_marked
 stopping.list_marked = lambda *given, **named: looks.append(1) or list_marked(*given, **named)
 guardian = Guardian(adopts_orphans=True)
 spec = ServerSpec(name="it", command=("sh", "-c", sys.argv[2]))
 with Interrupts() as interrupts:
-    stopped = StdioServer(spec, guardian, interrupts).end(stopping.Grace())
+    stopped = StdioTransport(spec, guardian, interrupts).end(stopping.Grace())
 guardian.dismiss()
 print(len(looks), *stopped.left_behind.values())
 """
