@@ -12,8 +12,8 @@ from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
-from mcptest.engine.loading import Unneeded, load_plan
-from mcptest.engine.matrix import MatrixOptions, Transport, run_matrix
+from mcptest.engine.loading import PlaceholderEnvironment, load_plan
+from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.formats.config import default_startup_s
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import totals
@@ -27,10 +27,9 @@ if TYPE_CHECKING:
     from mcptest.core.events import Listener, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.loading import Plan, Wanted
+    from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
-
-    RunWay = Callable[[Plan, Launcher, Listener], tuple[RunFinished, list[SessionCapture]]]
 
 __all__ = ["TransportMatrix"]
 
@@ -113,38 +112,17 @@ class TransportMatrix(Record):
             found.append(Transport(name="http", change=lambda spec: spec))
         return tuple(found)
 
-    def options(self, plan: Plan, started_at: str, *, bail: bool, is_strict: bool) -> MatrixOptions:
-        """How the plan is run in all ways."""
-        return MatrixOptions(
-            started_at=started_at,
-            transports=self.transports(plan),
-            bail=bail,
-            is_strict=is_strict,
-        )
-
     def run(
         self,
         plan: Plan,
-        options: MatrixOptions,
+        options_for: Callable[[Plan], RunOptions],
         launcher: Launcher,
-        tell: Listener,
-        run_way: RunWay,
+        emit: Listener,
     ) -> tuple[RunFinished, list[SessionCapture]]:
-        """Run the plan in all ways, each as `run_way` runs one."""
-
-        def run_once(plan: Plan, tell: Listener) -> tuple[RunFinished, list[SessionCapture]]:
-            if plan.plugins:
-                # What they did in the way before has been told.
-                plan.plugins.findings.clear()
-            finished, captures = run_way(plan, launcher, tell)
-            if not is_terminal():
-                # Whoever reads a log of hours wants to know how far it is.
-                name = visible(plan.suites[0][1].name)
-                told = totals(finished.summary, finished.duration_s, _NO_PAINT)
-                complain(f"{name}: {told}\n")
-            return finished, captures
-
-        return run_matrix(plan, options, launcher, tell, run_once)
+        """Run the plan in all ways."""
+        return run_matrix(
+            plan, self.transports(plan), options_for, launcher, emit, _print_way_totals
+        )
 
     def _moved(self, spec: ServerSpec) -> ServerSpec:
         """A server of the plan, reached as the command line says of HTTP."""
@@ -187,7 +165,7 @@ def _http_of_file(asked: Wanted) -> ServerSpec | None:
     """The server on HTTP that the files describe, where the command line says how on stdio."""
     asked = asked.but(server_command=())
     try:
-        plan = load_plan(asked, Unneeded(os.environ))
+        plan = load_plan(asked, PlaceholderEnvironment(os.environ))
     except McptestError:
         # They need not describe any; what is wrong with the tests is told when they are loaded.
         return None
@@ -206,3 +184,10 @@ def _http_command(arguments: Arguments) -> tuple[str, ...]:
     if not words:
         raise UsageError("--http-command is empty")
     return words
+
+
+def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
+    """In a log, show how far a run in several ways is."""
+    if not is_terminal():
+        name = visible(plan.suites[0][1].name)
+        complain(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")

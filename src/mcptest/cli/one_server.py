@@ -16,7 +16,7 @@ from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, show_json, visible
 from mcptest.engine.server import Launcher
-from mcptest.engine.single_server import Visit
+from mcptest.engine.single_server import SingleServer
 from mcptest.explore.arguments import describe_type
 from mcptest.explore.features import feature_name
 from mcptest.protocol.lists import describe_error
@@ -87,7 +87,9 @@ def _columns() -> int:
 # The visit
 
 
-def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]) -> int:
+def visiting(
+    arguments: Arguments, spec: ServerSpec, work: Callable[[SingleServer, Launcher], int]
+) -> int:
     """Open the server, do the work, and stop it whatever happens; the exit status."""
     hide_secrets(spec.secrets)
     progress = _Progress(spec.name)
@@ -101,7 +103,7 @@ def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Laun
             while_waiting=progress.tick if progress.is_wanted else None,
         )
         try:
-            return _visit(arguments, Visit(spec, launcher, progress.clear), launcher, work)
+            return _visit(arguments, SingleServer(spec, launcher, progress.clear), launcher, work)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the server was stopped") from None
         finally:
@@ -111,9 +113,9 @@ def visiting(arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Laun
 
 def _visit(
     arguments: Arguments,
-    visit: Visit,
+    visit: SingleServer,
     launcher: Launcher,
-    work: Callable[[Visit, Launcher], int],
+    work: Callable[[SingleServer, Launcher], int],
 ) -> int:
     status = int(ExitCode.NO_SERVER)
     fault: Fault | None = None
@@ -201,7 +203,7 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
     return None
 
 
-def tell_unfinished(visit: Visit) -> bool:
+def tell_unfinished(visit: SingleServer) -> bool:
     """Whether the last answer was not the end of what was asked; it is told why."""
     why = visit.unfinished
     if why:

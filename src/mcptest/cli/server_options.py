@@ -18,7 +18,7 @@ from mcptest.engine.discovery import (
     is_suite_name,
     read_text,
 )
-from mcptest.engine.loading import placed
+from mcptest.engine.loading import resolve_folders
 from mcptest.formats.config import default_startup_s, load_config
 from mcptest.formats.keys import parse_duration
 from mcptest.protocol.revisions import REVISIONS
@@ -26,7 +26,7 @@ from mcptest.protocol.revisions import REVISIONS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
-    from mcptest.engine.loading import SentAlong
+    from mcptest.engine.loading import ExtraHttpOptions
 
 __all__ = [
     "HTTP_OPTIONS",
@@ -74,16 +74,16 @@ SPEC_VERSION = Option(
 )
 
 
-def sent_along(arguments: Arguments) -> SentAlong | None:
+def sent_along(arguments: Arguments) -> ExtraHttpOptions | None:
     """What the command line has sent to a server that a file describes; None for nothing."""
     named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
     if not named or arguments.has("--url"):
         return None
-    from mcptest.engine.loading import SentAlong  # noqa: PLC0415  # only for those with some
+    from mcptest.engine.loading import ExtraHttpOptions  # noqa: PLC0415  # only for those with some
 
     secrets: list[str] = []
     headers = dict(_headers(arguments, secrets))
-    return SentAlong(
+    return ExtraHttpOptions(
         option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_ca_file(arguments)
     )
 
@@ -305,7 +305,7 @@ def _from_config(arguments: Arguments, way: str) -> ServerSpec:
         spec, warnings = load_config(read_text(path), path, os.environ)
     for warning in folders.quotable(warnings):
         complain(render_diagnostic(warning) + "\n\n")
-    return placed(spec, os.path.dirname(path) or ".")
+    return resolve_folders(spec, os.path.dirname(path) or ".")
 
 
 # `--plugin NAME=COMMAND`: a program that judges values, for this run.

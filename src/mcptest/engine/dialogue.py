@@ -17,9 +17,14 @@ from mcptest.core.results import CaseResult, Fault, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten, show_json, visible
 from mcptest.engine import faults
-from mcptest.engine.case import UnsentError, missing_values
+from mcptest.engine.case import UnsentError, unbound_names_fault
 from mcptest.engine.connection import Waiting
-from mcptest.engine.judge import MAX_MISMATCHES, judge_unread, server_words, weighed
+from mcptest.engine.judge import (
+    MAX_MISMATCHES,
+    judge_reply,
+    judge_unexpected_error,
+    quote_server_errors,
+)
 from mcptest.engine.server import Reply
 from mcptest.formats.conductor import use_of
 from mcptest.matching.compare import source_of
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, ServerSpec
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Launcher, Place, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
     from mcptest.protocol.session import Message, SessionEvent
@@ -46,10 +51,10 @@ if TYPE_CHECKING:
     # A request that has been sent: its method and its id.
     Sent = tuple[str, object]
 
-__all__ = ["Conversations", "Ear", "other_kind"]
+__all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 
 
-class Conversations:
+class DialogueRunner:
     """The dialogues of one file, one after the other.
 
     `uses` counts what they exercise, `values` has what they bind.
@@ -57,17 +62,17 @@ class Conversations:
 
     def __init__(
         self,
-        keeper: Keeper,
+        pool: ServerPool,
         folder: str,
         uses: dict[str, dict[Use, int]],
         values: dict[str, object],
     ) -> None:
-        self._keeper = keeper
+        self._pool = pool
         self._folder = folder
         self._uses = uses
         self._values = values
         # What the last case left over, and the server that said it.
-        self._left_over: tuple[Server, list[Heard]] | None = None
+        self._left_over: tuple[Server, list[ReceivedMessage]] | None = None
 
     def perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
         """The verdict on a case. What breaks is raised: see `mcptest.engine.case`."""
@@ -76,7 +81,7 @@ class Conversations:
         if not (dialogue.before or dialogue.after):
             return self._talk(case, dialogue, spec, following)
         limit_s = case.timeout_s or spec.timeout_s
-        hooks = Hooks(self._keeper.launcher, self._folder, limit_s, spec.secrets)
+        hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
             return self._with_hooks(hooks, case, dialogue, spec, following)
         finally:
@@ -112,13 +117,13 @@ class Conversations:
     ) -> CaseResult:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
-        talk = Talk(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
+        talk = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         try:
             talk.perform(self._carried(server, dialogue), _opening(following))
         finally:
             self._count(server, talk)
             if talk.has_answers:
-                self._keeper.answered()
+                self._pool.record_answer()
         self._left_over = (server, talk.left_over)
         result = CaseResult(
             name=case.name,
@@ -130,11 +135,11 @@ class Conversations:
         if talk.mismatches:
             result = _with_reasons(result, talk)
         else:
-            self._keeper.passed()
-            log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
+            self._pool.record_pass()
+            log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)
         if talk.is_spent:
-            self._keeper.replace("the case before waited in vain for a message that may still come")
+            self._pool.replace("the case before waited in vain for a message that may still come")
         return result
 
     def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
@@ -145,16 +150,16 @@ class Conversations:
             # It needs what nothing has bound in this run: then the usual one must do.
             hello = None
         params = hello if isinstance(hello, dict) else None
-        return self._keeper.server_for_dialogue(spec, dialogue, params)
+        return self._pool.server_for_dialogue(spec, dialogue, params)
 
-    def _carried(self, server: Server, dialogue: Dialogue) -> list[Heard]:
+    def _carried(self, server: Server, dialogue: Dialogue) -> list[ReceivedMessage]:
         """What the server has said already, for a dialogue that begins with what it says."""
         carried, self._left_over = self._left_over, None
         if carried is None or carried[0] is not server or not _first_turns(dialogue):
             return []
         return carried[1]
 
-    def _count(self, server: Server, talk: Talk) -> None:
+    def _count(self, server: Server, talk: DialogueRun) -> None:
         used = self._uses.setdefault(server.spec.name, {})
         for use in talk.uses:
             used[use] = used.get(use, 0) + 1
@@ -170,11 +175,11 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _with_reasons(result: CaseResult, talk: Talk) -> CaseResult:
+def _with_reasons(result: CaseResult, talk: DialogueRun) -> CaseResult:
     mismatches = tuple(talk.mismatches)
     notes = result.notes
     for message in talk.actual.values():
-        notes += tuple(server_words(message, mismatches))
+        notes += tuple(quote_server_errors(message, mismatches))
     if len(mismatches) >= MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return result.but(
@@ -213,7 +218,7 @@ class _StrayedError(Exception):
     """The answer came under another id, or not at all; what is known has been noted."""
 
 
-class Talk:
+class DialogueRun:
     """One dialogue with one server. `values` are the names bound so far; it binds more.
 
     `next_turns` are those with which the next case begins: what the server says too soon for
@@ -234,7 +239,7 @@ class Talk:
         self._values = values
         self._timeout_s = timeout_s
         self._waiting = Waiting(server.connection)
-        self._ear = Ear(frozenset())
+        self._inbox = DialogueInbox(frozenset())
         self._open: dict[jsonrpc.IdKey, Sent] = {}
         self._ids: dict[int, list[object]] = {}
         self._places: dict[jsonrpc.IdKey, Place] = {}
@@ -249,18 +254,20 @@ class Talk:
         self.line: int | None = None
         self.notes: list[str] = []
         self.has_answers = False
-        self.left_over: list[Heard] = []
+        self.left_over: list[ReceivedMessage] = []
 
-    def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
+    def perform(
+        self, carried: Sequence[ReceivedMessage] = (), next_turns: Sequence[Turn] = ()
+    ) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
         spoken_of = frozenset(
             turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
         )
-        self._ear = Ear(spoken_of, carried)
+        self._inbox = DialogueInbox(spoken_of, carried)
         self._next_turns = next_turns
         connection.start_step()
-        connection.inbox.listener = self._ear.listen
+        connection.inbox.listener = self._inbox.listen
         # A dialogue says itself what follows when the server wants to know more.
         rounds, connection.session.rounds = connection.session.rounds, None
         try:
@@ -278,11 +285,11 @@ class Talk:
     def _perform(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
-            self._ear.await_asks(self._awaited(index))
+            self._inbox.await_asks(self._awaited(index))
             if turn.is_ours:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
                     # What follows is about this, and not about what came before it.
-                    self._connection.look_around()
+                    self._connection.poll()
                     self._pass_over()
                 self._say(index, turn)
             elif turn.answers is not None:
@@ -294,9 +301,9 @@ class Talk:
         self._judge_surplus()
 
     def _pass_over(self) -> None:
-        for heard in self._ear.left_over:
+        for heard in self._inbox.left_over:
             self._reply(heard)
-        self._ear.pass_over()
+        self._inbox.pass_over()
 
     def _awaited(self, index: int) -> list[Turn]:
         """What the server is to say before we say something again; at the end of the case, what
@@ -312,7 +319,7 @@ class Talk:
     def _say(self, index: int, turn: Turn) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
-            raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
+            raise UnsentError(unbound_names_fault(missing), has_begun=bool(self.sent))
         value = make_value(fill(turn.value, self._values))
         bound = pull_bound(turn.binds, value)
         value = fill(value, {}, bound)
@@ -356,7 +363,7 @@ class Talk:
             said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
             fault = Fault(kind="unusable_capture", message=said)
             raise UnsentError(fault, has_begun=True)
-        self._connection.look_around()
+        self._connection.poll()
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
         self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
@@ -386,23 +393,23 @@ class Talk:
         self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
         place = self._places[key]
-        while key not in self._ear.answers:
-            if self._ear.strays:
+        while key not in self._inbox.answers:
+            if self._inbox.strays:
                 # Somebody answers with another id: the case has failed, and is not waited for long.
                 deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
             if not self._wait_or_reply(
-                lambda: self._server.gone_unanswered(method, id, place), deadline
+                lambda: self._server.exit_before_answer_fault(method, id, place), deadline
             ):
-                if self._ear.strays:
+                if self._inbox.strays:
                     self._judge_surplus()
                     raise _StrayedError
                 del self._open[key]
                 raise ServerError(self._overdue(method, id))
         self._connection.inbox.stop_expecting()
         del self._open[key]
-        self._server.refuse_unread(method, id, place)
+        self._server.raise_if_unread(method, id, place)
         self.has_answers = True
-        answer = self._ear.answers.pop(key)
+        answer = self._inbox.answers.pop(key)
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer
@@ -412,12 +419,12 @@ class Talk:
         deadline = time.monotonic() + self._timeout_s
         self._waiting.begin(self._timeout_s)
         when = f"while {turn.method or 'a message'} was awaited"
-        heard = self._ear.claim(turn.method)
+        heard = self._inbox.claim(turn.method)
         while heard is None:
-            if not self._wait(lambda: self._server.gone(when), deadline):
+            if not self._wait(lambda: self._server.exit_fault(when), deadline):
                 self._miss(turn)
                 return False
-            heard = self._ear.claim(turn.method)
+            heard = self._inbox.claim(turn.method)
         if not self._answers_itself(index):
             self._reply(heard)
         self._judge(turn, heard.message)
@@ -441,7 +448,7 @@ class Talk:
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
         """The same. A question that was held back for later may be what the server waits with."""
-        held = [heard for heard in self._ear.left_over if heard.reply]
+        held = [heard for heard in self._inbox.left_over if heard.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
         if self._wait(gone, pause):
             return True
@@ -450,12 +457,14 @@ class Talk:
         return bool(held) and time.monotonic() < deadline
 
     def _overdue(self, method: str, id: object) -> Fault:
-        fault = self._server.overdue(method, id, self._timeout_s)
-        arrivals = self._ear.arrivals()
+        fault = self._server.timeout_fault(method, id, self._timeout_s)
+        arrivals = self._inbox.arrivals()
         return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
 
     def _miss(self, turn: Turn) -> None:
-        message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
+        message = (
+            f"no {turn.method or 'message'} came within {faults.format_seconds(self._timeout_s)}"
+        )
         wanted = source_of(turn.value)
         self.expected[turn.key] = wanted
         missed = Mismatch(
@@ -463,26 +472,26 @@ class Talk:
             expected=wanted,
             actual=ABSENT,
             message=message,
-            hint=self._ear.arrivals(),
+            hint=self._inbox.arrivals(),
         )
         self._note(turn, [missed])
 
     def _judge(self, turn: Turn, message: Message) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
-            raise UnsentError(missing_values(missing), has_begun=True)
+            raise UnsentError(unbound_names_fault(missing), has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
         bound = pull_bound(turn.binds, message)
         wanted = fill(turn.value, self._values, bound)
         self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
-        other = other_kind(turn.key, source_of(wanted), message)
+        other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
             self._note(turn, [other])
             return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
-        mismatches = weighed(self._server, expectation, reply, (None, turn.key))[1]
+        mismatches = judge_reply(self._server, expectation, reply, (None, turn.key))[1]
         if expectation.may_check_nothing and not mismatches:
             self.notes += find_idle_checks(wanted, message)
         self._note(turn, mismatches)
@@ -492,7 +501,7 @@ class Talk:
             self.line = turn.line
         self.mismatches += mismatches
 
-    def _reply(self, heard: Heard) -> None:
+    def _reply(self, heard: ReceivedMessage) -> None:
         reply, heard.reply = heard.reply, None
         if reply:
             self._connection.send(encode_line(reply))
@@ -508,32 +517,32 @@ class Talk:
                 for index, ids in self._ids.items()
                 if key in map(jsonrpc.id_key, ids)
             )
-            self._note(turn, list(judge_unread(answer, f"answer to {turn.key}: ")))
+            self._note(turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: ")))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
             # Nothing that came shows that the server took what it was sent, or that it is done.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
-            self._connection.look_around()
+            self._connection.poll()
             begin = self._connection.wire.sent_bytes
             self._connection.send(self._connection.open_request(line, _PING_ID))
             end = self._connection.wire.sent_bytes
             self._places[jsonrpc.id_key(_PING_ID)] = begin, end
             self._answer_to(_PING_ID)
-        self._connection.look_around()
+        self._connection.poll()
 
     def _judge_surplus(self) -> None:
         ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
-        self.mismatches += stray_mismatches(self._ear, ids)
+        self.mismatches += stray_mismatches(self._inbox, ids)
         if self._dialogue.is_strict:
-            self.mismatches += strict_mismatches(self._ear, self._connection.inbox.noise)
+            self.mismatches += strict_mismatches(self._inbox, self._connection.inbox.noise)
 
     def _let_go(self, next_turns: Sequence[Turn]) -> None:
         """Give what is still owed, but for what the next case begins with."""
-        kept = asked_in(next_turns)
-        for heard in self._ear.unclaimed:
+        kept = count_requests(next_turns)
+        for heard in self._inbox.unclaimed:
             if not (kept[heard.message["method"]] or kept[""]):
                 self._reply(heard)
-        self.left_over = self._ear.left_over
+        self.left_over = self._inbox.left_over
 
 
 # What a server has said during a dialogue, and what of it the dialogue has spoken of. Pure.
@@ -549,7 +558,7 @@ _MAX_HEARD = 100_000
 _MAX_STRAYS = 100
 
 
-class Heard:
+class ReceivedMessage:
     """A request or notification of the server. `reply` is what it is still owed for it."""
 
     __slots__ = ("is_claimed", "message", "reply")
@@ -560,19 +569,19 @@ class Heard:
         self.is_claimed = False
 
 
-def asked_in(turns: Iterable[Turn]) -> Counter[str]:
+def count_requests(turns: Iterable[Turn]) -> Counter[str]:
     """How often the server asks each method in these turns."""
     return Counter(turn.method for turn in turns if not turn.is_ours and turn.kind == "request")
 
 
-class Ear:
+class DialogueInbox:
     """Listens to one server during one dialogue.
 
     `wanted` are the methods that it speaks of at all. A request is left for the dialogue to
     answer while it is awaited; every other one is answered by the client's script.
     """
 
-    def __init__(self, wanted: frozenset[str], carried: Sequence[Heard] = ()) -> None:
+    def __init__(self, wanted: frozenset[str], carried: Sequence[ReceivedMessage] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
         self.strays: list[Message] = []
         self.repeats: list[Message] = []
@@ -588,7 +597,7 @@ class Ear:
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
         if isinstance(event, Notified):
-            self._keep(Heard(event.message))
+            self._keep(ReceivedMessage(event.message))
             return True
         if isinstance(event, Asked):
             return self._take_request(event)
@@ -601,7 +610,7 @@ class Ear:
     def await_asks(self, turns: Iterable[Turn]) -> None:
         """From now on the server is expected to ask what these turns say, and nothing else."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
-        self._asks = asked_in(turns) - held
+        self._asks = count_requests(turns) - held
 
     def pass_over(self) -> None:
         """What has come so far is not what comes next."""
@@ -611,19 +620,19 @@ class Ear:
         method = event.message["method"]
         # A method that is only described is "" in the turns.
         awaited = next((name for name in (method, "") if self._asks[name] > 0), None)
-        self._keep(Heard(event.message, None if awaited is None else event.reply))
+        self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
         if awaited is not None:
             self._asks[awaited] -= 1
         return awaited is not None
 
-    def _keep(self, heard: Heard) -> None:
+    def _keep(self, heard: ReceivedMessage) -> None:
         is_wanted = heard.message["method"] in self._wanted or "" in self._wanted
         if len(self.heard) < _MAX_HEARD or is_wanted:
             self.heard.append(heard)
         else:
             self._dropped += 1
 
-    def claim(self, method: str) -> Heard | None:
+    def claim(self, method: str) -> ReceivedMessage | None:
         """The next message with this method, any with ""; None when it has not come yet."""
         for at in range(self._next, len(self.heard)):
             heard = self.heard[at]
@@ -634,12 +643,12 @@ class Ear:
         return None
 
     @property
-    def unclaimed(self) -> list[Heard]:
+    def unclaimed(self) -> list[ReceivedMessage]:
         """What the dialogue did not speak of."""
         return [each for each in self.heard if not each.is_claimed]
 
     @property
-    def left_over(self) -> list[Heard]:
+    def left_over(self) -> list[ReceivedMessage]:
         """What came after the last message that was claimed."""
         return self.heard[self._next :]
 
@@ -717,7 +726,7 @@ class Hooks:
         fault = Fault(
             kind="hook_failed",
             message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
-            f"{faults.seconds(self._limit_s)}",
+            f"{faults.format_seconds(self._limit_s)}",
             hint="what must keep running has to go to the background; it ends with the case",
         )
         return faults.with_evidence(fault, process)
@@ -736,20 +745,20 @@ class Hooks:
 # What a server said that nobody wanted, as mismatches of the case during which it came. Pure.
 
 
-def stray_mismatches(ear: Ear, open_ids: Sequence[object]) -> Iterator[Mismatch]:
+def stray_mismatches(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
     """Answers to ids that were never sent."""
-    for stray in ear.strays:
+    for stray in inbox.strays:
         said = jsonrpc.describe_id(stray.get("id"))
         message = f"the server answered {said}, and no request with that id was sent"
         yield _surplus(message, stray, _same_looking(stray.get("id"), open_ids))
 
 
-def strict_mismatches(ear: Ear, noise: Sequence[str]) -> Iterator[Mismatch]:
+def strict_mismatches(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
     """Everything that no turn of a strict dialogue speaks of."""
-    for heard in ear.unclaimed:
+    for heard in inbox.unclaimed:
         method = visible(heard.message["method"])
         yield _surplus(f"{method} came, and with _strict only what is written may", heard.message)
-    for again in ear.repeats:
+    for again in inbox.repeats:
         said = jsonrpc.describe_id(again.get("id"))
         yield _surplus(f"{said} was answered a second time, and with _strict once is enough", again)
     for line in noise:
@@ -767,7 +776,7 @@ def _same_looking(id: object, others: Sequence[object]) -> str:
     return ""
 
 
-def other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
+def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
     """That a result came where an error is wanted, or the other way round."""
     for member, other in (("result", "error"), ("error", "result")):
         if member in wanted and member not in message and other in message:

@@ -45,15 +45,15 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "ExtraHttpOptions",
+    "PlaceholderEnvironment",
     "Plan",
-    "SentAlong",
     "Servers",
-    "Shelf",
-    "Unneeded",
+    "SuiteResources",
     "Wanted",
     "load_plan",
     "load_suites",
-    "placed",
+    "resolve_folders",
 ]
 
 
@@ -70,7 +70,7 @@ class Wanted(Record):
     config: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
-    sent_along: SentAlong | None = None
+    sent_along: ExtraHttpOptions | None = None
     spec_version: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
@@ -108,6 +108,11 @@ class Plan(Record):
     def total(self) -> int:
         return sum(len(suite.cases) for suite, _ in self.suites)
 
+    @property
+    def workers(self) -> int | None:
+        """How many files the suites ask to run side by side; None if none does."""
+        return max((suite.parallel or 0 for suite, _ in self.suites), default=0) or None
+
     def with_servers(self, change: Callable[[ServerSpec], ServerSpec]) -> Plan:
         """The same plan with every server changed; those that were one stay one."""
         changed = {id(spec): change(spec) for _, spec in self.suites}
@@ -130,14 +135,14 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
-    shelf = Shelf(servers.plugins_of, wanted.snapshots)
+    resources = SuiteResources(servers.plugins_of, wanted.snapshots)
     # Where the command line names the server, what files say of theirs need not be complete.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
-    known = Unneeded(environment) if is_named else environment
+    known = PlaceholderEnvironment(environment) if is_named else environment
     files = find_suites(wanted.paths)
     # A suite says more of the environment than how its servers are started.
-    shelf.environment = environment
-    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf, folders)
+    resources.environment = environment
+    suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
@@ -159,14 +164,14 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     plan = Plan(
         suites=tuple(paired),
         warnings=tuple(warnings),
-        plugins=shelf.desk,
-        snapshots=shelf.snapshots,
+        plugins=resources.desk,
+        snapshots=resources.snapshots,
         is_whole=wanted.is_whole,
         gated_files=_gated_files(suites),
         shard=shard,
     )
-    if shelf.snapshots:
-        shelf.snapshots.redact = redactor(plan.secrets)
+    if resources.snapshots:
+        resources.snapshots.redact = redactor(plan.secrets)
     return plan
 
 
@@ -210,14 +215,16 @@ def load_suites(
     def plugins_of(file: str) -> tuple[PluginSpec, ...]:
         # A config is read only for those who ask for a plugin, and once.
         if not servers:
-            servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
+            servers.append(Servers(wanted, PlaceholderEnvironment(environment), mistakes, []))
         return servers[0].plugins_of(file)
 
     folders = wanted.folders()
     with folders:
         files = find_suites(wanted.paths)
-        shelf = Shelf(plugins_of)
-        suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf, folders)
+        resources = SuiteResources(plugins_of)
+        suites = _load_all(
+            files, environment, mistakes, warnings, wanted.format, resources, folders
+        )
     # Nothing is run here, so that it is not set does no harm.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
@@ -230,7 +237,7 @@ def _load_all(
     mistakes: list[Diagnostic],
     warnings: list[Diagnostic],
     format: str,
-    shelf: Shelf,
+    resources: SuiteResources,
     folders: SuiteFolders,
 ) -> list[Suite]:
     suites: list[Suite] = []
@@ -244,7 +251,7 @@ def _load_all(
             text = read_text(file)
             format_here = format or format_of(file, text)
             read_beside = folders.reader_beside(file)
-            found, slips = _load(text, file, format_here, environment, shelf, read_beside)
+            found, slips = _load(text, file, format_here, environment, resources, read_beside)
         except FormatError as error:
             mistakes += error.diagnostics
         else:
@@ -267,23 +274,23 @@ def _load(
     file: str,
     format: str,
     environment: Mapping[str, str],
-    shelf: Shelf,
+    resources: SuiteResources,
     read_beside: Callable[[str], str],
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     if format != "suite":
         load = _loader_of(format)
-        registry = shelf.registry_for(file, text)
+        registry = resources.registry_for(file, text)
         suite, slips = load(text, file, registry, environment, read_beside)
         return [suite], slips
     # Nobody else pays for the reader of suites.
     from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
     context = SuiteContext(
-        environment=environment if shelf.environment is None else shelf.environment,
+        environment=environment if resources.environment is None else resources.environment,
         folder=os.path.abspath(os.path.dirname(file)),
         read_beside=read_beside,
-        registry_with=lambda plugins: shelf.registry_with(file, plugins),
-        book_of=shelf.book_of,
+        registry_with=lambda plugins: resources.registry_with(file, plugins),
+        book_of=resources.book_of,
         real_path=os.path.realpath,
     )
     return load_suite(text, file, context)
@@ -325,7 +332,7 @@ def _config_above(file: str) -> str:
 # Which server each file is tested against, and which plugins its tests may ask.
 
 
-class Unneeded(dict[str, str]):
+class PlaceholderEnvironment(dict[str, str]):
     """An environment for those who will start no server: every variable is set."""
 
     def __contains__(self, name: object) -> bool:
@@ -352,7 +359,9 @@ class Servers:
     ) -> None:
         self._wanted = wanted
         # Where a command names the server, that of a config need not be complete.
-        self._environment = Unneeded(environment) if wanted.server_command else environment
+        self._environment = (
+            PlaceholderEnvironment(environment) if wanted.server_command else environment
+        )
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
@@ -370,7 +379,7 @@ class Servers:
         if suite.format == "suite":
             spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
-            spec = placed(suite.server, folder)
+            spec = resolve_folders(suite.server, folder)
         if spec is None and not self._wanted.config:
             beside = self._config_near(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
@@ -467,7 +476,7 @@ class Servers:
         self._warnings += slips
         folder = os.path.dirname(path) or "."
         spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
-        return placed(spec, folder)
+        return resolve_folders(spec, folder)
 
 
 def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
@@ -475,7 +484,7 @@ def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
     return plugin.but(cwd=os.path.abspath(folder))
 
 
-def placed(spec: ServerSpec, folder: str) -> ServerSpec:
+def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
     """The server with its working folder, and its file of authorities, made definite.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such
@@ -493,7 +502,7 @@ def placed(spec: ServerSpec, folder: str) -> ServerSpec:
 # What a command line has sent to a server on HTTP that a file describes.
 
 
-class SentAlong(Record):
+class ExtraHttpOptions(Record):
     """Headers, their values being secrets, and a file of authorities; `option` asked for it."""
 
     option: str
@@ -536,7 +545,7 @@ class SentAlong(Record):
 _SIGN = "plugin"
 
 
-class Shelf:
+class SuiteResources:
     """One registry for all files that ask no plugin, and one for each of the others."""
 
     def __init__(
@@ -592,8 +601,8 @@ class Shelf:
 
     def _tried(self, work: Callable[[], object], text: str) -> str:
         """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
-        from mcptest.engine.bounded import tried_alone  # noqa: PLC0415  # see above
+        from mcptest.engine.bounded import find_read_failure_alone  # noqa: PLC0415  # see above
 
         if text not in self._trials:
-            self._trials[text] = tried_alone(work)
+            self._trials[text] = find_read_failure_alone(work)
         return self._trials[text]

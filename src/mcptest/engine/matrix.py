@@ -1,7 +1,7 @@
 """Run one plan in every way in which its server can be spoken to, one way after the other.
 
-Each way is a run like any other, with gates, snapshots and plugins as usual; its servers carry
-the way in their names. What is told is one run: one beginning, the suites of all ways, one end.
+Each way is a run like any other, with gates, snapshots and plugins; its servers carry the way in
+their names. The events are those of one run: one beginning, the suites of all ways, one end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary,
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
 from mcptest.engine.lists import EndlessError, list_pages
-from mcptest.engine.run import run_started
+from mcptest.engine.run import make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
 from mcptest.protocol.handshake import is_unspoken
@@ -42,11 +42,10 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault, SessionScore
     from mcptest.engine.loading import Plan
+    from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-    # Runs a plan once, and tells what happens.
-    RunOnce = Callable[[Plan, Listener], tuple[RunFinished, list[SessionCapture]]]
     # The name and the file of a suite, which time it is that it runs, and which test it is.
     Key = tuple[str, str, int, int]
     # By name, and which time it is that the list has it.
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     Ends = Sequence[tuple[Way, RunFinished]]
 
 __all__ = [
-    "MatrixOptions",
     "Opening",
     "Probe",
     "Transport",
@@ -63,7 +61,7 @@ __all__ = [
     "offer_differences",
     "result_differences",
     "run_matrix",
-    "unreachable",
+    "unreachable_fault",
     "unread_lists",
     "with_broken_ways",
 ]
@@ -82,83 +80,99 @@ class Transport(Record):
     change: Callable[[ServerSpec], ServerSpec]
 
 
-class MatrixOptions(Record):
-    """How a plan is run in several ways. `is_strict` makes differing offers a failure."""
-
-    started_at: str
-    transports: tuple[Transport, ...]
-    bail: bool = False
-    is_strict: bool = False
-
-
 def run_matrix(
-    plan: Plan, options: MatrixOptions, launcher: Launcher, tell: Listener, run_once: RunOnce
+    plan: Plan,
+    transports: Sequence[Transport],
+    options_for: Callable[[Plan], RunOptions],
+    launcher: Launcher,
+    emit: Listener,
+    after_way: Callable[[Plan, RunFinished], None],
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    """Find the ways, run the plan in each of them, and say in what they differ."""
-    run = _MatrixRun(plan, options, tell)
-    return run.run(launcher, run_once), run.captures
+    """Find the ways, run the plan in each of them, and report in what they differ.
+
+    `options_for` makes the options of each run, `after_way` is called after each.
+    """
+    run = _MatrixRun(plan, transports, options_for, launcher, emit)
+    return run.run(after_way), run.captures
 
 
 class _MatrixRun:
-    def __init__(self, plan: Plan, options: MatrixOptions, tell: Listener) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        transports: Sequence[Transport],
+        options_for: Callable[[Plan], RunOptions],
+        launcher: Launcher,
+        emit: Listener,
+    ) -> None:
         self._plan = plan
-        self._options = options
-        self._tell = tell
+        self._transports = transports
+        self._options_for = options_for
+        self._options = options_for(plan)
+        self._launcher = launcher
+        self._emit = emit
         self._probes: list[Probe] = []
         self._results: list[tuple[Way, WayResults]] = []
         self._ends: list[tuple[Way, RunFinished]] = []
         self.captures: list[SessionCapture] = []
 
-    def run(self, launcher: Launcher, run_once: RunOnce) -> RunFinished:
+    def run(self, after_way: Callable[[Plan, RunFinished], None]) -> RunFinished:
         began = time.monotonic()
-        finished = self._probe(launcher)
+        finished = self._probe()
         ways = [probe.way for probe in self._probes if probe.opening]
-        self._tell(self._started(len(ways)))
+        self._emit(self._started(len(ways)))
         if finished is None:
             for way in ways:
-                self._run_way(way, run_once)
+                after_way(*self._run_way(way))
                 if self._is_over():
                     break
             finished = self._finish(ways)
         finished = finished.but(duration_s=time.monotonic() - began)
-        self._tell(finished)
+        self._emit(finished)
         return finished
 
     def _started(self, ways: int) -> RunStarted:
-        started = run_started(self._plan, self._options.started_at)
-        # A run that finds no way is told with the tests that it was to run in one.
+        started = make_run_started(self._plan, self._options.started_at)
+        # A run that finds no way reports the tests that it would have run in one.
         count = max(1, ways)
         return started.but(suites=started.suites * count, total=started.total * count)
 
-    def _probe(self, launcher: Launcher) -> RunFinished | None:
+    def _probe(self) -> RunFinished | None:
         """Try all ways; the end of the run when no test can be run."""
         spec = self._plan.suites[0][1]
         try:
-            for transport in self._options.transports:
-                self._probes += probe_eras(transport.name, transport.change(spec), launcher)
+            for transport in self._transports:
+                changed = transport.change(spec)
+                self._probes += probe_eras(transport.name, changed, self._launcher)
         except InterruptedRunError:
             return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
-        fault = unreachable(self._probes)
+        fault = unreachable_fault(self._probes)
         return RunFinished(summary=Summary(), duration_s=0.0, fault=fault) if fault else None
 
-    def _run_way(self, way: Way, run_once: RunOnce) -> None:
-        (transport,) = (each for each in self._options.transports if each.name == way.transport)
+    def _run_way(self, way: Way) -> tuple[Plan, RunFinished]:
+        (transport,) = (each for each in self._transports if each.name == way.transport)
         results = WayResults()
 
-        def hear(event: Event) -> None:
-            results.hear(event)
-            # There is one beginning and one end, and they are ours.
+        def emit(event: Event) -> None:
+            results.observe(event)
+            # The matrix emits one beginning and one end of its own.
             if not isinstance(event, RunStarted | RunFinished):
-                self._tell(event)
+                self._emit(event)
 
         def changed(spec: ServerSpec) -> ServerSpec:
             name, revision = way.named(spec.name), way.revision
             return transport.change(spec).but(name=name, spec_version=revision)
 
-        finished, captures = run_once(self._plan.with_servers(changed), hear)
+        plan = self._plan.with_servers(changed)
+        if plan.plugins:
+            # Those of the way before have been reported.
+            plan.plugins.findings.clear()
+        options = self._options_for(plan).but(may_give_up=False)
+        finished, captures = run_plan(plan, options, self._launcher, emit)
         self.captures += captures
         self._results.append((way, results))
         self._ends.append((way, finished))
+        return plan, finished
 
     def _is_over(self) -> bool:
         finished = self._ends[-1][1]
@@ -171,7 +185,7 @@ class _MatrixRun:
         finished = merge_ways(self._ends)
         if len(self._ends) < len(ways) and not (finished.interrupted or finished.fault):
             finished = finished.but(bailed=True)
-        if self._options.is_strict and matrix.offers:
+        if self._options.strict_invariants and matrix.offers:
             finished = finished.but(broken_rules=(*finished.broken_rules, _OFFERS_DIFFER))
         server = self._plan.suites[0][1].name
         return with_broken_ways(finished.but(matrix=matrix), self._probes, server)
@@ -240,7 +254,7 @@ class WayResults:
         self._suite = ("", "")
         self._next = 0
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
             self._suite = (event.name, event.file)
             self._times[self._suite] = self._times.get(self._suite, 0) + 1
@@ -400,7 +414,7 @@ _HINT = (
 )
 
 
-def unreachable(probes: Sequence[Probe]) -> Fault | None:
+def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
     """Why the tests cannot be run: a transport over which the server speaks in no era.
 
     An era that it does not speak is nothing wrong, as long as it speaks the other one.

@@ -22,14 +22,14 @@ from mcptest.engine.run import (
     Run,
     RunOptions,
     Tally,
-    conformance_of,
-    gated,
-    heard_by,
-    measured,
+    add_watchers,
+    apply_gates,
+    collect_findings,
+    make_run_started,
+    make_suite_started,
+    measure_coverage,
     merge_endings,
-    run_started,
-    suite_started,
-    told_findings,
+    score_conformance,
 )
 from mcptest.engine.server import launching
 from mcptest.transport.process.signals import Interrupts
@@ -64,11 +64,11 @@ def _worker_count(wanted: int, files: int) -> int:
 
 
 def run_parallel(
-    plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener, workers: int
+    plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener, workers: int
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """As `run_plan`, with so many workers (0: as many as there are cores)."""
     plan = plan.but(suites=tuple((suite, _own_server(spec)) for suite, spec in plan.suites))
-    run = _ParallelRun(plan, options, launcher, tell)
+    run = _ParallelRun(plan, options, launcher, emit)
     return run.run(_worker_count(workers, len(plan.suites)))
 
 
@@ -110,11 +110,11 @@ class _LearnedSecrets(Record):
 
 
 class _ParallelRun:
-    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
+    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener) -> None:
         self._plan = plan
         self._options = options
         self._launcher = launcher
-        self._tell = heard_by(tell, options)
+        self._emit = add_watchers(emit, options)
         self._lanes = [_Lane(suite, spec) for suite, spec in plan.suites]
         self._next_job = 0
         self._turn = 0
@@ -124,7 +124,7 @@ class _ParallelRun:
 
     def run(self, count: int) -> tuple[RunFinished, list[SessionCapture]]:
         began = time.monotonic()
-        self._tell(run_started(self._plan, self._options.started_at))
+        self._emit(make_run_started(self._plan, self._options.started_at))
         workers = Workers(self._work, self._launcher.interrupts.fd)
         self._launcher.interrupts.on_second = workers.kill
         try:
@@ -134,19 +134,19 @@ class _ParallelRun:
             workers.stop()
         finished = merge_endings(self._endings)
         scores = [score for ending in self._endings for score in ending.scores]
-        conformance = conformance_of(scores)
+        conformance = score_conformance(scores)
         finished = finished.but(
             duration_s=time.monotonic() - began,
             interrupted=self._is_interrupted,
             conformance=conformance,
-            findings=told_findings(finished.findings, conformance),
+            findings=collect_findings(finished.findings, conformance),
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
-        coverage = measured(ending.coverage for ending in self._endings)
-        finished = gated(finished, self._options, coverage)
+        coverage = measure_coverage(ending.coverage for ending in self._endings)
+        finished = apply_gates(finished, self._options, coverage)
         if not (finished.interrupted or finished.bailed or finished.fault):
             assert finished.summary.total == self._plan.total, "tests got lost between workers"
-        self._tell(finished)
+        self._emit(finished)
         captures = [capture for ending in self._endings for capture in ending.captures]
         return finished, captures
 
@@ -172,13 +172,13 @@ class _ParallelRun:
                 )
                 run = Run(plan, options, launcher, send)
                 finished = run.run()
-                coverage = run.counted()
-                captures = tuple(run.keeper.captures)
+                coverage = run.count_coverage()
+                captures = tuple(run.pool.captures)
                 # What the rules say is told once, of all files together.
                 finished = finished.but(
-                    conformance=CaptureScore(), findings=merge_findings(run.keeper.findings)
+                    conformance=CaptureScore(), findings=merge_findings(run.pool.findings)
                 )
-                scores = tuple(run.keeper.scores)
+                scores = tuple(run.pool.scores)
                 send(Ending(finished=finished, captures=captures, coverage=coverage, scores=scores))
 
     def _may_give_up(self, job: int) -> bool:
@@ -254,14 +254,14 @@ class _ParallelRun:
         if isinstance(value, Exception):
             if worker.job is not None:
                 why = getattr(value, "strerror", "") or "Cannot allocate memory"
-                fault = faults.lost_worker(f"met a limit ({why})", hint_at_limit(value))
+                fault = faults.lost_worker_fault(f"met a limit ({why})", hint_at_limit(value))
                 self._give_up(self._lanes[worker.job], fault)
             return
         assert worker.job is not None
         lane = self._lanes[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
             # Somebody told the worker to stop, and it was not us: it is of no use any more.
-            self._give_up(lane, faults.lost_worker("was told to stop by a signal"))
+            self._give_up(lane, faults.lost_worker_fault("was told to stop by a signal"))
             worker.job = None
             worker.dismiss()
         elif isinstance(value, Ending):
@@ -278,12 +278,12 @@ class _ParallelRun:
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) != _LEFT:
             raise RuntimeError(f"a worker failed over {lane.suite.file}; its own words are above")
         how = f"was killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "left"
-        self._give_up(lane, faults.lost_worker(how))
+        self._give_up(lane, faults.lost_worker_fault(how))
 
     def _give_up(self, lane: _Lane, fault: Fault) -> None:
         """Make errors of the tests whose end nobody has told."""
         if not lane.has_started:
-            lane.take(suite_started(lane.suite, lane.spec))
+            lane.take(make_suite_started(lane.suite, lane.spec))
         for case in lane.suite.cases[lane.tally.summary.total :]:
             result = CaseResult(
                 name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
@@ -300,7 +300,7 @@ class _ParallelRun:
             lane = self._lanes[self._turn]
             waiting, lane.waiting = lane.waiting, []
             for event in waiting:
-                self._tell(event)
+                self._emit(event)
             if lane.ending is None:
                 return
             finished = lane.ending.finished

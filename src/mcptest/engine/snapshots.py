@@ -218,7 +218,7 @@ class Book:
 
     def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
         """Write what is to be written of all that was seen; UsageError when that fails."""
-        found = self._settled(taken, is_complete)
+        found = self._settle(taken, is_complete)
         if found.entries is None:
             return found
         try:
@@ -226,7 +226,7 @@ class Book:
             os.makedirs(folder, exist_ok=True)
             with files.locked(folder, files.PATIENCE_S):
                 # Anew: another run may have written to it, up to this moment.
-                found = self._settled(taken, is_complete)
+                found = self._settle(taken, is_complete)
                 if found.entries is not None:
                     self._write(found.entries)
         except TimeoutError:
@@ -236,12 +236,12 @@ class Book:
             raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
         return found
 
-    def _settled(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+    def _settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
         stored = self._read()
         known = stored if self._entries is None else self._entries
         declared = set(map(self._name, self._declared))
         removes = self.mode == "update" and is_complete
-        return settled(taken, stored, known, declared, removes=removes)
+        return settle_snapshots(taken, stored, known, declared, removes=removes)
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
@@ -352,7 +352,7 @@ class Settled(Record):
     clashing: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
 
 
-def settled(
+def settle_snapshots(
     taken: Sequence[SnapshotTaken],
     stored: Entries,
     known: Entries,
@@ -440,7 +440,7 @@ class SnapshotWatch:
         self._taken: list[SnapshotTaken] = []
         self._held: list[SnapshotTaken] = []
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if not isinstance(event, CaseFinished):
             return
         self._turn += 1
@@ -449,7 +449,7 @@ class SnapshotWatch:
         # What comes with something that is wrong is not right by itself.
         (self._taken if result.status == "passed" else self._held).extend(seen)
 
-    def settled(self, finished: RunFinished) -> RunFinished:
+    def finish(self, finished: RunFinished) -> RunFinished:
         """Write what is to be written, now that all is known; the end of the run says it."""
         is_complete = self._is_whole and not finished.bailed
         report, problems = self._snapshots.finish(self._taken, is_complete, self._held)

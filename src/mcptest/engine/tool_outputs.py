@@ -16,7 +16,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
-from mcptest.engine.bounded import tried_apart
+from mcptest.engine.bounded import find_read_failure
 from mcptest.engine.lists import read_tools
 from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
@@ -218,7 +218,7 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
 def _read(entry: dict[str, Any], server: Server) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
-    trial = partial(tried_apart, server.launcher)
+    trial = partial(find_read_failure, server.launcher)
     for key in ("inputSchema", "outputSchema"):
         if key not in entry:
             continue

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mcptest.engine.dialogue import Ear
+from mcptest.engine.dialogue import DialogueInbox
 from mcptest.matching.tags import read_tag
 from mcptest.protocol.dialogue import Turn
 from mcptest.protocol.session import Answered, Asked, Notified, Strayed, Violated
@@ -17,13 +17,13 @@ ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {}}
 
 
 def test_answers_are_kept_by_id_and_its_type() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     assert ear.listen(Answered(message=ANSWER, id=1))
     assert ear.answers == {("int", 1): ANSWER}
 
 
 def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     for message in (NOTE, OTHER, NOTE):
         assert ear.listen(Notified(message=message))
     first = ear.claim("notifications/b")
@@ -37,7 +37,7 @@ def test_messages_are_claimed_in_the_order_in_which_they_came() -> None:
 
 
 def test_any_message_can_be_claimed_by_no_method() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     ear.listen(Notified(message=NOTE))
     claimed = ear.claim("")
     assert claimed is not None
@@ -50,7 +50,7 @@ def asking(method: object, is_ours: bool = False) -> Turn:
 
 
 def test_a_question_is_held_as_often_as_it_is_awaited() -> None:
-    ear = Ear(frozenset(["roots/list"]))
+    ear = DialogueInbox(frozenset(["roots/list"]))
     assert not ear.listen(Asked(message=QUESTION, reply=REPLY))
     ear.await_asks([asking("roots/list"), asking("ping", is_ours=True)])
     assert ear.listen(Asked(message=QUESTION, reply=REPLY))
@@ -59,22 +59,22 @@ def test_a_question_is_held_as_often_as_it_is_awaited() -> None:
 
 
 def test_a_question_whose_method_is_only_described_is_held() -> None:
-    ear = Ear(frozenset([""]))
+    ear = DialogueInbox(frozenset([""]))
     ear.await_asks([asking(read_tag("re", "^roots"))])
     assert ear.listen(Asked(message=QUESTION, reply=REPLY))
 
 
 def test_a_question_that_was_carried_over_counts_as_held() -> None:
-    before = Ear(frozenset(["roots/list"]))
+    before = DialogueInbox(frozenset(["roots/list"]))
     before.await_asks([asking("roots/list")])
     before.listen(Asked(message=QUESTION, reply=REPLY))
-    after = Ear(frozenset(["roots/list"]), before.left_over)
+    after = DialogueInbox(frozenset(["roots/list"]), before.left_over)
     after.await_asks([asking("roots/list")])
     assert not after.listen(Asked(message=QUESTION, reply=REPLY))
 
 
 def test_what_is_passed_over_is_not_claimed_any_more() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     ear.listen(Notified(message=NOTE))
     ear.pass_over()
     assert ear.claim("notifications/a") is None
@@ -83,7 +83,7 @@ def test_what_is_passed_over_is_not_claimed_any_more() -> None:
 
 def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("mcptest.engine.dialogue._MAX_HEARD", 2)
-    ear = Ear(frozenset(["notifications/b"]))
+    ear = DialogueInbox(frozenset(["notifications/b"]))
     for _ in range(5):
         ear.listen(Notified(message=NOTE))
     ear.listen(Notified(message=OTHER))
@@ -93,7 +93,7 @@ def test_what_is_spoken_of_is_kept_however_much_comes(monkeypatch: pytest.Monkey
 
 
 def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     assert not ear.listen(Strayed(message=ANSWER, kind="unknown_id"))
     assert not ear.listen(Strayed(message=OTHER, kind="late_response"))
     assert not ear.listen(Violated(message=3, path="", reason="odd"))
@@ -101,7 +101,7 @@ def test_strays_are_noted_and_left_to_others_as_are_violations() -> None:
 
 
 def test_what_arrived_is_put_in_words() -> None:
-    ear = Ear(frozenset())
+    ear = DialogueInbox(frozenset())
     assert ear.arrivals() == "nothing else arrived"
     ear.listen(Answered(message=ANSWER, id=1))
     for message in (NOTE, NOTE, OTHER):

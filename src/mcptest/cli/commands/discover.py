@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
     from mcptest.explore.discover import Probe
 
     Message = dict[str, Any]
@@ -64,7 +64,7 @@ def discover(arguments: Arguments) -> int:
     spec = with_short_timeout(choose_server(arguments), arguments)
     block = _server_block(arguments, spec, target)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         if visit.is_stateless:
             # A file that asks for it is not first refused a handshake.
             block["protocolVersion"] = STATELESS
@@ -156,7 +156,7 @@ def _without_secrets(env: Message) -> Message:
 
 
 def proven_suite(
-    visit: Visit, launcher: Launcher, file: str, block: Mapping[str, object] | None
+    visit: SingleServer, launcher: Launcher, file: str, block: Mapping[str, object] | None
 ) -> tuple[str, list[Probe]]:
     """The text of a test file of which everything that is not skipped has passed."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]

@@ -20,7 +20,7 @@ from mcptest.docgen.html import render_html
 from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.model import ServerDescription
 from mcptest.engine.discovery import CONFIG_NAMES
-from mcptest.engine.loading import Unneeded, Wanted, load_suites
+from mcptest.engine.loading import PlaceholderEnvironment, Wanted, load_suites
 from mcptest.explore.features import is_declared, list_features
 
 TYPE_CHECKING = False
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import Suite
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "docs"]
 
@@ -62,7 +62,7 @@ def docs(arguments: Arguments) -> int:
             f"{CONFIG_NAMES[0]} into this folder",
         )
 
-    def work(visit: Visit, _launcher: Launcher) -> int:
+    def work(visit: SingleServer, _launcher: Launcher) -> int:
         described, is_whole = _described(visit)
         visit.close()
         _write(described, suites, output)
@@ -95,7 +95,9 @@ def _is_same(one: str, other: str) -> bool:
 
 def _suites(paths: Sequence[str]) -> list[Suite]:
     # A server that a file names is never started from here.
-    suites, mistakes, warnings = load_suites(Wanted(paths=tuple(paths)), Unneeded(os.environ))
+    suites, mistakes, warnings = load_suites(
+        Wanted(paths=tuple(paths)), PlaceholderEnvironment(os.environ)
+    )
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -103,7 +105,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
     return suites
 
 
-def _described(visit: Visit) -> tuple[ServerDescription, bool]:
+def _described(visit: SingleServer) -> tuple[ServerDescription, bool]:
     """The description that a live server gives, and whether it is complete."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = [list_features(visit.ask, kind) for kind in declared]

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "init"]
 
@@ -105,7 +105,7 @@ class _Seen:
     def __init__(self) -> None:
         self.suite = ""
 
-    def look(self, visit: Visit, launcher: Launcher) -> int:
+    def look(self, visit: SingleServer, launcher: Launcher) -> int:
         self.suite, _ = proven_suite(visit, launcher, _SUITE, None)
         return ExitCode.PASSED
 

@@ -18,7 +18,7 @@ from mcptest.core.results import Evidence, ExitCode, Fault
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.engine.loading import Servers, Unneeded, Wanted
+from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins import host as protocol
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
@@ -216,7 +216,7 @@ def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, 
     suite = find_suite(config)
     asked = Wanted(config="" if suite else config, plugins=plugins(arguments))
     # The server that a config is about is not started, so it need not be complete.
-    servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
+    servers = Servers(asked, PlaceholderEnvironment(os.environ), mistakes, warnings)
     # Whoever names a suite means it alone; in this folder its tests may ask those of both.
     found = asked.plugins if config and suite else servers.plugins_of("")
     folders = asked.folders()

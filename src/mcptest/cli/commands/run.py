@@ -6,7 +6,6 @@ import gc
 import os
 import time
 from contextlib import suppress
-from functools import partial
 
 from mcptest.cli.options import Command
 from mcptest.cli.output import complain, exhaustion, hide_secrets, is_terminal
@@ -15,20 +14,20 @@ from mcptest.cli.run_options import FOLLOWS, OPTIONS, min_coverage, parallel, re
 from mcptest.cli.signals import uncollected
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
-from mcptest.core.record import Record
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.engine.loading import load_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcptest.cli.matrix import TransportMatrix
     from mcptest.cli.options import Arguments
-    from mcptest.core.events import Listener, RunFinished
+    from mcptest.core.events import RunFinished
     from mcptest.engine.code_coverage import Collectors
     from mcptest.engine.loading import Plan, Wanted
-    from mcptest.engine.server import Launcher
+    from mcptest.engine.run import RunOptions
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.transport.process.signals import Interrupts
 
 __all__ = ["COMMAND", "CONDUCTOR_COMMAND", "run"]
 
@@ -39,14 +38,6 @@ _WRITING_PATIENCE_S = 2.0
 
 # What was loaded, until the process ends: taking it apart before takes longer than ending.
 _kept: list[Plan] = []
-
-
-class Limits(Record):
-    """The numbers on the command line; `workers` is None unless files run side by side."""
-
-    workers: int | None
-    retries: int
-    min_coverage: float | None
 
 
 def run(arguments: Arguments) -> int:
@@ -61,7 +52,14 @@ def run(arguments: Arguments) -> int:
 
         return watch(arguments)
     asked = matrix.wanted if matrix else wanted(arguments)
-    limits = _limits(arguments)
+    settings: dict[str, Any] = {
+        "strict_invariants": arguments.has("--strict-invariants"),
+        "bail": arguments.has("--bail"),
+        "retries": retries(arguments),
+        "min_coverage": min_coverage(arguments),
+        "allow_not_run": arguments.has("--allow-not-run"),
+        "workers": parallel(arguments),
+    }
     reports = Reports.of(arguments)
     with uncollected():
         try:
@@ -80,7 +78,7 @@ def run(arguments: Arguments) -> int:
     hide_secrets(plan.secrets)
     reports.open(plan.secrets)
     try:
-        finished = _run_and_report(plan, limits, arguments, reports, matrix)
+        finished = _run_and_report(plan, settings, arguments, reports, matrix)
     except McptestError:
         raise
     except Exception as error:
@@ -120,15 +118,35 @@ def _load_runner() -> None:
 
 def _run_and_report(
     plan: Plan,
-    limits: Limits,
+    settings: dict[str, Any],
     arguments: Arguments,
     reports: Reports,
     matrix: TransportMatrix | None,
 ) -> RunFinished:
+    from mcptest.engine.run import make_options, run_plan  # noqa: PLC0415  # as above
+    from mcptest.engine.server import launching  # noqa: PLC0415  # as above
     from mcptest.transport.process.signals import Interrupts  # noqa: PLC0415  # as above
 
+    if settings["workers"] is None:
+        settings["workers"] = plan.workers
+
+    def options_for(plan: Plan) -> RunOptions:
+        return make_options(plan, **settings)
+
     with Interrupts() as interrupts:
-        finished, captures = _run(plan, limits, arguments, reports, interrupts, matrix)
+        if is_terminal():
+            interrupts.on_first = _print_interrupted
+        with launching(
+            interrupts,
+            plan.plugins,
+            keeps_traffic=arguments.has("--capture"),
+            keeps_log=reports.wants_log,
+            while_waiting=reports.tick,
+        ) as launcher:
+            if matrix:
+                finished, captures = matrix.run(plan, options_for, launcher, reports.tell)
+            else:
+                finished, captures = run_plan(plan, options_for(plan), launcher, reports.tell)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
@@ -145,14 +163,6 @@ def _matrix(arguments: Arguments) -> TransportMatrix | None:
     return TransportMatrix.of(arguments)
 
 
-def _limits(arguments: Arguments) -> Limits:
-    return Limits(
-        workers=parallel(arguments),
-        retries=retries(arguments),
-        min_coverage=min_coverage(arguments),
-    )
-
-
 def _collectors(arguments: Arguments) -> Collectors | None:
     if not arguments.has("--server-coverage"):
         return None
@@ -165,72 +175,11 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _run(
-    plan: Plan,
-    limits: Limits,
-    arguments: Arguments,
-    reports: Reports,
-    interrupts: Interrupts,
-    matrix: TransportMatrix | None,
-) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.engine.server import launching  # noqa: PLC0415  # as above
-
-    if is_terminal():
-        interrupts.on_first = _tell_what_happens
-    with launching(
-        interrupts,
-        plan.plugins,
-        keeps_traffic=arguments.has("--capture"),
-        keeps_log=reports.wants_log,
-        while_waiting=reports.tick,
-    ) as launcher:
-        if matrix is None:
-            return _run_once(plan, launcher, reports.tell, limits, arguments)
-        run_way = partial(_run_once, limits=limits, arguments=arguments, may_give_up=False)
-        bail, is_strict = arguments.has("--bail"), _is_strict(plan, arguments)
-        options = matrix.options(plan, _now(), bail=bail, is_strict=is_strict)
-        return matrix.run(plan, options, launcher, reports.tell, run_way)
-
-
-def _tell_what_happens() -> None:
-    # Called while anything may be going on, so it goes out by itself.
+def _print_interrupted() -> None:
+    # May be called at any moment, so it is written without any buffer.
     text = "\r\x1b[Kinterrupted: stopping the server; Ctrl-C again kills it at once\n"
     with suppress(OSError):
         os.write(2, text.encode())
-
-
-def _run_once(
-    plan: Plan,
-    launcher: Launcher,
-    tell: Listener,
-    limits: Limits,
-    arguments: Arguments,
-    may_give_up: bool = True,
-) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.engine.run import options_for, run_plan  # noqa: PLC0415  # as above
-
-    options = options_for(
-        plan,
-        strict_invariants=arguments.has("--strict-invariants"),
-        bail=arguments.has("--bail"),
-        retries=limits.retries,
-        min_coverage=limits.min_coverage,
-        allow_not_run=arguments.has("--allow-not-run"),
-        may_give_up=may_give_up,
-    )
-    workers = limits.workers
-    if workers is None:
-        workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
-    if workers is None:
-        return run_plan(plan, options, launcher, tell)
-    from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # for those who want it
-
-    return run_parallel(plan, options, launcher, tell, workers)
-
-
-def _is_strict(plan: Plan, arguments: Arguments) -> bool:
-    asked = any(spec.strict_invariants for _, spec in plan.suites)
-    return asked or arguments.has("--strict-invariants")
 
 
 def _render_captures(captures: list[SessionCapture]) -> str:
