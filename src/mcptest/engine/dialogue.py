@@ -1,7 +1,7 @@
 """Perform the cases of one file that are dialogues, and turn each into its verdict.
 
-Names that one case binds are known to all after it, and what a server says on its own between
-two cases is there for the second one.
+Names that one case binds are known to all cases after it, and messages that a server sends between
+two cases belong to the second one.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ __all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 
 
 class DialogueRunner:
-    """The dialogues of one file, one after the other.
+    """Performs the dialogues of one file, one after the other.
 
-    `uses` counts what they exercise, `values` has what they bind.
+    `uses` counts what they use of each server, `values` has the names they bind.
     """
 
     def __init__(
@@ -71,15 +71,15 @@ class DialogueRunner:
         self._folder = folder
         self._uses = uses
         self._values = values
-        # What the last case left over, and the server that said it.
+        # The messages that the last case left over, and the server that sent them.
         self._left_over: tuple[Server, list[ReceivedMessage]] | None = None
 
     def perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        """The verdict on a case. What breaks is raised: see `mcptest.engine.case`."""
+        """The verdict on a case; `mcptest.engine.case` handles the exceptions."""
         dialogue = case.dialogue
         assert dialogue is not None, "only called with dialogues"
         if not (dialogue.before or dialogue.after):
-            return self._talk(case, dialogue, spec, following)
+            return self._run(case, dialogue, spec, following)
         limit_s = case.timeout_s or spec.timeout_s
         hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
@@ -99,9 +99,9 @@ class DialogueRunner:
         if fault:
             raise UnsentError(fault)
         try:
-            result = self._talk(case, dialogue, spec, following)
+            result = self._run(case, dialogue, spec, following)
         except (ServerError, UnsentError, PatternTimeoutError, CheckError):
-            # What the case set up is put away all the same.
+            # Clean up what the first hook has set up.
             if dialogue.after:
                 hooks.run(dialogue.after)
             raise
@@ -110,62 +110,62 @@ class DialogueRunner:
                 hooks.run_last(dialogue.after)
             raise
         fault = hooks.run(dialogue.after) if dialogue.after else None
-        return _with_failed_hook(result, fault) if fault else result
+        return _add_hook_fault(result, fault) if fault else result
 
-    def _talk(
+    def _run(
         self, case: Case, dialogue: Dialogue, spec: ServerSpec, following: Case | None
     ) -> CaseResult:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
-        talk = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
+        run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         try:
-            talk.perform(self._carried(server, dialogue), _opening(following))
+            run.perform(self._take_left_over(server, dialogue), _opening_turns(following))
         finally:
-            self._count(server, talk)
-            if talk.has_answers:
+            self._count(server, run)
+            if run.has_answers:
                 self._pool.record_answer()
-        self._left_over = (server, talk.left_over)
+        self._left_over = (server, run.left_over)
         result = CaseResult(
             name=case.name,
-            status="failed" if talk.mismatches else "passed",
+            status="failed" if run.mismatches else "passed",
             line=case.line,
             duration_s=time.monotonic() - began,
-            notes=((note,) if note else ()) + tuple(talk.notes),
+            notes=((note,) if note else ()) + tuple(run.notes),
         )
-        if talk.mismatches:
-            result = _with_reasons(result, talk)
+        if run.mismatches:
+            result = _add_mismatches(result, run)
         else:
             self._pool.record_pass()
             log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)
-        if talk.is_spent:
+        if run.is_spent:
             self._pool.replace("the case before waited in vain for a message that may still come")
         return result
 
     def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
-        """A server that is as far as the dialogue needs it, and a note when it is a fresh one."""
+        """A server in the state that the dialogue needs, and a note if it is a fresh one."""
         try:
             hello = make_value(fill(dialogue.hello, self._values))
         except (KeyError, ValueError):
-            # It needs what nothing has bound in this run: then the usual one must do.
+            # It needs names that are not bound in this run: use the default.
             hello = None
         params = hello if isinstance(hello, dict) else None
         return self._pool.server_for_dialogue(spec, dialogue, params)
 
-    def _carried(self, server: Server, dialogue: Dialogue) -> list[ReceivedMessage]:
-        """What the server has said already, for a dialogue that begins with what it says."""
+    def _take_left_over(self, server: Server, dialogue: Dialogue) -> list[ReceivedMessage]:
+        """The messages left over, for a dialogue that begins with a message of the server."""
         carried, self._left_over = self._left_over, None
         if carried is None or carried[0] is not server or not _first_turns(dialogue):
             return []
         return carried[1]
 
-    def _count(self, server: Server, talk: DialogueRun) -> None:
+    def _count(self, server: Server, run: DialogueRun) -> None:
         used = self._uses.setdefault(server.spec.name, {})
-        for use in talk.uses:
+        for use in run.uses:
             used[use] = used.get(use, 0) + 1
 
 
-def _opening(case: Case | None) -> tuple[Turn, ...]:
+def _opening_turns(case: Case | None) -> tuple[Turn, ...]:
     """The turns with which the server begins a case."""
     dialogue = case.dialogue if case else None
     return _first_turns(dialogue) if dialogue and not dialogue.opens_session else ()
@@ -175,54 +175,49 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _with_reasons(result: CaseResult, talk: DialogueRun) -> CaseResult:
-    mismatches = tuple(talk.mismatches)
+def _add_mismatches(result: CaseResult, run: DialogueRun) -> CaseResult:
+    mismatches = tuple(run.mismatches)
     notes = result.notes
-    for message in talk.actual.values():
+    for message in run.actual.values():
         notes += tuple(quote_server_errors(message, mismatches))
     if len(mismatches) >= MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return result.but(
-        # Where it went wrong says more than where the case begins.
-        line=talk.line or result.line,
+        # The line of the turn that failed, not of the case.
+        line=run.line or result.line,
         mismatches=mismatches[:MAX_MISMATCHES],
-        sent="\n".join(talk.sent),
-        expected=talk.expected,
-        actual=talk.actual,
+        sent="\n".join(run.sent),
+        expected=run.expected,
+        actual=run.actual,
         notes=notes,
     )
 
 
-def _with_failed_hook(result: CaseResult, fault: Fault) -> CaseResult:
+def _add_hook_fault(result: CaseResult, fault: Fault) -> CaseResult:
     if result.status == "passed":
         return result.but(status="error", fault=fault)
     return result.but(notes=(*result.notes, f"{fault.kind}: {fault.message}"))
 
 
-# Speak a dialogue with a server: say what is ours, await what is the server's, turn by turn.
-#
-# Every wait has a bound. What differs is collected and the dialogue goes on, so that all of it
-# is told at once; what does not come in time ends it.
-
-
 _PING_ID = "mcptest-ping"
 
-# How long a question of the server is held back for a turn that comes later.
+# How long a request of the server is held back for a later turn.
 _HOLD_S = 0.5
 
-# How long the right answer may take after one with an id that nobody used.
-_STRAY_PATIENCE_S = 1.0
+# How long to wait for the right answer after one with an unknown id.
+_WRONG_ID_PATIENCE_S = 1.0
 
 
-class _StrayedError(Exception):
-    """The answer came under another id, or not at all; what is known has been noted."""
+class _AnswerLostError(Exception):
+    """The answer came with another id, or not at all; the mismatch has been recorded."""
 
 
 class DialogueRun:
-    """One dialogue with one server. `values` are the names bound so far; it binds more.
+    """One dialogue with one server: send our turns, await the server's, one after the other.
 
-    `next_turns` are those with which the next case begins: what the server says too soon for
-    this one may be meant for it, and is `left_over`.
+    Mismatches are collected and the dialogue goes on; a message that does not arrive in time ends
+    it. `values` are the names bound so far, to which it adds. Messages that belong to the first
+    turns of the next case (`next_turns`) are `left_over`.
     """
 
     def __init__(
@@ -248,9 +243,9 @@ class DialogueRun:
         self.uses: list[Use] = []
         self.expected: dict[str, object] = {}
         self.actual: dict[str, object] = {}
-        # Whether something that was to come never did: it may come yet, to another case.
+        # Whether an expected message did not arrive: it could arrive in another case.
         self.is_spent = False
-        # The line of the first turn that was not met.
+        # The line of the first turn with a mismatch.
         self.line: int | None = None
         self.notes: list[str] = []
         self.has_answers = False
@@ -267,12 +262,12 @@ class DialogueRun:
         self._inbox = DialogueInbox(spoken_of, carried)
         self._next_turns = next_turns
         connection.start_step()
-        connection.inbox.listener = self._inbox.listen
-        # A dialogue says itself what follows when the server wants to know more.
+        connection.inbox.listener = self._inbox.take_event
+        # The dialogue itself has the answers to further questions of the server.
         rounds, connection.session.rounds = connection.session.rounds, None
         try:
             self._perform()
-        except _StrayedError:
+        except _AnswerLostError:
             self.is_spent = True
         finally:
             connection.inbox.listener = None
@@ -280,34 +275,33 @@ class DialogueRun:
             connection.inbox.stop_expecting()
             for _, id in self._open.values():
                 connection.session.abandon(id)
-        self._let_go(next_turns)
+        self._answer_rest(next_turns)
 
     def _perform(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
-            self._inbox.await_asks(self._awaited(index))
+            self._inbox.expect_requests(self._awaited(index))
             if turn.is_ours:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
-                    # What follows is about this, and not about what came before it.
+                    # Messages that arrived earlier do not belong to what follows.
                     self._connection.poll()
-                    self._pass_over()
-                self._say(index, turn)
+                    self._skip_received()
+                self._send(index, turn)
             elif turn.answers is not None:
                 self._await_answer(turn)
             elif not self._await_message(index, turn):
                 self.is_spent = True
                 return
-        self._settle()
-        self._judge_surplus()
+        self._await_rest()
+        self._judge_unexpected()
 
-    def _pass_over(self) -> None:
-        for heard in self._inbox.left_over:
-            self._reply(heard)
-        self._inbox.pass_over()
+    def _skip_received(self) -> None:
+        for received in self._inbox.left_over:
+            self._reply(received)
+        self._inbox.skip()
 
     def _awaited(self, index: int) -> list[Turn]:
-        """What the server is to say before we say something again; at the end of the case, what
-        the next one begins with."""
+        """The turns of the server before our next one; at the end, with those of the next case."""
         turns = self._dialogue.turns
         while index < len(turns) and turns[index].is_ours:
             index += 1
@@ -316,7 +310,7 @@ class DialogueRun:
 
     # Ours
 
-    def _say(self, index: int, turn: Turn) -> None:
+    def _send(self, index: int, turn: Turn) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
             raise UnsentError(unbound_names_fault(missing), has_begun=bool(self.sent))
@@ -346,7 +340,7 @@ class DialogueRun:
             raise UnsentError(fault, has_begun=bool(self.sent))
 
     def _open_request(self, index: int, message: Message) -> bytes:
-        """Remember what is owed for a message of ours; the message as it is sent."""
+        """Remember a request of ours as open; the line to send."""
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
@@ -394,17 +388,17 @@ class DialogueRun:
         self._connection.inbox.expect(id)
         place = self._places[key]
         while key not in self._inbox.answers:
-            if self._inbox.strays:
-                # Somebody answers with another id: the case has failed, and is not waited for long.
-                deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
+            if self._inbox.unknown:
+                # An answer has another id: the case has failed, so do not wait for long.
+                deadline = min(deadline, time.monotonic() + _WRONG_ID_PATIENCE_S)
             if not self._wait_or_reply(
                 lambda: self._server.exit_before_answer_fault(method, id, place), deadline
             ):
-                if self._inbox.strays:
-                    self._judge_surplus()
-                    raise _StrayedError
+                if self._inbox.unknown:
+                    self._judge_unexpected()
+                    raise _AnswerLostError
                 del self._open[key]
-                raise ServerError(self._overdue(method, id))
+                raise ServerError(self._timeout_fault(method, id))
         self._connection.inbox.stop_expecting()
         del self._open[key]
         self._server.raise_if_unread(method, id, place)
@@ -415,29 +409,29 @@ class DialogueRun:
         return answer
 
     def _await_message(self, index: int, turn: Turn) -> bool:
-        """Wait for the next message with the turn's method; False when it does not come."""
+        """Wait for the next message with the turn's method; False when it does not arrive."""
         deadline = time.monotonic() + self._timeout_s
         self._waiting.begin(self._timeout_s)
         when = f"while {turn.method or 'a message'} was awaited"
-        heard = self._inbox.claim(turn.method)
-        while heard is None:
+        received = self._inbox.claim(turn.method)
+        while received is None:
             if not self._wait(lambda: self._server.exit_fault(when), deadline):
-                self._miss(turn)
+                self._record_missing(turn)
                 return False
-            heard = self._inbox.claim(turn.method)
+            received = self._inbox.claim(turn.method)
         if not self._answers_itself(index):
-            self._reply(heard)
-        self._judge(turn, heard.message)
+            self._reply(received)
+        self._judge(turn, received.message)
         return True
 
     def _answers_itself(self, index: int) -> bool:
-        """Whether a later turn answers the question that this one is, or may do so."""
+        """Whether a later turn answers the request of this one, or may do so."""
         later = self._dialogue.turns[index:]
         replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
         return any(turn.answers in (index, None) for turn in replies)
 
     def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """Wait until something comes; False at the deadline. `gone` says that the server ended."""
+        """Wait until something arrives; False at the deadline. `gone` makes its fault."""
         connection = self._connection
         before = connection.inbox.messages
         is_time_left = self._waiting.take(deadline, connection.receive)
@@ -447,21 +441,21 @@ class DialogueRun:
         return is_time_left
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """The same. A question that was held back for later may be what the server waits with."""
-        held = [heard for heard in self._inbox.left_over if heard.reply]
+        """The same, but answer requests that were held back: the server may be waiting for it."""
+        held = [received for received in self._inbox.left_over if received.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
         if self._wait(gone, pause):
             return True
-        for heard in held:
-            self._reply(heard)
+        for received in held:
+            self._reply(received)
         return bool(held) and time.monotonic() < deadline
 
-    def _overdue(self, method: str, id: object) -> Fault:
+    def _timeout_fault(self, method: str, id: object) -> Fault:
         fault = self._server.timeout_fault(method, id, self._timeout_s)
         arrivals = self._inbox.arrivals()
         return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
 
-    def _miss(self, turn: Turn) -> None:
+    def _record_missing(self, turn: Turn) -> None:
         message = (
             f"no {turn.method or 'message'} came within {faults.format_seconds(self._timeout_s)}"
         )
@@ -501,15 +495,15 @@ class DialogueRun:
             self.line = turn.line
         self.mismatches += mismatches
 
-    def _reply(self, heard: ReceivedMessage) -> None:
-        reply, heard.reply = heard.reply, None
+    def _reply(self, received: ReceivedMessage) -> None:
+        reply, received.reply = received.reply, None
         if reply:
             self._connection.send(encode_line(reply))
 
     # The end
 
-    def _settle(self) -> None:
-        """Await what no turn speaks of, and make sure that the server is still there."""
+    def _await_rest(self) -> None:
+        """Await the answers that no turn describes, and check that the server is still there."""
         for key, (_, id) in tuple(self._open.items()):
             answer = self._answer_to(id)
             turn = next(
@@ -519,7 +513,7 @@ class DialogueRun:
             )
             self._note(turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: ")))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
-            # Nothing that came shows that the server took what it was sent, or that it is done.
+            # No answer shows that the server has processed everything.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
             self._connection.poll()
@@ -530,36 +524,30 @@ class DialogueRun:
             self._answer_to(_PING_ID)
         self._connection.poll()
 
-    def _judge_surplus(self) -> None:
+    def _judge_unexpected(self) -> None:
         ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
-        self.mismatches += stray_mismatches(self._inbox, ids)
+        self.mismatches += _find_unknown_ids(self._inbox, ids)
         if self._dialogue.is_strict:
-            self.mismatches += strict_mismatches(self._inbox, self._connection.inbox.noise)
+            self.mismatches += _find_unexpected(self._inbox, self._connection.inbox.noise)
 
-    def _let_go(self, next_turns: Sequence[Turn]) -> None:
-        """Give what is still owed, but for what the next case begins with."""
+    def _answer_rest(self, next_turns: Sequence[Turn]) -> None:
+        """Answer what is open, except requests that the next case begins with."""
         kept = count_requests(next_turns)
-        for heard in self._inbox.unclaimed:
-            if not (kept[heard.message["method"]] or kept[""]):
-                self._reply(heard)
+        for received in self._inbox.unclaimed:
+            if not (kept[received.message["method"]] or kept[""]):
+                self._reply(received)
         self.left_over = self._inbox.left_over
-
-
-# What a server has said during a dialogue, and what of it the dialogue has spoken of. Pure.
-#
-# Answers are kept by id. Notifications and requests are kept in the order in which they came;
-# the dialogue claims them in that order, and what it passes over has been recorded, not lost.
 
 
 _SHOWN_METHODS = 5
 
-# Whatever a server says on its own beyond this is not kept: nobody could look at it.
-_MAX_HEARD = 100_000
-_MAX_STRAYS = 100
+# How many messages, and answers with unknown ids, are kept.
+_MAX_RECEIVED = 100_000
+_MAX_UNKNOWN = 100
 
 
 class ReceivedMessage:
-    """A request or notification of the server. `reply` is what it is still owed for it."""
+    """A request or notification of the server, with the reply that is still to be sent."""
 
     __slots__ = ("is_claimed", "message", "reply")
 
@@ -570,29 +558,30 @@ class ReceivedMessage:
 
 
 def count_requests(turns: Iterable[Turn]) -> Counter[str]:
-    """How often the server asks each method in these turns."""
+    """How often each method is requested by the server in these turns."""
     return Counter(turn.method for turn in turns if not turn.is_ours and turn.kind == "request")
 
 
 class DialogueInbox:
-    """Listens to one server during one dialogue.
+    """Sorts what a server sends during one dialogue. Pure.
 
-    `wanted` are the methods that it speaks of at all. A request is left for the dialogue to
-    answer while it is awaited; every other one is answered by the client's script.
+    Answers are kept by id; requests and notifications in order, in which the dialogue claims them.
+    `wanted` are the methods that occur in it. A request that a turn expects is answered by the
+    dialogue, every other one by the client's script.
     """
 
     def __init__(self, wanted: frozenset[str], carried: Sequence[ReceivedMessage] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
-        self.strays: list[Message] = []
+        self.unknown: list[Message] = []
         self.repeats: list[Message] = []
-        self.heard = list(carried)
-        self._asks: Counter[str] = Counter()
+        self.received = list(carried)
+        self._expected_requests: Counter[str] = Counter()
         self._wanted = wanted
         self._next = 0
         self._dropped = 0
 
-    def listen(self, event: SessionEvent) -> bool:
-        """Take what concerns the dialogue; False leaves it to whoever else cares."""
+    def take_event(self, event: SessionEvent) -> bool:
+        """Keep what concerns the dialogue; False if the event needs further processing."""
         if isinstance(event, Answered):
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
@@ -602,58 +591,58 @@ class DialogueInbox:
         if isinstance(event, Asked):
             return self._take_request(event)
         if isinstance(event, Strayed):
-            kept = {"unknown_id": self.strays, "duplicate_response": self.repeats}.get(event.kind)
-            if kept is not None and len(kept) < _MAX_STRAYS:
+            kept = {"unknown_id": self.unknown, "duplicate_response": self.repeats}.get(event.kind)
+            if kept is not None and len(kept) < _MAX_UNKNOWN:
                 kept.append(event.message)
         return False
 
-    def await_asks(self, turns: Iterable[Turn]) -> None:
-        """From now on the server is expected to ask what these turns say, and nothing else."""
+    def expect_requests(self, turns: Iterable[Turn]) -> None:
+        """From now on, the requests in these turns are expected, and no others."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
-        self._asks = count_requests(turns) - held
+        self._expected_requests = count_requests(turns) - held
 
-    def pass_over(self) -> None:
-        """What has come so far is not what comes next."""
-        self._next = len(self.heard)
+    def skip(self) -> None:
+        """Messages that have arrived so far are not claimed any more."""
+        self._next = len(self.received)
 
     def _take_request(self, event: Asked) -> bool:
         method = event.message["method"]
-        # A method that is only described is "" in the turns.
-        awaited = next((name for name in (method, "") if self._asks[name] > 0), None)
+        # A method given by a pattern is "" in the turns.
+        awaited = next((name for name in (method, "") if self._expected_requests[name] > 0), None)
         self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
         if awaited is not None:
-            self._asks[awaited] -= 1
+            self._expected_requests[awaited] -= 1
         return awaited is not None
 
-    def _keep(self, heard: ReceivedMessage) -> None:
-        is_wanted = heard.message["method"] in self._wanted or "" in self._wanted
-        if len(self.heard) < _MAX_HEARD or is_wanted:
-            self.heard.append(heard)
+    def _keep(self, received: ReceivedMessage) -> None:
+        is_wanted = received.message["method"] in self._wanted or "" in self._wanted
+        if len(self.received) < _MAX_RECEIVED or is_wanted:
+            self.received.append(received)
         else:
             self._dropped += 1
 
     def claim(self, method: str) -> ReceivedMessage | None:
-        """The next message with this method, any with ""; None when it has not come yet."""
-        for at in range(self._next, len(self.heard)):
-            heard = self.heard[at]
-            if method in ("", heard.message["method"]):
-                heard.is_claimed = True
+        """The next message with this method (any with ""); None if it has not arrived yet."""
+        for at in range(self._next, len(self.received)):
+            received = self.received[at]
+            if method in ("", received.message["method"]):
+                received.is_claimed = True
                 self._next = at + 1
-                return heard
+                return received
         return None
 
     @property
     def unclaimed(self) -> list[ReceivedMessage]:
-        """What the dialogue did not speak of."""
-        return [each for each in self.heard if not each.is_claimed]
+        """The messages that no turn describes."""
+        return [each for each in self.received if not each.is_claimed]
 
     @property
     def left_over(self) -> list[ReceivedMessage]:
-        """What came after the last message that was claimed."""
-        return self.heard[self._next :]
+        """The messages after the last one that was claimed."""
+        return self.received[self._next :]
 
     def arrivals(self) -> str:
-        """What did arrive that nobody has claimed, in words; "" when nothing did."""
+        """A sentence about the messages that were not claimed."""
         parts = [f"answers to {_listed(self._answered())}"] if self.answers else []
         methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
         if methods:
@@ -676,20 +665,15 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown}, …" if len(names) > _SHOWN_METHODS else shown
 
 
-# Run the commands that a case wants before and after itself.
-#
-# A hook is a process like a server: in a group of its own, known to the guardian, bounded in
-# time. What it leaves running belongs to the case, and ends with it.
-
-
 # How long the last hook of an interrupted run may take.
 _LAST_S = 3.0
 
 
 class Hooks:
-    """The hooks of one case; `close` ends whatever they left running.
+    """The commands before and after one case; `close` ends what they left running.
 
-    They have the environment of the run, and with it the secrets of the server.
+    A hook is a process like a server: in its own group, known to the guardian, limited in time,
+    with the environment of the run.
     """
 
     def __init__(
@@ -702,7 +686,7 @@ class Hooks:
         self._started: list[StdioServer] = []
 
     def run_last(self, hook: Hook) -> None:
-        """Run a hook although the run has been told to stop; it must be quick then."""
+        """Run a hook in an interrupted run, with a short time limit."""
         self._limit_s = min(self._limit_s, _LAST_S)
         self.run(hook, heed_interrupts=False)
 
@@ -718,11 +702,11 @@ class Hooks:
         deadline = time.monotonic() + self._limit_s
         has_ended = process.wait_for_exit(deadline, heed_interrupts=heed_interrupts)
         if not has_ended:
-            return self._overdue(hook, process)
+            return self._timeout_fault(hook, process)
         code = process.peek_exit_code()
         return None if code == 0 else self._failed(hook, process, describe_exit(code))
 
-    def _overdue(self, hook: Hook, process: StdioServer) -> Fault:
+    def _timeout_fault(self, hook: Hook, process: StdioServer) -> Fault:
         fault = Fault(
             kind="hook_failed",
             message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
@@ -742,30 +726,31 @@ class Hooks:
         self._started = []
 
 
-# What a server said that nobody wanted, as mismatches of the case during which it came. Pure.
-
-
-def stray_mismatches(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
-    """Answers to ids that were never sent."""
-    for stray in inbox.strays:
+def _find_unknown_ids(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
+    """Mismatches for answers to ids that were never sent."""
+    for stray in inbox.unknown:
         said = jsonrpc.describe_id(stray.get("id"))
         message = f"the server answered {said}, and no request with that id was sent"
-        yield _surplus(message, stray, _same_looking(stray.get("id"), open_ids))
+        yield _unexpected(message, stray, _same_looking(stray.get("id"), open_ids))
 
 
-def strict_mismatches(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
-    """Everything that no turn of a strict dialogue speaks of."""
-    for heard in inbox.unclaimed:
-        method = visible(heard.message["method"])
-        yield _surplus(f"{method} came, and with _strict only what is written may", heard.message)
+def _find_unexpected(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
+    """Mismatches for everything that no turn of a strict dialogue describes."""
+    for received in inbox.unclaimed:
+        method = visible(received.message["method"])
+        yield _unexpected(
+            f"{method} came, and with _strict only what is written may", received.message
+        )
     for again in inbox.repeats:
         said = jsonrpc.describe_id(again.get("id"))
-        yield _surplus(f"{said} was answered a second time, and with _strict once is enough", again)
+        yield _unexpected(
+            f"{said} was answered a second time, and with _strict once is enough", again
+        )
     for line in noise:
-        yield _surplus(f"{line}; with _strict only what is written may come", ABSENT)
+        yield _unexpected(f"{line}; with _strict only what is written may come", ABSENT)
 
 
-def _surplus(message: str, actual: object, hint: str = "") -> Mismatch:
+def _unexpected(message: str, actual: object, hint: str = "") -> Mismatch:
     return Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
 
 
@@ -777,7 +762,7 @@ def _same_looking(id: object, others: Sequence[object]) -> str:
 
 
 def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
-    """That a result came where an error is wanted, or the other way round."""
+    """The mismatch of a result where an error is expected, or the other way round."""
     for member, other in (("result", "error"), ("error", "result")):
         if member in wanted and member not in message and other in message:
             return Mismatch(

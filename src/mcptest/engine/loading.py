@@ -77,7 +77,7 @@ class Wanted(Record):
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
-    # Whether whoever runs a case looks after what the environment has not for it.
+    # Whether unset variables are checked by the caller when a case is run.
     is_chosen_later: bool = False
 
     @property
@@ -184,19 +184,19 @@ def _gated_files(suites: Iterable[Suite]) -> dict[str, tuple[str, ...]]:
 
 
 def _refuse_unset(suites: Iterable[Suite]) -> None:
-    """What the environment does not have is missed by those that are run, and by nobody else."""
+    """Unset variables are an error only for the tests that are selected."""
     users: dict[Diagnostic, str] = {}
     for suite in suites:
         for case in suite.cases:
             for need in case.needs if case.skip is None else ():
                 users.setdefault(need, case.name)
     if users:
-        told = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
-        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in told])
+        uses = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
+        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in uses])
 
 
 def _key(suite: Suite) -> tuple[str, str, str]:
-    """What tells suites apart: a file may need several servers, and be imported by several."""
+    """The key of a suite: a file may need several servers, and be imported by several."""
     return suite.home, suite.file, suite.server.name if suite.server else ""
 
 
@@ -256,7 +256,7 @@ def _load_all(
             mistakes += error.diagnostics
         else:
             imports = {os.path.realpath(each.file): each.file for each in found if _is_import(each)}
-            # What runs by itself already is not run again for whoever imports it.
+            # A file that runs by itself is not run again for the suites that import it.
             known = {name for real, name in imports.items() if real in homes}
             suites += [suite for suite in found if suite.file not in known]
             homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
@@ -282,7 +282,7 @@ def _load(
         registry = resources.registry_for(file, text)
         suite, slips = load(text, file, registry, environment, read_beside)
         return [suite], slips
-    # Nobody else pays for the reader of suites.
+    # Loaded only for suites.
     from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
     context = SuiteContext(
@@ -299,7 +299,7 @@ def _load(
 def _loader_of(format: str) -> Loader:
     if format != "cases":
         return load_conductor
-    # Nobody else pays for the reader of whole streams of YAML.
+    # Loaded only for streams of YAML documents.
     from mcptest.formats.cases import load_cases  # noqa: PLC0415
 
     return partial(load_cases, bounded=_PATTERN_LIMIT)
@@ -347,7 +347,7 @@ class Servers:
 
     What the command line says counts most, then what the file itself says, then a config
     in the folder where the command was started, then one beside the file, then one above it, up
-    to a folder that the command line names. Further up it is somebody else's.
+    to a folder that the command line names. Those further up belong to other projects.
     """
 
     def __init__(
@@ -367,15 +367,15 @@ class Servers:
         self._configs: dict[str, ServerSpec | None] = {}
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(map(os.path.abspath, paths))
-        self._told = self._from_command_line()
+        self._from_options = self._from_command_line()
         here = find_config(".")
-        # Its mistakes are told with the others, even when no suite gets as far as needing it.
-        self._here = self._from_config(here) if here and not self._told else None
+        # Read now, so that its mistakes are reported even if no suite needs it.
+        self._here = self._from_config(here) if here and not self._from_options else None
 
     def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
-        """The server for a suite; None when nobody names one, or it has mistakes."""
+        """The server for a suite; None if none is named, or it has mistakes."""
         folder = os.path.dirname(suite.file) or "."
-        spec = self._told
+        spec = self._from_options
         if suite.format == "suite":
             spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
@@ -396,18 +396,18 @@ class Servers:
 
         A suite names its servers itself, so a config, which describes one, is for other files.
         """
-        is_told = self._wanted.server_command or self._wanted.server
-        if not (self._told and is_told) or suite.server is None:
+        is_named = self._wanted.server_command or self._wanted.server
+        if not (self._from_options and is_named) or suite.server is None:
             return None
         names = {each.server.name for each in suites if each.home == suite.home and each.server}
         if len(names) > 1:
             message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
             option = "--url" if self._wanted.server else "--server-command"
             raise UsageError(f"{option} names one server, and {message}")
-        told = self._told
-        secrets = (*suite.server.secrets, *told.secrets)
+        named = self._from_options
+        secrets = (*suite.server.secrets, *named.secrets)
         return suite.server.but(
-            command=told.command, cwd=os.getcwd(), http=told.http, secrets=secrets
+            command=named.command, cwd=os.getcwd(), http=named.http, secrets=secrets
         )
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
@@ -425,7 +425,7 @@ class Servers:
             # It names the server, and says nothing of plugins.
             path = find_config(".") or self._config_near(os.path.dirname(file) or ".")
             return self._from_config(path) if path else None
-        config = self._told
+        config = self._from_options
         if config is None and not self._wanted.config:
             beside = self._config_near(os.path.dirname(file) or ".")
             config = self._here or (self._from_config(beside) if beside else None)
@@ -485,7 +485,7 @@ def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
 
 
 def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
-    """The server with its working folder, and its file of authorities, made definite.
+    """The server with absolute paths of its working folder and CA file.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such
     folder exists, from where the command was started.
@@ -499,11 +499,8 @@ def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
     return spec.but(cwd=os.path.abspath(beside))
 
 
-# What a command line has sent to a server on HTTP that a file describes.
-
-
 class ExtraHttpOptions(Record):
-    """Headers, their values being secrets, and a file of authorities; `option` asked for it."""
+    """Headers with secret values and a CA file from the command line, given by `option`."""
 
     option: str
     headers: dict[str, str]
@@ -511,14 +508,14 @@ class ExtraHttpOptions(Record):
     ca_file: str = ""
 
     def to(self, spec: ServerSpec) -> ServerSpec:
-        """The server with all of it; what the file says of the same header gives way."""
+        """The server with these headers, which replace those of the file."""
         if spec.http is None:
             raise UsageError(f"{self.option} is for servers on HTTP; give --url as well")
         secrets = (*spec.secrets, *self.secrets)
         return spec.but(http=self._joined(spec.http), secrets=secrets)
 
     def refuse_several(self, specs: Iterable[ServerSpec]) -> None:
-        """Credentials are for one server: nobody else may see them."""
+        """Credentials must not be sent to any other server."""
         places = {spec.http.url: spec.name for spec in specs if spec.http}
         if len(places) > 1:
             names = ", ".join(sorted(map(visible, places.values())))
@@ -538,15 +535,15 @@ class ExtraHttpOptions(Record):
         )
 
 
-# The matchers that each file may use: ours, those installed beside us, and its plugins'.
-
-
-# No pattern asks a plugin without it.
-_SIGN = "plugin"
+# Every pattern that asks a plugin contains this word.
+_PLUGIN_WORD = "plugin"
 
 
 class SuiteResources:
-    """One registry for all files that ask no plugin, and one for each of the others."""
+    """The matchers and snapshots that each file may use.
+
+    Files that ask no plugin share one registry of matchers; each of the others has its own.
+    """
 
     def __init__(
         self,
@@ -554,14 +551,14 @@ class SuiteResources:
         snapshots: SnapshotMode | None = None,
     ) -> None:
         self._registry = builtin_registry(
-            time.time, outside=self._installed, try_schema=self._tried
+            time.time, outside=self._installed, try_schema=self._find_schema_failure
         )
         self._found: list[Matcher] | None = None
-        # Why schemas cannot be read, by their texts; many tests use one.
+        # By the text of a schema, why it cannot be read; many tests use the same one.
         self._trials: dict[str, str] = {}
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
-        # What suites know of the environment, where that is more than others do.
+        # The environment of suites, if it differs from that of other files.
         self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
         self.snapshots: Snapshots | None = None
@@ -585,22 +582,21 @@ class SuiteResources:
         return self._registry.replaced(plugin_matcher(declared))
 
     def registry_for(self, file: str, text: str) -> Registry:
-        if _SIGN not in text:
+        if _PLUGIN_WORD not in text:
             return self._registry
-        # Most runs have no plugins, and starting is part of the product.
         return self.registry_with(file, ())
 
     def _installed(self) -> list[Matcher]:
-        """The matchers of packages, which are asked for them once."""
+        """The matchers of installed packages."""
         if self._found is None:
-            # Looking for them takes longer than a small run.
+            # Loading them takes longer than a small run.
             from mcptest.plugins.installed import installed_matchers  # noqa: PLC0415
 
             self._found = installed_matchers()
         return self._found
 
-    def _tried(self, work: Callable[[], object], text: str) -> str:
-        """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
+    def _find_schema_failure(self, work: Callable[[], object], text: str) -> str:
+        """Why this schema cannot be read, "" when it can."""
         from mcptest.engine.bounded import find_read_failure_alone  # noqa: PLC0415  # see above
 
         if text not in self._trials:

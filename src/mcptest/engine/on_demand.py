@@ -100,7 +100,7 @@ class Session:
             file.forget()
 
     def turn_to(self, suite: SuiteRun) -> ServerPool:
-        """The pool of the server that this suite needs; servers that no one needs are stopped.
+        """The pool of the server that this suite needs; unneeded servers are stopped.
 
         As in `mcptest run`, where the next file has another server the last one is stopped. While
         tests of several files are interleaved, the servers of unfinished files are kept.
@@ -311,7 +311,7 @@ class SuiteRun:
         self._is_in_order = self._is_in_order and index > self._last
         self._last = index
         if self._providers and not self._is_in_order:
-            # Conversations hold on to the same dictionary.
+            # Dialogues use the same dictionary.
             values.clear()
             for earlier in sorted(each for each in self._saved if each < index):
                 values.update(self._saved[earlier])
@@ -335,10 +335,10 @@ class SuiteRun:
                 if provider not in self._saved:
                     early = self._early[provider] = self._perform(provider, None)
                     if early.status != "passed":
-                        told = (
+                        what = (
                             f"{visible(early.name)!r} was run first, because it saves ${{{name}}}"
                         )
-                        notes.append(f"{told}, and did not pass: {describe_failure(early)}")
+                        notes.append(f"{what}, and did not pass: {describe_failure(early)}")
                 if name in self._saved[provider]:
                     break
         return notes
