@@ -1,8 +1,8 @@
-"""The lane `compliance`: look at one side of a server's conformance, and judge what is seen.
+"""The lane `compliance` of suites: one check of a server's conformance per case.
 
-What is asked here is traffic of the run like any other: captures have it, and the rules are
-asked about it. What the server does wrong is a mismatch. A server that cannot be asked raises
-`ServerError`, so that a check which could not be made never passes.
+The requests of a check are traffic like any other: captures contain them, and rules see them. What
+the server does wrong is a mismatch. A server that cannot be asked raises `ServerError`, so that a
+check which could not be made never passes.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ __all__ = ["comply"]
 
 _ENDED = "the session before was ended to be judged"
 
-# What applies only to a session that was opened: in the era with a handshake, and without one.
+# Rules that apply only to an opened session: with a handshake, and without one.
 _OF_OPENED = frozenset(["INV-002", "BASE-21"])
 _PROPERTIES = {rule.id: rule.property for rule in RULES}
 
-# What the sentences about shapes want, as the patterns that people know.
+# The types in messages about shapes, as patterns.
 _PATTERNS = {
     "a string": "match:type:string",
     "an object": "match:type:object",
@@ -52,12 +52,12 @@ _PATTERNS = {
     "an array": "match:type:array",
 }
 
-# Each request of a session has an id of its own, whatever was asked before.
+# Each request of a session needs an id of its own.
 _numbers = count(1)
 
 
 class _Found(Record):
-    """What a check has seen. `nothing` says why there was nothing to look at."""
+    """The outcome of a check. `nothing` says why there was nothing to check."""
 
     mismatches: tuple[Mismatch, ...] = ()
     notes: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
 
 
 def _of_another_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _Found | None:
-    """That the session is not of the revision that the suite asks for."""
+    """The mismatch of a session in another revision than the suite demands."""
     server, _ = pool.server_for(spec, None)
     agreed = server.connection.session.revision.version
     if agreed == version:
@@ -110,14 +110,14 @@ def _of_another_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _F
 def _initialize(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
     server, note = pool.server_for(spec, None)
     return _Found(
-        mismatches=tuple(_wrong_in_hello(server)),
+        mismatches=tuple(_judge_handshake(server)),
         notes=(note,) if note else (),
         actual={"result": server.handshake},
     )
 
 
-def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
-    """What the revision wants otherwise in the answer to initialize, or to server/discover."""
+def _judge_handshake(server: Server) -> Iterator[Mismatch]:
+    """Mismatches of the answer to initialize, or to server/discover."""
     answer = {"result": server.handshake}
     revision = server.connection.session.revision
     shape = "InitializeResult" if revision.has_handshake else "DiscoverResult"
@@ -140,7 +140,7 @@ def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
 
 
 def _handshake_score(server: Server) -> SessionScore:
-    """What the rules say of the handshake alone, or of what stands in its place."""
+    """The verdicts of the rules on the handshake alone, or on server/discover."""
     revision = server.connection.session.revision
     answer = jsonrpc.result_response(INITIALIZE_ID, server.handshake)
     exchanges: list[dict[str, object]]
@@ -166,7 +166,7 @@ def _ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
         return _Found(nothing=f"there is no ping in {STATELESS}")
     answer, line = _ask(server, "ping", ABSENT, case.timeout_s or spec.timeout_s)
     result = answer.get("result", ABSENT)
-    # Every result may have one; it is about the message, and not what was asked for.
+    # Every result may have metadata.
     extra = result.keys() - {"_meta"} if isinstance(result, dict) else {"all of it"}
     wrong: tuple[Mismatch, ...] = ()
     if result is ABSENT:
@@ -238,18 +238,18 @@ def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
 
 
 def _judged(spec: ServerSpec, pool: ServerPool) -> SessionScore:
-    """What the rules say of all sessions with this server so far, the last of which is ended."""
+    """The verdicts on all sessions with this server so far; the current one is ended."""
     scores = _ended(spec, pool)
     if not any(map(_has_been_opened, scores)):
-        # It has not had one yet, or none that was opened; the reason is raised then.
+        # No session has been opened yet; this raises the reason if none can be.
         pool.server_for(spec, None)
         scores = _ended(spec, pool)
-    assert scores, "whoever launches servers for checks must have them judged"
+    assert scores, "checks need a launcher that judges"
     return merge_sessions(scores)[0]
 
 
 def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
-    # Whoever is to end cannot be asked afterwards.
+    # The server cannot be asked after it has ended.
     pool.take_inventory()
     pool.replace(_ENDED)
     return [score for score, _ in pool.scores if _name_in(score) == spec.name]
@@ -260,7 +260,7 @@ def _name_in(score: SessionScore) -> str:
 
 
 def _has_been_opened(score: SessionScore) -> bool:
-    """Whether initialize, or what is asked instead, was answered: there is something to judge."""
+    """Whether initialize, or server/discover, was answered."""
     return any(each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts)
 
 

@@ -57,7 +57,7 @@ __all__ = [
 ]
 
 
-# How long a regular expression may compute while a text is made up for it.
+# How long a regular expression may compute while a matching string is generated.
 _PATTERN_LIMIT = CpuLimit(1.0)
 
 
@@ -114,7 +114,7 @@ class Plan(Record):
         return max((suite.parallel or 0 for suite, _ in self.suites), default=0) or None
 
     def with_servers(self, change: Callable[[ServerSpec], ServerSpec]) -> Plan:
-        """The same plan with every server changed; those that were one stay one."""
+        """The plan with every server changed; equal servers stay the same object."""
         changed = {id(spec): change(spec) for _, spec in self.suites}
         return self.but(suites=tuple((suite, changed[id(spec)]) for suite, spec in self.suites))
 
@@ -136,11 +136,11 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
     resources = SuiteResources(servers.plugins_of, wanted.snapshots)
-    # Where the command line names the server, what files say of theirs need not be complete.
+    # If the command line names the server, those of files may have unset variables.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
     known = PlaceholderEnvironment(environment) if is_named else environment
     files = find_suites(wanted.paths)
-    # A suite says more of the environment than how its servers are started.
+    # Suites use the environment for more than starting servers.
     resources.environment = environment
     suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
@@ -148,7 +148,7 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
         raise FormatError(mistakes)
     if wanted.sent_along:
         wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
-        # Those that were one stay one.
+        # Equal servers stay the same object.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
     asked = wanted.selection.shard
@@ -213,7 +213,7 @@ def load_suites(
     servers: list[Servers] = []
 
     def plugins_of(file: str) -> tuple[PluginSpec, ...]:
-        # A config is read only for those who ask for a plugin, and once.
+        # A config is read once, and only if a plugin is used.
         if not servers:
             servers.append(Servers(wanted, PlaceholderEnvironment(environment), mistakes, []))
         return servers[0].plugins_of(file)
@@ -225,7 +225,7 @@ def load_suites(
         suites = _load_all(
             files, environment, mistakes, warnings, wanted.format, resources, folders
         )
-    # Nothing is run here, so that it is not set does no harm.
+    # Nothing is run here, so unset variables do not matter.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
     return suites, folders.quotable(mistakes), folders.quotable(warnings)
@@ -241,7 +241,7 @@ def _load_all(
     folders: SuiteFolders,
 ) -> list[Suite]:
     suites: list[Suite] = []
-    # By what their names lead to: those that run by themselves, and those that others import.
+    # By real path: the files that run by themselves, and those that are imported.
     homes: set[str] = set()
     imported: set[str] = set()
     for file in files:
@@ -322,18 +322,18 @@ def _no_server(suite: Suite) -> NoReturn:
 
 
 def _config_above(file: str) -> str:
-    """The config in one of the folders above a file; it is named, and not used unasked."""
+    """The config in a folder above a file, to be suggested; it is not used unasked."""
     folder = os.path.dirname(os.path.abspath(file))
     while not (found := find_config(folder)) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return found and os.path.relpath(found)
 
 
-# Which server each file is tested against, and which plugins its tests may ask.
+# The server and plugins of each file
 
 
 class PlaceholderEnvironment(dict[str, str]):
-    """An environment for those who will start no server: every variable is set."""
+    """An environment in which every variable is set, for commands that start no server."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -358,7 +358,7 @@ class Servers:
         warnings: list[Diagnostic],
     ) -> None:
         self._wanted = wanted
-        # Where a command names the server, that of a config need not be complete.
+        # If a command names the server, that of a config may have unset variables.
         self._environment = (
             PlaceholderEnvironment(environment) if wanted.server_command else environment
         )
@@ -385,14 +385,14 @@ class Servers:
             spec = self._here or (self._from_config(beside) if beside else None)
         limit_s = self._wanted.timeout_s
         if spec and suite.format == "cases" and spec.isolation == "run":
-            # A contract is a conversation with one process, from its beginning.
+            # A contract is a conversation with one process.
             spec = spec.but(isolation="file")
         if spec and self._wanted.spec_version:
             spec = spec.but(spec_version=self._wanted.spec_version)
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
-        """What the command line puts in the place of a suite's own server.
+        """The server of the command line that replaces the suite's own.
 
         A suite names its servers itself, so a config, which describes one, is for other files.
         """
@@ -411,18 +411,18 @@ class Servers:
         )
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
-        """The plugins that the tests of a file may ask, in the order of who declared them."""
+        """The plugins that the tests of a file may use."""
         config = self._config_of(file)
         return (*self._wanted.plugins, *(config.plugins if config else ()))
 
     def secrets_of(self, file: str) -> tuple[str, ...]:
-        """What the config for a file wants blanked."""
+        """The secrets of the config for a file."""
         config = self._config_of(file)
         return config.secrets if config else ()
 
     def _config_of(self, file: str) -> ServerSpec | None:
         if self._wanted.server_command:
-            # It names the server, and says nothing of plugins.
+            # It names the server, not plugins.
             path = find_config(".") or self._config_near(os.path.dirname(file) or ".")
             return self._from_config(path) if path else None
         config = self._from_options

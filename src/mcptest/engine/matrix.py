@@ -1,4 +1,4 @@
-"""Run one plan in every way in which its server can be spoken to, one way after the other.
+"""Run one plan over every transport and era that its server supports, one after the other.
 
 Each way is a run like any other, with gates, snapshots and plugins; its servers carry the way in
 their names. The events are those of one run: one beginning, the suites of all ways, one end.
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-    # The name and the file of a suite, which time it is that it runs, and which test it is.
+    # The name and file of a suite, the number of its run, and the index of the test.
     Key = tuple[str, str, int, int]
-    # By name, and which time it is that the list has it.
+    # By name, and how often the list has had it before.
     Entries = dict[tuple[str, int], dict[str, object]]
     Ends = Sequence[tuple[Way, RunFinished]]
 
@@ -67,14 +67,14 @@ __all__ = [
 ]
 
 
-# So many differences in what the server says of itself are told one by one.
+# How many differences between offers are reported one by one.
 _MAX_OFFERS = 100
 
 _OFFERS_DIFFER = "offers_differ"
 
 
 class Transport(Record):
-    """One transport, and what a server of the plan becomes when it is reached over it."""
+    """One transport, and the change to a server of the plan that uses it."""
 
     name: str
     change: Callable[[ServerSpec], ServerSpec]
@@ -217,11 +217,8 @@ class _MatrixRun:
             )
 
 
-# In what the ways to a server differ: the results of its tests, and what it says of itself. Pure.
-#
-# Between revisions only that is compared which both of them have: a capability that came or went
-# with a revision is no fault of the server.
-
+# Differences between the ways. Only what both revisions have is compared: a capability that came
+# or went with a revision is not a mistake of the server.
 
 # The capabilities that have the same meaning in every revision.
 _LASTING = ("tools", "resources", "prompts", "completions")
@@ -235,7 +232,7 @@ _MEMBERS = {
 
 
 class Opening(Record):
-    """What a server says of itself when it is opened; None where it could not be found out.
+    """What a server declares when it is opened; None for what could not be read.
 
     `lists` has each list that the server says it has, by the name of its kind.
     """
@@ -246,7 +243,7 @@ class Opening(Record):
 
 
 class WayResults:
-    """A listener that keeps the results of one way, each under what it is called in all ways."""
+    """A listener that keeps the results of one way, by a key that is the same in all ways."""
 
     def __init__(self) -> None:
         self.results: dict[Key, CaseResult] = {}
@@ -268,7 +265,7 @@ class WayResults:
 def result_differences(
     ways: Sequence[tuple[Way, Mapping[Key, CaseResult]]],
 ) -> tuple[int, tuple[ResultDifference, ...]]:
-    """How many tests ran in more than one way, and those of them that did not end the same."""
+    """How many tests ran in more than one way, and those with different results."""
     compared, found = 0, []
     for key in dict.fromkeys(key for _, results in ways for key in results):
         there = [results[key] for _, results in ways if key in results]
@@ -293,7 +290,7 @@ def _seen(way: Way, result: CaseResult | None) -> SeenResult:
 
 
 def _reason(result: CaseResult) -> str:
-    """Why a test did not pass: its fault, else the first thing that differs."""
+    """Why a test did not pass: its fault, or its first mismatch."""
     if result.status == "passed":
         return ""
     if result.fault:
@@ -305,7 +302,7 @@ def _reason(result: CaseResult) -> str:
 
 
 def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[OfferDifference]:
-    """What the server says of itself in some ways, and otherwise or not at all in others."""
+    """What the server declares differently, or not at all, in some ways."""
     yield from _capability_differences(openings)
     infos = [(way, opening.info) for way, opening in openings if opening.info is not None]
     for member in _INFO:
@@ -365,11 +362,11 @@ def _difference(
 
 
 def _narrowed(values: list[object]) -> tuple[list[str | int], list[object]]:
-    """The first place at which values differ, and what is there: whole ones may be long."""
+    """The first place at which values differ, and the values there: whole ones may be long."""
     steps: list[str | int] = []
     while True:
         parts = [_parts(value) for value in values]
-        # A part of what is not there, or is something else, says less than the whole.
+        # If one is missing or of another type, the whole says more.
         if any(part is None for part in parts) or len({type(value) for value in values}) > 1:
             return steps, values
         known = [part for part in parts if part is not None]
@@ -403,7 +400,7 @@ def unread_lists(openings: Sequence[tuple[Way, Opening]]) -> Iterator[str]:
                 yield f"the list of {name} could not be read over {way.label}"
 
 
-# Make one ending out of those of several ways; and say that a server cannot be reached. Pure.
+# The end of the run
 
 
 _BROKEN = "way_broken"
@@ -415,7 +412,7 @@ _HINT = (
 
 
 def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
-    """Why the tests cannot be run: a transport over which the server speaks in no era.
+    """The fault of a transport over which the server supports no era.
 
     An era that it does not speak is nothing wrong, as long as it speaks the other one.
     """
@@ -423,9 +420,9 @@ def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
         tried = [probe for probe in probes if probe.way.transport == transport]
         faults = [probe.fault for probe in tried if probe.fault]
         if len(faults) == len(tried):
-            told = dict.fromkeys(fault.message for fault in faults)
-            message = f"the server cannot be tested over {transport}: {'; '.join(told)}"
-            # What broke says more than what is not spoken.
+            reasons = dict.fromkeys(fault.message for fault in faults)
+            message = f"the server cannot be tested over {transport}: {'; '.join(reasons)}"
+            # An error says more than an era that is not supported.
             broken = [probe.fault for probe in tried if probe.fault and probe.is_broken]
             first = (broken or faults)[0]
             hint = f"{first.hint}; {_HINT}" if first.hint else _HINT
@@ -434,7 +431,7 @@ def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
 
 
 def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str) -> RunFinished:
-    """The ending of a run without those ways that could not be opened: no success."""
+    """The end of a run in which some ways could not be opened: not a success."""
     findings = tuple(
         Finding(kind=_BROKEN, server=probe.way.named(server), message=_broken(probe.fault))
         for probe in probes
@@ -453,7 +450,7 @@ def _broken(fault: Fault) -> str:
 
 
 def merge_ways(ends: Ends) -> RunFinished:
-    """The sum of them, in their order; what was found in one way says in which."""
+    """The sum of all ways; each finding names its way."""
     last = ends[-1][1]
     finished = [each for _, each in ends]
     return RunFinished(
@@ -495,9 +492,9 @@ def _sum(summaries: Iterable[Summary]) -> Summary:
 
 
 def _found_in(way: Way, finding: Finding) -> Finding:
-    """What is said of a server, with the way in which it did so."""
-    is_told = not finding.server or finding.server.endswith(way.named(""))
-    return finding if is_told else finding.but(server=way.named(finding.server))
+    """The finding with its way in the name of the server."""
+    is_named = not finding.server or finding.server.endswith(way.named(""))
+    return finding if is_named else finding.but(server=way.named(finding.server))
 
 
 def _scored_in(way: Way, score: SessionScore) -> SessionScore:
@@ -505,7 +502,7 @@ def _scored_in(way: Way, score: SessionScore) -> SessionScore:
 
 
 def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
-    """All names of all ways: each of them may have written some of one file."""
+    """The names of all ways: each may have written to the same file."""
     merged: dict[str, dict[str, tuple[str, ...]]] = {}
     for report in reports:
         for name, by_file in report.fields():
@@ -515,24 +512,21 @@ def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
     return SnapshotReport(**merged) if merged else None
 
 
-# Find out by trying in which eras a server speaks over a transport, and what it says there.
-#
-# Only a refusal that means it makes an era one that is not spoken. Whatever else keeps a server
-# from being opened is an error of that way.
+# Probing: which eras a server supports over a transport. An era is unsupported only if the server
+# refuses it as such; any other reason why it cannot be opened is an error of that way.
 
-
-# How long all lists of one way together may take, and how much of each is looked at.
+# How long all lists of one way together may take, and how much of each is read.
 _PATIENCE_S = 5.0
 _MAX_ENTRIES = 20_000
 
-# Where a server of the stateless era says who it is.
+# The metadata in which a stateless server names itself.
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 _DISCOVER = "server/discover"
 
 
 class Probe(Record):
-    """One way that was tried: what the server said, or why it cannot be spoken to so.
+    """One way that was tried: what the server declares, or why it cannot be used.
 
     `is_broken` when that is an error, and not the server's word that it does not speak so.
     """
@@ -544,8 +538,8 @@ class Probe(Record):
 
 
 def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
-    """Each era with a process and a session of its own: servers may be bound to the first."""
-    # Nobody's test is run: nothing of it belongs into captures, logs and scores.
+    """Try each era with a process of its own: a server may be bound to the first one."""
+    # No test is run, so nothing is recorded.
     launcher = launcher.but(keeps_traffic=False, judges=False, keeps_log="")
     yield _with_handshake(transport, spec, launcher)
     yield _probe(Way(transport=transport, revision=STATELESS), spec, launcher)
@@ -568,7 +562,7 @@ def _with_handshake(transport: str, spec: ServerSpec, launcher: Launcher) -> Pro
 
 
 def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
-    """The revision that the server counters an offer with; "" when it has no handshake."""
+    """The revision with which the server answers an offer; "" when it has no handshake."""
     server = Server(spec, launcher)
     try:
         server.open()
@@ -590,12 +584,12 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
 
 
 def _is_refusal(way: Way, fault: Fault) -> bool:
-    """Whether what came says that this era is not spoken."""
+    """Whether the fault says that this era is not supported."""
     if is_unspoken(fault):
         return True
     if fault.kind == "http_status":
         return fault.code in NOT_SPOKEN
-    # Over pipes, servers with a handshake ignore what may not come first, or give up at it.
+    # Over pipes, servers with a handshake ignore any other first request, or exit.
     is_mute = fault.kind in ("handshake_timeout", "exited_early") and _DISCOVER in fault.message
     return is_mute and way.transport == "stdio" and way.revision == STATELESS
 
@@ -620,7 +614,7 @@ def _opening(server: Server) -> Opening:
 
 
 def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
-    """What a list holds; None when it could not be read to its end."""
+    """The entries of a list; None when it could not be read to its end."""
     found: Entries = {}
     times: dict[str, int] = {}
     try:
