@@ -1,7 +1,7 @@
 """Switch on a server's own collector of code coverage: coverage.py in Python, V8's in Node.
 
-Both listen to environment variables that mean nothing to anybody else, so nobody has to
-find out what the server is written in.
+Both listen to environment variables that other programs ignore, so the language of the server
+need not be known.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Files that may be anything by the time they are opened: only regular ones are used.
 
-A pipe in the place of a file would make us wait for ever, a device never end.
+A pipe instead of a file would block for ever, and a device would never end.
 """
 
 from __future__ import annotations

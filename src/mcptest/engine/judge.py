@@ -306,10 +306,10 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
 
 
 def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    hint, message = "", f"no such notification came; {_arrived(got)}"
+    hint, message = "", f"expected notification did not arrive; {_arrived(got)}"
     if _find(wanted, got[:start], 0) is not None:
-        message = "no such notification came after the one that is wanted before it"
-        hint = "one came sooner; the order counts"
+        message = "expected notification did not arrive after the previous expected one"
+        hint = "one came earlier; the order matters"
     elif nearest := _nearest(wanted, got[start:]):
         hint = f"one with this method came, but {nearest.path}: {nearest.message}"
     return Mismatch(

@@ -1,7 +1,7 @@
-"""Ask a server what it offers, once its tests are done, so that coverage can be told.
+"""Read the lists of a server: for coverage, for compliance checks, and its tools for suites.
 
-Nobody asked the server to answer this, so whatever goes wrong here is nobody's failure: the
-coverage of that server stays unknown.
+For coverage, the lists are read once the tests are done (`take_inventory`). No test asked for them,
+so a fault there fails no test: the coverage of that server stays unknown.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Server
     from mcptest.protocol.lists import ListProblem
 
-    # The whole answer to a method with params, which must come within so many seconds.
+    # Method, params, time limit in seconds → the whole answer.
     Ask = Callable[[str, object, float], dict[str, Any]]
-    # The answer to a request for a page with these params, within so many seconds.
+    # Params of a page, time limit in seconds → the answer.
     AskTools = Callable[[dict[str, object], float], Any]
 
 __all__ = [
@@ -48,7 +48,7 @@ __all__ = [
 ]
 
 
-# How long all lists together may take, and how much of them is looked at.
+# How long all lists together may take, and how much of them is read.
 _PATIENCE_S = 5.0
 _MAX_PAGES = 100
 _MAX_OFFERS = 20_000

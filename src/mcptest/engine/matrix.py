@@ -320,16 +320,16 @@ def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[Offer
 def _capability_differences(
     openings: Sequence[tuple[Way, Opening]],
 ) -> Iterator[OfferDifference]:
-    told = set()
+    reported = set()
     for name in _LASTING:
         there = [(way, name in opening.capabilities or ABSENT) for way, opening in openings]
         for difference in _difference(f"capability {name}", "", there):
-            told.add(name)
+            reported.add(name)
             yield difference
     for revision in dict.fromkeys(way.revision for way, _ in openings):
         alike = [(way, each.capabilities) for way, each in openings if way.revision == revision]
         for name in dict.fromkeys(name for _, capabilities in alike for name in capabilities):
-            if name not in told:
+            if name not in reported:
                 seen = [(way, capabilities.get(name, ABSENT)) for way, capabilities in alike]
                 yield from _difference("capabilities", name, seen)
 

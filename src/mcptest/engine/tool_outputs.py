@@ -62,8 +62,8 @@ class _Tool(Record):
 class _Known(Record):
     """What the tools of a server declare, by name.
 
-    `gap` says why there may be more tools. It was learned from this process, which had said so
-    often until then that its tools are others. Of a `final` one, the list is not read again.
+    `gap` says why there may be more tools. The list was read from `process`, after so many
+    announced `changes`. A list that `is_final` is not read again.
     """
 
     spec: ServerSpec
@@ -84,7 +84,7 @@ class _Known(Record):
         return not (changes or self.changes)
 
     def began(self, server: Server) -> bool:
-        """Whether this list was read from this process, and no change was announced since."""
+        """Whether this list applied to this process before it announced a change."""
         return self.process() is server or not self.changes
 
 
