@@ -156,7 +156,7 @@ class Book:
             self._declared.setdefault(key, None)
         elif self._declared.get(key) not in (None, place):
             raise ParameterError(
-                f"has the same name as another one, {visible(key)!r}: the two could not be told apart",
+                f"has the same name as another one, {visible(key)!r}: they could not be told apart",
                 "give one of them another name: {snapshot: NAME}",
             )
         else:
