@@ -16,7 +16,6 @@ from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import shorten, visible
 from mcptest.engine.loading import Wanted, load_plan
-from mcptest.engine.pool import FATAL_FAULTS
 from mcptest.engine.run import make_options, run_plan
 from mcptest.engine.selection import Selection
 from mcptest.engine.server import Launcher, Server
@@ -62,6 +61,9 @@ _LISTS = {
     "mcp.listTools": ("tools/list", "tools"),
     "mcp.listResources": ("resources/list", "resources"),
 }
+
+# After these nothing that the server says can be trusted.
+_SPENT = frozenset(["line_too_long", "output_budget"])
 
 # The ids of our own requests mean nothing to anybody.
 _OWN_ID = r' \(id "mcptest-\d+"\)'
@@ -186,7 +188,7 @@ class _MemoryLine:
         try:
             answer = server.ask(method, params, limit_s or self._spec.timeout_s)
         except ServerError as error:
-            if error.fault.kind in FATAL_FAULTS or not server.is_usable:
+            if error.fault.kind in _SPENT or not server.is_usable:
                 raise self._gone(error.fault) from None
             words, data = _words(error.fault), _evidence(error.fault)
             raise UpstreamError(_UPSTREAM_ERROR, words, data) from None
