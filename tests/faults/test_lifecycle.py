@@ -27,8 +27,7 @@ from mcptest.engine.pool import ServerPool
 from mcptest.engine.run import RunOptions, run_plan
 from mcptest.engine.server import Server
 from mcptest.transport import stdio
-from mcptest.transport.process.orphans import MARK_VARIABLE, list_marked
-from mcptest.transport.process.stopping import Grace, describe_exit
+from mcptest.transport.process.stopping import MARK_VARIABLE, Grace, describe_exit, list_marked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,7 +129,7 @@ def test_the_whole_default_ladder_is_bounded(listener: Listener) -> None:
         server = Server(spec_for("ignore-term", listener=listener), launcher)
         server.open()
         stopped = server.close()
-    assert (stopped.rung, describe_exit(stopped.exit_code)) == ("kill", "killed by SIGKILL")
+    assert (stopped.ended_by, describe_exit(stopped.exit_code)) == ("kill", "killed by SIGKILL")
     assert 4.0 <= stopped.took_s < 8.0
     assert listener.next_caller().is_dead_within(5)
 
@@ -196,7 +195,7 @@ def test_a_child_without_our_mark_is_killed_with_the_group(listener: Listener) -
         server = Server(spec_for("unmarked", listener=listener), launcher)
         server.open()
         lodger = listener.next_caller()
-        assert server.close().rung == "stdin"
+        assert server.close().ended_by == "stdin"
         assert lodger.is_dead_within(5)
         lodger.close()
 
@@ -293,7 +292,7 @@ def test_a_server_is_stopped_once_however_often_it_is_closed() -> None:
         server.open()
         assert server.close() is server.close(at_once=True)
         assert server.stopped is not None
-        assert (server.stopped.rung, server.stopped.exit_code) == ("stdin", 0)
+        assert (server.stopped.ended_by, server.stopped.exit_code) == ("stdin", 0)
 
 
 def test_a_server_that_is_stopped_at_once_is_not_accused_of_ignoring_anything(
@@ -303,7 +302,7 @@ def test_a_server_that_is_stopped_at_once_is_not_accused_of_ignoring_anything(
     with stage(SHORT_GRACE) as launcher:
         server = Server(spec_for("ignore-term", listener=listener), launcher)
         server.open()
-        assert server.close(at_once=True).rung == "at_once"
+        assert server.close(at_once=True).ended_by == "at_once"
         assert list(server.findings) == []
     assert listener.next_caller().is_dead_within(5)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 
-from mcptest.cli.output import complain, is_terminal
-from mcptest.cli.run_options import wanted
+from mcptest.cli.output import is_terminal, write_stderr
+from mcptest.cli.run_options import parse_request
 from mcptest.cli.server_options import over_http
 from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
@@ -53,7 +53,7 @@ class TransportMatrix(Record):
     With `is_of_file` that is the server of a file, of which the command line names another way.
     """
 
-    wanted: Wanted
+    parse_request: Wanted
     http: ServerSpec | None = None
     is_of_file: bool = False
 
@@ -69,8 +69,8 @@ class TransportMatrix(Record):
         http = _http_side(arguments)
         if http:
             given = {name: each for name, each in arguments.given.items() if name not in _OVER_HTTP}
-            return cls(wanted=wanted(arguments.but(given=given)), http=http)
-        asked = wanted(arguments)
+            return cls(wanted=parse_request(arguments.but(given=given)), http=http)
+        asked = parse_request(arguments)
         beside = _http_of_file(asked) if asked.server_command else None
         asked = asked.but(sent_along=None) if beside else asked
         return cls(wanted=asked, http=beside, is_of_file=beside is not None)
@@ -190,4 +190,4 @@ def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
     """In a log, show how far a run in several ways is."""
     if not is_terminal():
         name = visible(plan.suites[0][1].name)
-        complain(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")
+        write_stderr(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")

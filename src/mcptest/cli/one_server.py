@@ -9,7 +9,7 @@ import time
 
 from mcptest import __version__
 from mcptest.cli.options import Option
-from mcptest.cli.output import StandardOutput, complain, hide_secrets, is_terminal, wants_colour
+from mcptest.cli.output import StandardOutput, hide_secrets, is_terminal, wants_colour, write_stderr
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.results import ExitCode
 from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
@@ -150,13 +150,13 @@ class _Progress:
         # Nothing in the first second: most servers need less.
         if waited > self._told:
             self._told = waited
-            complain(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
+            write_stderr(f"\r\x1b[Kwaiting for {self._name} … {waited} s")
 
     def clear(self) -> None:
         self._began = time.monotonic()
         if self._told:
             self._told = 0
-            complain("\r\x1b[K")
+            write_stderr("\r\x1b[K")
 
 
 # What is said
@@ -164,14 +164,14 @@ class _Progress:
 
 def note(text: str) -> None:
     """Something for the person at the terminal, beside the output."""
-    complain(f"note: {text}\n")
+    write_stderr(f"note: {text}\n")
 
 
 def tell_fault(fault: Fault, arguments: Arguments) -> None:
     """How the server failed, in words; and as JSON where standard output is promised to be it."""
     lines = [f"error: {fault_headline(fault)}"]
     lines += [line.text for line in fault_details(fault, verbose=arguments.has("--verbose"))]
-    complain("\n".join(lines) + "\n")
+    write_stderr("\n".join(lines) + "\n")
     if arguments.has("--json"):
         _write_failure(fault.kind, fault.message)
 
@@ -185,7 +185,7 @@ def tell_stderr(stderr: str) -> None:
     """What the server wrote to stderr, made safe, each line behind a bar."""
     lines = [line.text for line in stderr_lines(stderr)]
     if lines:
-        complain("\n".join(lines) + "\n")
+        write_stderr("\n".join(lines) + "\n")
 
 
 def result_of(answer: Message, method: str, arguments: Arguments) -> Message | None:
@@ -197,7 +197,7 @@ def result_of(answer: Message, method: str, arguments: Arguments) -> Message | N
         return result
     said = describe_error(answer["error"]) if "error" in answer else "its result is not an object"
     message = f"the server refused {method}: {said}"
-    complain(f"error: {message}\n")
+    write_stderr(f"error: {message}\n")
     if arguments.has("--json") and not arguments.has("--raw"):
         _write_failure("refused", message)
     return None
@@ -207,7 +207,7 @@ def tell_unfinished(visit: SingleServer) -> bool:
     """Whether the last answer was not the end of what was asked; it is told why."""
     why = visit.unfinished
     if why:
-        complain(f"error: the call did not come to its end: {why}\n")
+        write_stderr(f"error: the call did not come to its end: {why}\n")
     return bool(why)
 
 

@@ -6,7 +6,7 @@ import os
 import re
 
 from mcptest.cli.options import Option
-from mcptest.cli.output import complain
+from mcptest.cli.output import write_stderr
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import UsageError
 from mcptest.core.plan import HttpSpec, PluginSpec, ServerSpec
@@ -304,7 +304,7 @@ def _from_config(arguments: Arguments, way: str) -> ServerSpec:
     with folders:
         spec, warnings = load_config(read_text(path), path, os.environ)
     for warning in folders.quotable(warnings):
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return resolve_folders(spec, os.path.dirname(path) or ".")
 
 

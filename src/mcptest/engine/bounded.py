@@ -13,7 +13,7 @@ from mcptest.engine.server import Launcher
 from mcptest.matching.compare import map_patterns
 from mcptest.matching.registry import Miss
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
-from mcptest.transport.process.isolated import judge_apart
+from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def _check_isolated(
         miss = check(parameter, actual)
         return ((miss.why, miss.hint() if miss.hint else ""),) if miss else ()
 
-    found = judge_apart(run_check, limit_s, launcher)
+    found = judge_in_child(run_check, limit_s, launcher)
     if not found:
         return None
     why, hint = found[0]
@@ -81,7 +81,7 @@ def find_read_failure(
     Exceptions that the work raises are not failures here: they occur again when it is done.
     """
     try:
-        return "".join(judge_apart(lambda: _describe_crash(work), limit_s, launcher))
+        return "".join(judge_in_child(lambda: _describe_crash(work), limit_s, launcher))
     except PatternTimeoutError:
         return f"takes over {limit_s:g} s to read"
     except EndedError as error:

@@ -20,20 +20,20 @@ from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
 from mcptest.engine import faults
 from mcptest.protocol import jsonrpc
-from mcptest.protocol.framing import Frame, Noise, Trouble, encode_line
+from mcptest.protocol.framing import Frame, Noise, TransportFault, encode_line
 from mcptest.protocol.session import (
-    Answered,
-    Asked,
     ClientSession,
-    Continued,
-    Echoed,
-    Notified,
-    Strayed,
-    Violated,
+    EchoReceived,
+    InputRequested,
+    NotificationReceived,
+    ProtocolViolated,
+    RequestReceived,
+    ResponseReceived,
+    UnexpectedResponse,
 )
 from mcptest.rules.watch import RuleWatch
 from mcptest.transport.process.stopping import describe_end
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -46,15 +46,21 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import LineDecoder, Noise, Overlong
-    from mcptest.protocol.session import ClientSession, Message, SessionEvent, Strayed, Violated
+    from mcptest.protocol.session import (
+        ClientSession,
+        Message,
+        ProtocolViolated,
+        SessionEvent,
+        UnexpectedResponse,
+    )
     from mcptest.rules.composition import Member
-    from mcptest.transport.http.client import HttpServer
-    from mcptest.transport.memory.server import MemoryServer
+    from mcptest.transport.http.client import HttpTransport
+    from mcptest.transport.memory.server import MemoryTransport
     from mcptest.transport.process.stopping import Stopped
 
-    Item = Frame | Noise | Overlong | Trouble
-    Quoted = TypeVar("Quoted", Strayed, Violated)
-    Wire: TypeAlias = StdioServer | HttpServer | MemoryServer
+    Item = Frame | Noise | Overlong | TransportFault
+    Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
+    Transport: TypeAlias = StdioTransport | HttpTransport | MemoryTransport
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
 
@@ -170,7 +176,7 @@ class Connection:
         if session.early_ids and session.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
             self.inbox.add_hint(faults.describe_early_response(id))
-        line = session.opened(id, line, keeps_id=keeps_id)
+        line = session.open_request(id, line, keeps_id=keeps_id)
         if begun := self.wire.begun_line:
             self.inbox.sent_during_line(id, begun)
         return line
@@ -179,7 +185,7 @@ class Connection:
         """Send a line, and record it."""
         is_own = line is self._own_question
         if self.session.is_stateless:
-            line = self.session.dressed(line)
+            line = self.session.add_metadata(line)
         if self._log:
             self._log.sent(line)
         if self._recorder and not is_own:
@@ -250,7 +256,7 @@ class Connection:
             return items
         return [
             item
-            if isinstance(item, (Frame, Trouble))
+            if isinstance(item, (Frame, TransportFault))
             else item.but(raw=self.wire.cleaned(item.raw))
             for item in items
         ]
@@ -468,7 +474,7 @@ class Inbox:
                 self._take_frame(item, owed)
             elif isinstance(item, Noise):
                 self._take_noise(item)
-            elif isinstance(item, Trouble):
+            elif isinstance(item, TransportFault):
                 self._take_trouble(item)
             else:
                 self.break_off(faults.line_too_long_fault(item))
@@ -512,24 +518,24 @@ class Inbox:
 
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value, frame.answers):
-            if isinstance(event, Echoed):
+            if isinstance(event, EchoReceived):
                 self.break_off(faults.echo_fault())
-            elif isinstance(event, Strayed):
+            elif isinstance(event, UnexpectedResponse):
                 self._take_stray(event)
             elif self.listener and self.listener(event):
                 continue
-            elif isinstance(event, Answered):
+            elif isinstance(event, ResponseReceived):
                 self._take_answer(event.message, event.id)
-            elif isinstance(event, Asked):
+            elif isinstance(event, RequestReceived):
                 owed.append(event.reply)
-            elif isinstance(event, Continued):
+            elif isinstance(event, InputRequested):
                 owed.append(event.request)
-            elif isinstance(event, Notified):
+            elif isinstance(event, NotificationReceived):
                 self._take_notification(event)
-            elif isinstance(event, Violated):
+            elif isinstance(event, ProtocolViolated):
                 self._take_violation(self._without_secrets(event))
 
-    def _take_stray(self, event: Strayed) -> None:
+    def _take_stray(self, event: UnexpectedResponse) -> None:
         is_late = event.kind == "late_response"
         if is_late and jsonrpc.id_key(event.message.get("id")) in self._forgiven:
             return
@@ -540,7 +546,7 @@ class Inbox:
         self.add_hint(faults.describe_unmatched_response(self._without_secrets(event), wire_id))
         self._findings.add_stray(self._without_secrets(as_written))
 
-    def _take_notification(self, event: Notified) -> None:
+    def _take_notification(self, event: NotificationReceived) -> None:
         if event.message["method"] == _TOOLS_CHANGED:
             self.tool_changes += 1
         if self._keeps_notifications and len(self.notifications) < _MAX_NOTIFICATIONS:
@@ -556,17 +562,17 @@ class Inbox:
         if id is self._awaited or jsonrpc.id_key(id) == jsonrpc.id_key(self._awaited):
             self.answer = message
 
-    def _take_violation(self, event: Violated) -> None:
+    def _take_violation(self, event: ProtocolViolated) -> None:
         if event.id is not ABSENT:
             self.break_off(faults.violation_fault(event))
             return
         self.add_hint(faults.describe_violation(event, with_quote=True))
         self._findings.add_violation(event)
 
-    def _take_trouble(self, trouble: Trouble) -> None:
+    def _take_trouble(self, trouble: TransportFault) -> None:
         key = jsonrpc.id_key(self._session.awaited_id(trouble.id))
         if trouble.id is not ABSENT:
-            self._session.spoiled(trouble.id)
+            self._session.mark_unreadable(trouble.id)
         is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
         if is_awaited or trouble.is_refusal:
             self.break_off(faults.channel_fault(trouble))
@@ -578,7 +584,7 @@ class Inbox:
         self._findings.add_noise(noise)
         wire_id = self._session.wire_id(self._awaited)
         if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
-            self._session.spoiled(wire_id)
+            self._session.mark_unreadable(wire_id)
             self.break_off(faults.malformed_line_fault(noise))
             return
         quote = faults.quote_line(noise.raw, noise.size)
@@ -636,10 +642,10 @@ class Findings:
         quote = f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})"
         self.add("malformed_line", faults.NOISE, quote=quote)
 
-    def add_stray(self, event: Strayed) -> None:
+    def add_stray(self, event: UnexpectedResponse) -> None:
         self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quote_message(event.message))
 
-    def add_violation(self, event: Violated) -> None:
+    def add_violation(self, event: ProtocolViolated) -> None:
         sentence = faults.describe_violation(event)
         self.add("protocol_violation", sentence, quote=faults.quote_message(event.message))
 
@@ -650,19 +656,19 @@ class Findings:
         """
         # Whether it ends just before or after we close stdin is chance: a bad status counts
         # either way.
-        is_its_own_end = stopped.rung in ("exited", "stdin")
+        is_its_own_end = stopped.ended_by in ("exited", "stdin")
         if is_its_own_end and stopped.exit_code and not is_reported:
             self.add("unclean_end", f"the server {describe_end(stopped.exit_code)}")
-        elif stopped.rung == "exited" and not is_reported:
+        elif stopped.ended_by == "exited" and not is_reported:
             self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
             message = "the server ends its lines with CR LF; messages end with LF alone"
             self.add("crlf", message, count=decoder.crlf_lines)
         if decoder.blank_lines:
             self.add("blank_line", "the server wrote blank lines", count=decoder.blank_lines)
-        if stopped.rung == "term":
+        if stopped.ended_by == "term":
             self.add("needed_term", "the server did not end when its stdin closed; SIGTERM did it")
-        if stopped.rung == "kill":
+        if stopped.ended_by == "kill":
             self.add(
                 "needed_kill", "the server ignored its closed stdin and SIGTERM; it was killed"
             )
@@ -674,13 +680,13 @@ class Findings:
             self.add("left_behind", message, quote=f"{pid}: {visible(command)}")
 
 
-def _open_wire(spec: ServerSpec, launcher: Launcher) -> Wire:
+def _open_wire(spec: ServerSpec, launcher: Launcher) -> Transport:
     """Connect to a server, starting it if needed: over pipes, over HTTP or in this process."""
     if launcher.memory is not None:
         return launcher.memory.wire(spec, launcher.interrupts)
     if spec.http is None:
-        return StdioServer(spec, launcher.guardian, launcher.interrupts)
+        return StdioTransport(spec, launcher.guardian, launcher.interrupts)
     # Loads sockets, which most runs do not need.
-    from mcptest.transport.http.client import HttpServer  # noqa: PLC0415
+    from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
 
-    return HttpServer(spec, launcher.guardian, launcher.interrupts)
+    return HttpTransport(spec, launcher.guardian, launcher.interrupts)

@@ -32,9 +32,14 @@ from mcptest.matching.hints import find_idle_checks
 from mcptest.matching.tags import fill, has_blanks, make_value, pull_bound
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.session import Answered, Asked, Notified, Strayed
+from mcptest.protocol.session import (
+    NotificationReceived,
+    RequestReceived,
+    ResponseReceived,
+    UnexpectedResponse,
+)
 from mcptest.transport.process.stopping import describe_exit, stop
-from mcptest.transport.stdio import StdioServer
+from mcptest.transport.stdio import StdioTransport
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -344,13 +349,13 @@ class DialogueRun:
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
-            session.replied(message)
+            session.record_reply(message)
             return line
         use = use_of(message)
         if use:
             self.uses.append(use)
         if "id" not in message:
-            return session.notified(line).rstrip(b"\n")
+            return session.prepare_notification(line).rstrip(b"\n")
         id, method = message["id"], message["method"]
         key = jsonrpc.id_key(id)
         if key in self._open:
@@ -582,15 +587,15 @@ class DialogueInbox:
 
     def take_event(self, event: SessionEvent) -> bool:
         """Keep what concerns the dialogue; False if the event needs further processing."""
-        if isinstance(event, Answered):
+        if isinstance(event, ResponseReceived):
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
-        if isinstance(event, Notified):
+        if isinstance(event, NotificationReceived):
             self._keep(ReceivedMessage(event.message))
             return True
-        if isinstance(event, Asked):
+        if isinstance(event, RequestReceived):
             return self._take_request(event)
-        if isinstance(event, Strayed):
+        if isinstance(event, UnexpectedResponse):
             kept = {"unknown_id": self.unknown, "duplicate_response": self.repeats}.get(event.kind)
             if kept is not None and len(kept) < _MAX_UNKNOWN:
                 kept.append(event.message)
@@ -605,7 +610,7 @@ class DialogueInbox:
         """Messages that have arrived so far are not claimed any more."""
         self._next = len(self.received)
 
-    def _take_request(self, event: Asked) -> bool:
+    def _take_request(self, event: RequestReceived) -> bool:
         method = event.message["method"]
         # A method given by a pattern is "" in the turns.
         awaited = next((name for name in (method, "") if self._expected_requests[name] > 0), None)
@@ -683,7 +688,7 @@ class Hooks:
         self._cwd = cwd
         self._limit_s = limit_s
         self._secrets = secrets
-        self._started: list[StdioServer] = []
+        self._started: list[StdioTransport] = []
 
     def run_last(self, hook: Hook) -> None:
         """Run a hook in an interrupted run, with a short time limit."""
@@ -694,7 +699,7 @@ class Hooks:
         """Run a hook to its end; what went wrong, if anything did."""
         spec = ServerSpec(name=hook.key, command=hook.command, cwd=self._cwd, secrets=self._secrets)
         try:
-            process = StdioServer(spec, self._launcher.guardian, self._launcher.interrupts)
+            process = StdioTransport(spec, self._launcher.guardian, self._launcher.interrupts)
         except ServerError as error:
             return error.fault.but(kind="hook_failed", message=f"{hook.key}: {error.fault.message}")
         self._started.append(process)
@@ -706,7 +711,7 @@ class Hooks:
         code = process.peek_exit_code()
         return None if code == 0 else self._failed(hook, process, describe_exit(code))
 
-    def _timeout_fault(self, hook: Hook, process: StdioServer) -> Fault:
+    def _timeout_fault(self, hook: Hook, process: StdioTransport) -> Fault:
         fault = Fault(
             kind="hook_failed",
             message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
@@ -715,7 +720,7 @@ class Hooks:
         )
         return faults.with_evidence(fault, process)
 
-    def _failed(self, hook: Hook, process: StdioServer, how: str) -> Fault:
+    def _failed(self, hook: Hook, process: StdioTransport, how: str) -> Fault:
         message = f"{hook.key} ({visible(hook.command[0])}) failed: {how}"
         return faults.with_evidence(Fault(kind="hook_failed", message=message), process, how)
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from mcptest.core.errors import PatternTimeoutError
     from mcptest.core.plan import Limits, ServerSpec
-    from mcptest.engine.connection import Wire
-    from mcptest.protocol.framing import Noise, Overlong, Trouble
-    from mcptest.protocol.session import Strayed, Violated
+    from mcptest.protocol.framing import Noise, Overlong, TransportFault
+    from mcptest.protocol.session import ProtocolViolated, UnexpectedResponse
+    from mcptest.transport import Transport
     from mcptest.transport.process.stopping import Stopped
 
 __all__ = [
@@ -84,7 +84,7 @@ _TAIL_LINES = 20
 _TAIL_BYTES = 4000
 
 
-def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
+def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault:
     """The fault with its command, exit status and the end of its output."""
     wire.drain_stderr()
     http = wire.spec.http
@@ -100,7 +100,7 @@ def with_evidence(fault: Fault, wire: Wire, exit_status: str = "") -> Fault:
     )
 
 
-def _unquoted_stdout(wire: Wire, message: str) -> bytes:
+def _unquoted_stdout(wire: Transport, message: str) -> bytes:
     """The end of stdout, unless the message already quotes all of it."""
     raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
     is_quoted = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
@@ -129,7 +129,7 @@ def format_seconds(duration_s: float) -> str:
     return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
 
 
-def not_ready_fault(spec: ServerSpec, wire: Wire) -> Fault:
+def not_ready_fault(spec: ServerSpec, wire: Transport) -> Fault:
     fault = Fault(
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
@@ -139,7 +139,9 @@ def not_ready_fault(spec: ServerSpec, wire: Wire) -> Fault:
     return with_evidence(fault, wire)
 
 
-def timeout_fault(wire: Wire, method: str, id: object, limit_s: float, hints: list[str]) -> Fault:
+def timeout_fault(
+    wire: Transport, method: str, id: object, limit_s: float, hints: list[str]
+) -> Fault:
     """No answer in time; the hint begins with the most likely reason."""
     hint = _join(_describe_closed_stdin(wire), wire.progress(id), _describe_reasons(wire, hints))
     if wire.unsent_bytes:
@@ -166,7 +168,7 @@ def timeout_fault(wire: Wire, method: str, id: object, limit_s: float, hints: li
     return with_evidence(fault, wire)
 
 
-def partly_read_fault(method: str, id: object, wire: Wire, unsent_bytes: int) -> Fault:
+def partly_read_fault(method: str, id: object, wire: Transport, unsent_bytes: int) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server answered {describe_call(method, id)} before it had read it: "
@@ -181,7 +183,7 @@ def describe_early_response(id: object) -> str:
     return f"an answer with {visible(describe_id(id))} came before the request was sent"
 
 
-def unread_request_fault(method: str, id: object, wire: Wire) -> Fault:
+def unread_request_fault(method: str, id: object, wire: Transport) -> Fault:
     """An answer came, although nothing of the request has been read."""
     fault = Fault(
         kind="early_response",
@@ -192,12 +194,12 @@ def unread_request_fault(method: str, id: object, wire: Wire) -> Fault:
     return with_evidence(fault, wire)
 
 
-def closed_stdin_fault(method: str, wire: Wire) -> Fault:
+def closed_stdin_fault(method: str, wire: Transport) -> Fault:
     message = f"the server has closed its stdin and cannot read {visible(method)}"
     return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
 
 
-def unread_replies_fault(wire: Wire) -> Fault:
+def unread_replies_fault(wire: Transport) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
@@ -216,7 +218,7 @@ def add_silence_hint(fault: Fault, since: str) -> Fault:
 
 
 def exit_fault(
-    wire: Wire, when: str, stopped: Stopped | None, hints: list[str], was_open: bool
+    wire: Transport, when: str, stopped: Stopped | None, hints: list[str], was_open: bool
 ) -> Fault:
     """The server exited or closed its stdout when it should not."""
     hint = _join(
@@ -238,7 +240,7 @@ def exit_fault(
     return with_evidence(fault, wire, status)
 
 
-def channel_fault(trouble: Trouble) -> Fault:
+def channel_fault(trouble: TransportFault) -> Fault:
     """A message, or the answer to it, did not get through."""
     return Fault(
         kind=trouble.kind,
@@ -267,12 +269,12 @@ def _describe_mixed_line(noise: Noise) -> str:
     return ""
 
 
-def violation_fault(event: Violated) -> Fault:
+def violation_fault(event: ProtocolViolated) -> Fault:
     message = describe_violation(event, with_quote=True)
     return Fault(kind="protocol_violation", message=message, effect="indefinite")
 
 
-def describe_violation(event: Violated, *, with_quote: bool = False) -> str:
+def describe_violation(event: ProtocolViolated, *, with_quote: bool = False) -> str:
     where = f" at {event.path}" if event.path else ""
     sentence = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
     return f"{sentence}: {quote_message(event.message)}" if with_quote else sentence
@@ -288,7 +290,7 @@ def line_too_long_fault(line: Overlong) -> Fault:
     )
 
 
-def output_budget_fault(limits: Limits, messages: int, size: int, wire: Wire) -> Fault:
+def output_budget_fault(limits: Limits, messages: int, size: int, wire: Transport) -> Fault:
     fault = Fault(
         kind="output_budget",
         message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
@@ -336,7 +338,7 @@ def lost_worker_fault(how: str, hint: str = "") -> Fault:
     )
 
 
-def describe_unmatched_response(event: Strayed, awaited: object) -> str:
+def describe_unmatched_response(event: UnexpectedResponse, awaited: object) -> str:
     """The hint that an answer came with an id that no request has."""
     came = event.message.get("id", ABSENT)
     hint = f"an answer with {visible(describe_id(came))} came"
@@ -353,7 +355,7 @@ def describe_other_messages(messages: int) -> list[str]:
     return [f"{many} came meanwhile"] if messages else []
 
 
-def _describe_reasons(wire: Wire, hints: list[str]) -> str:
+def _describe_reasons(wire: Transport, hints: list[str]) -> str:
     """The likely reasons of a missing answer."""
     if hints and "Content-Length" in hints[0]:
         return hints[0]  # the missing newline is part of the same mistake
@@ -368,7 +370,7 @@ def _first_hint(hints: list[str]) -> str:
     return f"{hints[0]}{more}{advice}"
 
 
-def _describe_partial_line(wire: Wire) -> str:
+def _describe_partial_line(wire: Transport) -> str:
     head, size = wire.decoder.remainder
     if not size:
         return ""
@@ -377,8 +379,8 @@ def _describe_partial_line(wire: Wire) -> str:
     return f"{many} came without the newline that ends a message: {quote}"
 
 
-def _describe_closed_stdin(wire: Wire) -> str:
-    return "it has closed its stdin, so it cannot read requests" if wire.is_unheard else ""
+def _describe_closed_stdin(wire: Transport) -> str:
+    return "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
 
 
 def add_flush_hint(fault: Fault) -> Fault:

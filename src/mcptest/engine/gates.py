@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mcptest.core.coverage import MeasuredGates, missed_gates, not_asked
+from mcptest.core.coverage import MeasuredGates, missed_gates, report_unchecked_gates
 from mcptest.core.events import CaseFinished, SuiteStarted
 
 TYPE_CHECKING = False
@@ -76,7 +76,7 @@ class GateWatch:
         if finished.bailed:
             return finished
         if self._left_out:
-            finding = not_asked(self._by_home, self._left_out)
+            finding = report_unchecked_gates(self._by_home, self._left_out)
             return finished.but(findings=(*finished.findings, finding))
         known = list(coverage)
         measured = [self._measure(gates, known) for gates in self._by_home.values()]
@@ -84,7 +84,7 @@ class GateWatch:
         parts = tuple(each for each in measured if each.missing)
         # The suites of other shards count as well: a merged report names all of them.
         is_named = len({*self._by_home, *self._files}) > 1
-        findings = (not_asked([each.home for each in parts], _SHARD),) if parts else ()
+        findings = (report_unchecked_gates([each.home for each in parts], _SHARD),) if parts else ()
         return finished.but(
             missed_gates=(*finished.missed_gates, *missed_gates(whole, is_named=is_named)),
             findings=(*finished.findings, *findings),

@@ -223,9 +223,9 @@ def judge_reply(
     limit_s = max(_PATTERN_LIMIT.seconds, reply.size / _SLOWEST_BYTES_PER_S)
     whole = reply
     # Few answers are that large.
-    from mcptest.transport.process.isolated import judge_apart  # noqa: PLC0415
+    from mcptest.transport.process.isolated import judge_in_child  # noqa: PLC0415
 
-    return reply, judge_apart(
+    return reply, judge_in_child(
         lambda: _first(judge(expectation, whole, trail)), limit_s, server.launcher
     )
 

@@ -29,9 +29,8 @@ from mcptest.engine.lists import EndlessError, list_pages
 from mcptest.engine.run import make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
-from mcptest.protocol.handshake import is_unspoken
 from mcptest.protocol.http_messages import NOT_SPOKEN
-from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS
+from mcptest.protocol.revisions import DEFAULT_OFFER, HANDSHAKE_REVISIONS, STATELESS, refuses_era
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -472,7 +471,7 @@ def merge_ways(ends: Ends) -> RunFinished:
                 _scored_in(way, score) for way, each in ends for score in each.conformance.sessions
             ),
             hazards=tuple(
-                dict.fromkeys(hazard for each in finished for hazard in each.conformance.hazards)
+                dict.fromkeys(hazard for each in finished for hazard in each.conformance.conflicts)
             ),
         ),
         broken_rules=tuple(dict.fromkeys(rule for each in finished for rule in each.broken_rules)),
@@ -585,7 +584,7 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
 
 def _is_refusal(way: Way, fault: Fault) -> bool:
     """Whether the fault says that this era is not supported."""
-    if is_unspoken(fault):
+    if refuses_era(fault):
         return True
     if fault.kind == "http_status":
         return fault.code in NOT_SPOKEN

@@ -31,7 +31,7 @@ from mcptest.engine.run import (
     score_conformance,
 )
 from mcptest.engine.server import create_launcher
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.isolated import silence_fork_warnings
 from mcptest.transport.process.signals import GuestInterrupts
 
 TYPE_CHECKING = False
@@ -270,7 +270,7 @@ class SuiteRun:
         """
         session = self.file.session
         session.forget_parent()
-        with session.lock, session.interrupts.counting(), quiet_forks():
+        with session.lock, session.interrupts.counting(), silence_fork_warnings():
             try:
                 result = self._early.pop(index, None) or self._perform(index, following)
             except InterruptedRunError:

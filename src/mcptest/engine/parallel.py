@@ -227,7 +227,7 @@ class _ParallelRun:
                 tick()
 
     def _reap(self, workers: Workers, worker: Worker) -> int:
-        status = workers.bury(worker)
+        status = workers.remove_ended(worker)
         self._launcher.guardian.release(worker.pid)
         return status
 
@@ -235,7 +235,7 @@ class _ParallelRun:
         """Kill workers that have sent nothing for longer than any test can take."""
         for worker in workers.alive:
             if worker.job is not None:
-                silent_s = time.monotonic() - worker.heard_at
+                silent_s = time.monotonic() - worker.last_message_at
                 if silent_s > self._files[worker.job].time_limit_s(self._options.retries):
                     worker.kill()
 

@@ -7,7 +7,7 @@ same faults end its use everywhere.
 from __future__ import annotations
 
 from mcptest.core.errors import ServerError
-from mcptest.core.events import Spoken
+from mcptest.core.events import ServerRevision
 from mcptest.core.results import Fault
 from mcptest.engine import faults
 from mcptest.engine.lists import take_inventory
@@ -68,7 +68,7 @@ class ServerPool:
         self.captures: list[SessionCapture] = []
         self.scores: list[tuple[SessionScore, Member]] = []
         # The revisions in which each server was spoken to.
-        self.spoken: dict[Spoken, None] = {}
+        self.server_revisions: dict[ServerRevision, None] = {}
 
     # Handing out
 
@@ -217,7 +217,9 @@ class ServerPool:
             revision = server.connection.session.revision.version
             # The URL as configured: a port that is chosen differs from start to start.
             url = http.url if http else ""
-            self.spoken[Spoken(server=server.spec.name, revision=revision, url=url)] = None
+            self.server_revisions[
+                ServerRevision(server=server.spec.name, revision=revision, url=url)
+            ] = None
         server.close(at_once=at_once)
         self.findings += server.findings
         if capture := server.capture():

@@ -9,7 +9,7 @@ from mcptest.core.results import LogLine
 from mcptest.core.strict_json import dump_json, parse_json
 from mcptest.core.text import show_json
 from mcptest.protocol.capture import Exchange, SessionCapture, SessionRecorder
-from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, Trouble
+from mcptest.protocol.framing import KEPT_BYTES, Frame, Noise, TransportFault
 from mcptest.protocol.jsonrpc import id_key
 
 TYPE_CHECKING = False
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcptest.protocol.framing import Noise, Overlong
     from mcptest.protocol.session import ClientSession
 
-    Item = Frame | Noise | Overlong | Trouble
+    Item = Frame | Noise | Overlong | TransportFault
 
 __all__ = ["MessageLog", "TrafficRecorder"]
 
@@ -82,9 +82,9 @@ class MessageLog:
             yield LogLine(at_s=at_s, direction="noise", text=note)
 
 
-def line_text(line: Noise | Overlong | Trouble) -> str:
+def line_text(line: Noise | Overlong | TransportFault) -> str:
     """A line that is not a message, with a note if only its beginning was kept."""
-    if isinstance(line, Trouble):
+    if isinstance(line, TransportFault):
         return f"[{line.kind}] {line.message}"
     text = line.raw.decode("utf-8", "backslashreplace")
     if not isinstance(line, Noise):
@@ -122,7 +122,7 @@ class TrafficRecorder:
         for item in items:
             if isinstance(item, Frame):
                 self._recorder.server(item.value, ms, item.http, item.answers)
-            elif not isinstance(item, Trouble):
+            elif not isinstance(item, TransportFault):
                 self._recorder.noise(line_text(item), ms)
         self._exchanges += self._recorder.take_ready()
 

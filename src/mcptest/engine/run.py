@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from itertools import zip_longest
 
-from mcptest.core.coverage import measure, merge_coverage, percent_of
+from mcptest.core.coverage import coverage_percent, measure_coverage, merge_coverage
 from mcptest.core.errors import InterruptedRunError, ServerError
 from mcptest.core.events import (
     CaseFinished,
@@ -181,7 +181,7 @@ class Run:
             bailed=self._is_over() and summary.total < self._plan.total,
             not_run=self._tally.not_run,
             coverage=merge_coverage([coverage]),
-            spoken=tuple(self.pool.spoken),
+            spoken=tuple(self.pool.server_revisions),
         )
         return apply_gates(finished, self._options, coverage)
 
@@ -358,13 +358,13 @@ def apply_gates(
         score = finished.conformance
         verdicts = (verdict for session in score.sessions for verdict in session.verdicts)
         ids = [verdict.id for verdict in verdicts if verdict.status == "fail"]
-        ids += (hazard.kind for hazard in score.hazards)
+        ids += (hazard.kind for hazard in score.conflicts)
         finished = finished.but(broken_rules=(*finished.broken_rules, *dict.fromkeys(ids)))
     return finished
 
 
 def _describe_missed_coverage(finished: RunFinished, wanted: float | None) -> str:
-    percent = percent_of(finished.coverage)
+    percent = coverage_percent(finished.coverage)
     if wanted is None or (percent is not None and percent >= wanted):
         return ""
     # Cut, not rounded: 79.96 % must not be shown as the 80 % that were demanded.
@@ -378,11 +378,11 @@ def score_conformance(scores: Sequence[Scored]) -> CaptureScore:
     if not scores:
         return CaptureScore()
     # Already loaded: it made the scores.
-    from mcptest.rules.composition import find_hazards  # noqa: PLC0415
+    from mcptest.rules.composition import find_conflicts  # noqa: PLC0415
 
     return CaptureScore(
         sessions=merge_sessions(score for score, _ in scores),
-        hazards=tuple(find_hazards([member for _, member in scores])),
+        hazards=tuple(find_conflicts([member for _, member in scores])),
     )
 
 
@@ -422,7 +422,7 @@ def _find_broken_rules(score: CaptureScore, findings: Iterable[Finding]) -> Iter
             if verdict.status == "fail" and verdict.id not in known:
                 message = f"{verdict.id}: {verdict.message}"
                 yield Finding(kind=verdict.id, server=server, message=message, count=verdict.count)
-    for hazard in score.hazards:
+    for hazard in score.conflicts:
         yield Finding(kind=hazard.kind, server=", ".join(hazard.servers), message=hazard.message)
 
 
@@ -454,7 +454,8 @@ def measure_coverage(parts: Iterable[CoverageCounts]) -> tuple[ServerCoverage, .
             for use, count in used.items():
                 known[use] = known.get(use, 0) + count
     return tuple(
-        measure(name, offers[home, name], uses.get((home, name), {}), home) for home, name in offers
+        measure_coverage(name, offers[home, name], uses.get((home, name), {}), home)
+        for home, name in offers
     )
 
 
@@ -476,5 +477,7 @@ def merge_endings(endings: Sequence[Ending]) -> RunFinished:
         interrupted_in=next((each.interrupted_in for each in finished if each.interrupted_in), ""),
         coverage=merge_coverage([measure_coverage(ending.coverage for ending in endings)]),
         not_run=sum(each.not_run for each in finished),
-        spoken=tuple(dict.fromkeys(spoken for each in finished for spoken in each.spoken)),
+        spoken=tuple(
+            dict.fromkeys(spoken for each in finished for spoken in each.server_revisions)
+        ),
     )

@@ -22,7 +22,7 @@ from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
 from mcptest.protocol.jsonrpc import tool_failure
 from mcptest.rules.schemas import is_affordable, is_plainly_valid
-from mcptest.transport.process.isolated import judge_apart
+from mcptest.transport.process.isolated import judge_in_child
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch,
         return judge()
     # A value that could not be validated is a mismatch.
     try:
-        return judge_apart(judge, _LIMIT_S, launcher)
+        return judge_in_child(judge, _LIMIT_S, launcher)
     except (PatternTimeoutError, EOFError):
         reason = f"that takes over {_LIMIT_S:g} s"
     except EndedError as error:

@@ -33,15 +33,15 @@ from mcptest.sdk.coprocess import pass_on
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
-from mcptest.transport.process.guardian import NoGuardian, own_guardian
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.guardian import NoGuardian, make_guardian
+from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.events import Event, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault
@@ -365,7 +365,7 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     launcher = memory_launcher(target, bell, judges=True)
     if plan.plugins or _has_hooks(plan):
         # These are processes, and must not outlive us.
-        launcher = launcher.but(guardian=own_guardian())
+        launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
     book = _Book()
@@ -389,7 +389,7 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
 
 def _run_quietly(plan: Plan, launcher: Launcher, book: _Book) -> RunFinished:
     options = make_options(plan)
-    with quiet_forks():
+    with silence_fork_warnings():
         return run_plan(plan, options, launcher, book.hear)[0]
 
 
@@ -436,7 +436,7 @@ def memory_spec(
 
 def client_of(written: dict[str, Any] | None) -> ClientSpec:
     """Our answers to what the server asks, as a config has them; ValueError for mistakes."""
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     client = read_client(Fields(written or {}, (), complaints))
     if complaints:
         told = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)

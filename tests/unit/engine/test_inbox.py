@@ -8,7 +8,7 @@ import pytest
 
 from mcptest.engine.connection import Findings, Inbox
 from mcptest.protocol.framing import Frame, Noise
-from mcptest.protocol.session import Answered, ClientSession, SessionEvent
+from mcptest.protocol.session import ClientSession, ResponseReceived, SessionEvent
 
 CHANGED = {"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}
 PING = {"jsonrpc": "2.0", "id": 7, "method": "ping"}
@@ -31,7 +31,7 @@ class Desk:
         self.findings = Findings("s")
         self.inbox = Inbox(self.session, self.findings, None)
         self.inbox.start_step()
-        self.session.opened(1)
+        self.session.open_request(1)
         self.inbox.expect(1)
 
     @property
@@ -57,7 +57,7 @@ def test_an_answer_with_another_id_is_not_the_awaited_one(id: object) -> None:
 
 def test_an_answer_to_another_open_request_is_not_the_awaited_one() -> None:
     desk = Desk()
-    desk.session.opened(2)
+    desk.session.open_request(2)
     desk.inbox.take([frame(result(2))])
     assert desk.inbox.is_waiting
     desk.inbox.take([frame(result(1))])
@@ -83,7 +83,7 @@ def test_whoever_listens_hears_of_a_plain_answer_first() -> None:
 
     desk.inbox.listener = listen
     desk.inbox.take([frame(result(1))])
-    assert heard == [Answered(message=result(1), id=1)]
+    assert heard == [ResponseReceived(message=result(1), id=1)]
     assert desk.inbox.is_waiting
 
 

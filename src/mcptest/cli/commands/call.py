@@ -16,7 +16,7 @@ from mcptest.cli.one_server import (
     write_lines,
 )
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import complain
+from mcptest.cli.output import write_stderr
 from mcptest.cli.server_options import SERVER_DETAILS, SERVER_OPTIONS, choose_server
 from mcptest.core.coverage import KINDS
 from mcptest.core.errors import UsageError
@@ -65,7 +65,7 @@ def call(arguments: Arguments) -> int:
             write_json(result)
         why = tool_failure(result, "the tool says that it failed (isError is true)")
         if why:
-            complain(f"error: {why}\n")
+            write_stderr(f"error: {why}\n")
             return ExitCode.FAILED
         return ExitCode.FAILED if tell_unfinished(visit) else ExitCode.PASSED
 

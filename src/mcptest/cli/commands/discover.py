@@ -12,7 +12,7 @@ import sys
 
 from mcptest.cli.one_server import note, visiting
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
 from mcptest.cli.server_options import (
     SERVER_DETAILS,
     SERVER_OPTIONS,
@@ -232,12 +232,12 @@ def _report(target: str, probes: list[Probe]) -> None:
     # Overwrites the progress line.
     start = "\r\x1b[K" if sys.stderr.isatty() else ""
     summary = f"{plural(len(probes), 'test')}, {len(skipped)} of them skipped with a reason"
-    complain(f"{start}{where}{summary}\n")
+    write_stderr(f"{start}{where}{summary}\n")
     deaths = sum(1 for reason in skipped if "exited_during_call" in reason)
     if deaths:
-        complain(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
+        write_stderr(f"{plural(deaths, 'call')} ended the server: look for exited_during_call\n")
     if target:
-        complain(f"run them: mcptest run {visible(target)}\n")
+        write_stderr(f"run them: mcptest run {visible(target)}\n")
 
 
 COMMAND = Command(

@@ -6,7 +6,7 @@ import os
 
 from mcptest.cli.one_server import note, visiting
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, check_writable, complain, write_file
+from mcptest.cli.output import StandardOutput, check_writable, write_file, write_stderr
 from mcptest.cli.server_options import SERVER_OPTIONS, choose_server, find_own_config
 from mcptest.core.coverage import KINDS
 from mcptest.core.diagnostics import closest, render_diagnostic
@@ -101,7 +101,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return suites
 
 
@@ -135,7 +135,7 @@ def _write(described: ServerDescription, suites: Sequence[Suite], output: _Outpu
         StandardOutput().write_utf8(text)
         return
     write_file(output.target, text)
-    complain(f"wrote {visible(output.target)}\n")
+    write_stderr(f"wrote {visible(output.target)}\n")
 
 
 COMMAND = Command(

@@ -8,10 +8,10 @@ from mcptest.cli.options import Command, Option
 from mcptest.cli.output import (
     StandardOutput,
     check_writable,
-    complain,
     explain,
     is_special,
     write_file,
+    write_stderr,
 )
 from mcptest.cli.server_options import server_command
 from mcptest.core.diagnostics import render_diagnostic
@@ -126,11 +126,11 @@ def _report(notes: Iterable[Note], text: str, target: str) -> int:
         kind = "left behind" if note.is_loss else "note"
         explain(f"{kind}: {place}: {name}{visible(note.reason)}\n")
     if not text:
-        complain("nothing could be carried over, so nothing is written\n")
+        write_stderr("nothing could be carried over, so nothing is written\n")
     elif target:
-        complain(f"wrote {visible(target)}\n")
+        write_stderr(f"wrote {visible(target)}\n")
     if losses:
-        complain(f"{plural(losses, 'thing')} left behind\n")
+        write_stderr(f"{plural(losses, 'thing')} left behind\n")
     return ExitCode.FAILED if losses else ExitCode.PASSED
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import check_writable, complain, write_file
+from mcptest.cli.output import check_writable, write_file, write_stderr
 from mcptest.cli.report_files import refuse_clashes
 from mcptest.core.diagnostics import closest, render_diagnostic
 from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
@@ -70,19 +70,19 @@ def mock(arguments: Arguments) -> int:
     player, warnings = _load_player(arguments.paths, is_once=arguments.has("--once"))
     faults = parse_faults(arguments.all("--latency"), arguments.all("--fault"), player.methods)
     for warning in warnings:
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     is_quiet = arguments.has("--quiet")
     serve: Server = _serve_pipes
     if arguments.has("--http"):
         serve = _http_server(arguments.last("--http"))
     elif sys.stdin.isatty() and not is_quiet:
-        complain("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
+        write_stderr("mcptest mock: waiting for a client on standard input; Ctrl-D ends it\n")
     with Interrupts(_PATIENCE_S) as interrupts:
         report = serve(player, faults, interrupts)
         if file:
             write_file(file, render_report(report))
         if not is_quiet:
-            complain(render_summary(report))
+            write_stderr(render_summary(report))
     is_broken = arguments.has("--verify") and not report.is_kept
     return ExitCode.FAILED if is_broken else ExitCode.PASSED
 
@@ -119,7 +119,7 @@ def _http_server(word: str) -> Server:
     def serve(player: Player, faults: Faults, interrupts: Interrupts) -> MockReport:
         mock = HttpMock(player, faults, lambda: secrets.token_urlsafe(32), _MATCH_LIMIT)
         address = f"http://127.0.0.1:{listener.getsockname()[1]}{ENDPOINT}"
-        complain(f"mcptest mock: listening on {address}\n")
+        write_stderr(f"mcptest mock: listening on {address}\n")
         serve_http(listener, interrupts, mock)
         return mock.report()
 

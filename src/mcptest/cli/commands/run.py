@@ -8,10 +8,17 @@ import time
 from contextlib import suppress
 
 from mcptest.cli.options import Command
-from mcptest.cli.output import complain, exhaustion, hide_secrets, is_terminal
+from mcptest.cli.output import describe_exhaustion, hide_secrets, is_terminal, write_stderr
 from mcptest.cli.reports import Reports
-from mcptest.cli.run_options import FOLLOWS, OPTIONS, min_coverage, parallel, retries, wanted
-from mcptest.cli.signals import uncollected
+from mcptest.cli.run_options import (
+    OPTIONS,
+    WATCHER_VARIABLE,
+    min_coverage,
+    parallel,
+    parse_request,
+    retries,
+)
+from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
 from mcptest.core.results import NOT_KEPT, exit_code_of
@@ -42,16 +49,16 @@ _kept: list[Plan] = []
 
 def run(arguments: Arguments) -> int:
     """Load everything, run it, write the reports; the exit status."""
-    if FOLLOWS in os.environ:
+    if WATCHER_VARIABLE in os.environ:
         from mcptest.transport.process.workers import follow  # noqa: PLC0415  # in rounds of a watch only
 
-        follow(os.environ.pop(FOLLOWS))
+        follow(os.environ.pop(WATCHER_VARIABLE))
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
         from mcptest.cli.watch import watch  # noqa: PLC0415  # for those who want it
 
         return watch(arguments)
-    asked = matrix.wanted if matrix else wanted(arguments)
+    asked = matrix.wanted if matrix else parse_request(arguments)
     settings: dict[str, Any] = {
         "strict_invariants": arguments.has("--strict-invariants"),
         "bail": arguments.has("--bail"),
@@ -61,7 +68,7 @@ def run(arguments: Arguments) -> int:
         "workers": parallel(arguments),
     }
     reports = Reports.of(arguments)
-    with uncollected():
+    with without_gc():
         try:
             plan = matrix.load(os.environ) if matrix else load_plan(asked, os.environ)
             collectors = _collectors(arguments)
@@ -85,10 +92,10 @@ def run(arguments: Arguments) -> int:
         _write_fault(error, plan, reports)
         raise
     if collectors:
-        complain(collectors.outcome() + "\n")
+        write_stderr(collectors.outcome() + "\n")
     for finding in finished.findings:
         if finding.kind in NOT_KEPT:
-            complain(f"error: {finding.message}\n")
+            write_stderr(f"error: {finding.message}\n")
     return reports.exit_status(exit_code_of(finished))
 
 
@@ -104,10 +111,10 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
         # The reader of standard output is gone, and there is no other report.
         return
     fault = OwnFaultError(reports.redacted(f"a fault of mcptest itself: {error!r}"))
-    told = exhaustion(error) or fault
+    told = describe_exhaustion(error) or fault
     told.shard = plan.shard
     reports.write_failure(told, _now())
-    complain("".join(f"error: {each}\n" for each in told.unwritten))
+    write_stderr("".join(f"error: {each}\n" for each in told.unwritten))
 
 
 def _load_runner() -> None:
