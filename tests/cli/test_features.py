@@ -237,7 +237,7 @@ def test_a_notification_that_does_not_come_is_a_mismatch(tmp_path: Path) -> None
     ended = run(tmp_path, notified(SECOND, FIRST), notified("notifications/progress"))
     first, second = (test["mismatches"][0] for test in results(ended))
     assert first["path"] == "notifications[1]"
-    assert first["hint"] == "one came sooner; the order counts"
+    assert first["hint"] == "one came earlier; the order matters"
     assert second["expected"] == "notifications/progress"
     assert second["path"] == "notifications[0]"
     assert "2 came: notifications/message" in second["message"]

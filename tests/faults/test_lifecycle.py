@@ -23,7 +23,7 @@ from staging import (
 )
 
 from mcptest.core.plan import ServerSpec
-from mcptest.engine.pool import Keeper
+from mcptest.engine.pool import ServerPool
 from mcptest.engine.run import RunOptions, run_plan
 from mcptest.engine.server import Server
 from mcptest.transport import stdio
@@ -75,7 +75,7 @@ def test_the_next_test_has_a_fresh_server_after_one_that_ended() -> None:
 def test_a_server_that_ended_between_two_tests_is_replaced_with_a_note() -> None:
     """Row 84. Which of the two meets the end is made certain by waiting for it."""
     with stage() as launcher:
-        keeper = Keeper(launcher)
+        keeper = ServerPool(launcher)
         spec = spec_for("exit-after-answer")
         (step,) = plan_for(spec).suites[0][0].cases[0].steps
         server, note = keeper.server_for(spec, step)

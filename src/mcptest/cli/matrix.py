@@ -11,8 +11,8 @@ from mcptest.core.errors import McptestError, UsageError
 from mcptest.core.record import Record
 from mcptest.core.secrets import redactor
 from mcptest.core.text import visible
-from mcptest.engine.loading import Unneeded, load_plan
-from mcptest.engine.matrix import MatrixOptions, Transport, run_matrix
+from mcptest.engine.loading import PlaceholderEnvironment, load_plan
+from mcptest.engine.matrix import Transport, run_matrix
 from mcptest.formats.config import default_startup_s
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import totals
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from mcptest.core.events import Listener, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.engine.loading import Plan, Wanted
+    from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-    RunWay = Callable[[Plan, Launcher, Listener], tuple[RunFinished, list[SessionCapture]]]
 
 __all__ = ["TransportMatrix"]
 
@@ -112,38 +112,17 @@ class TransportMatrix(Record):
             found.append(Transport(name="http", change=lambda spec: spec))
         return tuple(found)
 
-    def options(self, plan: Plan, started_at: str, *, bail: bool, is_strict: bool) -> MatrixOptions:
-        """Return the options of the whole matrix."""
-        return MatrixOptions(
-            started_at=started_at,
-            transports=self.transports(plan),
-            bail=bail,
-            is_strict=is_strict,
-        )
-
     def run(
         self,
         plan: Plan,
-        options: MatrixOptions,
+        options_for: Callable[[Plan], RunOptions],
         launcher: Launcher,
-        tell: Listener,
-        run_way: RunWay,
+        emit: Listener,
     ) -> tuple[RunFinished, list[SessionCapture]]:
-        """Run the plan in every combination, each with `run_way`."""
-
-        def run_once(plan: Plan, tell: Listener) -> tuple[RunFinished, list[SessionCapture]]:
-            if plan.plugins:
-                # Those of the previous combination have been reported.
-                plan.plugins.findings.clear()
-            finished, captures = run_way(plan, launcher, tell)
-            if not is_terminal():
-                # Progress for the log of a long run.
-                name = visible(plan.suites[0][1].name)
-                summary = totals(finished.summary, finished.duration_s, _NO_PAINT)
-                write_stderr(f"{name}: {summary}\n")
-            return finished, captures
-
-        return run_matrix(plan, options, launcher, tell, run_once)
+        """Run the plan in every combination."""
+        return run_matrix(
+            plan, self.transports(plan), options_for, launcher, emit, _print_way_totals
+        )
 
     def _to_http(self, spec: ServerSpec) -> ServerSpec:
         """Return a server of the plan, reached over HTTP."""
@@ -186,10 +165,17 @@ def _http_of_file(asked: Wanted) -> ServerSpec | None:
     """Return the server on HTTP that the files describe, or None; the command line has stdio."""
     asked = asked.but(server_command=())
     try:
-        plan = load_plan(asked, Unneeded(os.environ))
+        plan = load_plan(asked, PlaceholderEnvironment(os.environ))
     except McptestError:
         # The files need not describe a server; other mistakes are reported when they are loaded.
         return None
     if not any(spec.http for _, spec in plan.suites):
         return None
     return load_plan(asked, os.environ).suites[0][1]
+
+
+def _print_way_totals(plan: Plan, finished: RunFinished) -> None:
+    """Progress for the log of a long run."""
+    if not is_terminal():
+        name = visible(plan.suites[0][1].name)
+        write_stderr(f"{name}: {totals(finished.summary, finished.duration_s, _NO_PAINT)}\n")

@@ -19,7 +19,7 @@ from mcptest.core.schema_walk import SchemaWalker, dict_at, required_names
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import defuse_markers, printable_json, show_json, visible
 from mcptest.engine.server import Launcher
-from mcptest.engine.single_server import Visit
+from mcptest.engine.single_server import SingleServer
 from mcptest.explore.arguments import describe_type
 from mcptest.explore.features import feature_name
 from mcptest.protocol.lists import describe_error
@@ -88,7 +88,7 @@ def _columns() -> int:
 
 
 def use_server(
-    arguments: Arguments, spec: ServerSpec, work: Callable[[Visit, Launcher], int]
+    arguments: Arguments, spec: ServerSpec, work: Callable[[SingleServer, Launcher], int]
 ) -> int:
     """Start or connect to the server, do the work, and stop it; return the exit code."""
     hide_secrets(spec.secrets)
@@ -103,7 +103,7 @@ def use_server(
             while_waiting=progress.tick if progress.is_wanted else None,
         )
         try:
-            return _visit(arguments, Visit(spec, launcher, progress.clear), launcher, work)
+            return _visit(arguments, SingleServer(spec, launcher, progress.clear), launcher, work)
         except InterruptedRunError:
             raise InterruptedRunError("interrupted; the server was stopped") from None
         finally:
@@ -113,9 +113,9 @@ def use_server(
 
 def _visit(
     arguments: Arguments,
-    visit: Visit,
+    visit: SingleServer,
     launcher: Launcher,
-    work: Callable[[Visit, Launcher], int],
+    work: Callable[[SingleServer, Launcher], int],
 ) -> int:
     status = int(ExitCode.NO_SERVER)
     fault: Fault | None = None
@@ -200,7 +200,7 @@ def extract_result(answer: Message, method: str, arguments: Arguments) -> Messag
     return None
 
 
-def report_unfinished(visit: Visit) -> bool:
+def report_unfinished(visit: SingleServer) -> bool:
     """Report that the last answer does not complete the call; return True if so."""
     why = visit.unfinished
     if why:

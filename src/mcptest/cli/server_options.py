@@ -22,7 +22,7 @@ from mcptest.engine.discovery import (
     is_suite_name,
     read_text,
 )
-from mcptest.engine.loading import SentAlong, Wanted, load_suites, placed
+from mcptest.engine.loading import ExtraHttpOptions, Wanted, load_suites, resolve_folders
 from mcptest.formats.config import PLUGIN_NAME, default_startup_s, load_config
 from mcptest.formats.keys import parse_duration
 from mcptest.protocol.revisions import REVISIONS
@@ -30,6 +30,7 @@ from mcptest.protocol.revisions import REVISIONS
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
+    from mcptest.engine.loading import ExtraHttpOptions
 
 __all__ = [
     "HTTP_OPTIONS",
@@ -172,7 +173,7 @@ def _load_server(arguments: Arguments, way: str) -> ServerSpec:
         spec, warnings = load_config(read_text(path), path, os.environ)
     for warning in folders.quotable(warnings):
         write_stderr(render_diagnostic(warning) + "\n\n")
-    return placed(spec, os.path.dirname(path) or ".")
+    return resolve_folders(spec, os.path.dirname(path) or ".")
 
 
 def find_own_config(arguments: Arguments) -> str:
@@ -276,14 +277,14 @@ def parse_http_server(arguments: Arguments, command: tuple[str, ...]) -> ServerS
     return ServerSpec(name=name, command=(), http=http, secrets=tuple(secrets))
 
 
-def parse_credentials(arguments: Arguments) -> SentAlong | None:
+def parse_credentials(arguments: Arguments) -> ExtraHttpOptions | None:
     """Return the headers and certificates to add to a server that a file describes, or None."""
     named = [name for name in ("--bearer-env", "--header-env", "--ca-file") if arguments.has(name)]
     if not named or arguments.has("--url"):
         return None
     secrets: list[str] = []
     headers = dict(_parse_headers(arguments, secrets))
-    return SentAlong(
+    return ExtraHttpOptions(
         option=named[0], headers=headers, secrets=tuple(secrets), ca_file=_parse_ca_file(arguments)
     )
 

@@ -1,4 +1,4 @@
-"""The server under test, started by the first request that needs it, and kept."""
+"""The server under test of a coprocess: started by the first request, never replaced."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from mcptest.core.plan import Expectation, Step
 from mcptest.core.record import ABSENT
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import shorten, visible
-from mcptest.engine import faults
-from mcptest.engine.server import Server
+from mcptest.engine.pool import FATAL_FAULTS, ServerPool
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
 from mcptest.protocol.lists import ListPages
@@ -24,36 +23,33 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault, Finding
-    from mcptest.engine.server import Launcher
+    from mcptest.engine.server import Launcher, Server
 
     Message = dict[str, Any]
 
 __all__ = ["Upstream"]
 
-# After these the server is not used again: nothing it says can be trusted, or it is not there.
-_SPENT = frozenset(["connect_failed", "line_too_long", "output_budget", "session_lost"])
 _MAX_COMMAND_CHARS = 200
 
 _ENVELOPE = frozenset(["jsonrpc", "id", "result", "error"])
 
 
 class Upstream:
-    """One server. What it refuses is a `RefusedError`, and so is that it is not there."""
+    """One server. Errors of the server and its absence are both raised as `RefusedError`."""
 
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.spec = spec
-        self._launcher = launcher
+        self._pool = ServerPool(launcher)
         self._redact = redactor(spec.secrets)
-        self._server: Server | None = None
-        # Once it is gone: what was said of that, and what is known of it.
+        # Once it is gone: the message about that, and the data with it.
         self._lost: tuple[str, Message] | None = None
         self.handshake: Message = {}
         self.findings: tuple[Finding, ...] = ()
-        # The id that the next request to the server is to have: that of the SDK's own request,
-        # so that a server which does not give ids back as they came is found out.
+        # The id of the next request to the server: that of the SDK's own request, so that a
+        # server which does not return ids unchanged is noticed.
         self.next_id: object = ABSENT
         self._asked = 0
-        # How long it took to start, which is no part of any call.
+        # How long it took to start, which is not part of any call.
         self.start_s = 0.0
 
     @property
@@ -67,17 +63,22 @@ class Upstream:
 
     def initialize(self) -> Message:
         """What the server answered to `initialize`; asked again, the same."""
-        self._ready("initialize")
+        if not self._pool.is_running:
+            self._ready("initialize", None)
         return self.handshake
 
     def ask(self, method: str, params: Message, limit_s: float | None = None) -> Message:
         """The result of a request, as it came."""
-        server = self._ready(method)
         step = self._step(method, params)
+        server = self._ready(method, step)
         try:
             answer = server.perform(step, limit_s or self.spec.timeout_s).message
         except ServerError as error:
-            raise self._broken(server, _without_id(error.fault, step.id)) from None
+            fault = _without_id(error.fault, step.id)
+            if fault.kind in FATAL_FAULTS or not server.is_usable:
+                raise self._lose(fault) from None
+            message, data = self.cleaned(fault.message), self._evidence(fault)
+            raise RefusedError(UPSTREAM_ERROR, message, data) from None
         _refuse_unusual(answer, step)
         if "error" in answer:
             said = answer["error"]
@@ -99,7 +100,9 @@ class Upstream:
 
     def _pages(self, method: str, key: str) -> Iterator[list[object]]:
         limit_s = self.spec.timeout_s
-        self._ready(method)
+        if not self._pool.is_running:
+            # Starting is not part of the time for the list.
+            self._ready(method, None)
         deadline = time.monotonic() + limit_s
         left_bytes = self.spec.limits.max_line_bytes
         pages = ListPages(method, key, limit_s=limit_s)
@@ -118,47 +121,35 @@ class Upstream:
 
     def close(self) -> None:
         """Stop the server, if it runs."""
-        server, self._server = self._server, None
-        if server:
-            server.close()
-            self.findings = tuple(self.cleaned(list(server.findings)))
+        self._pool.retire()
+        self.findings = tuple(self.cleaned(self._pool.findings))
 
-    # Opening, and what breaks
-
-    def _ready(self, method: str) -> Server:
+    def _ready(self, method: str, step: Step | None) -> Server:
+        """The server, started if this is the first request; RefusedError once it is gone."""
         if self._lost:
             message, data = self._lost
             words = f"{method} was not sent, because of what came before: {message}"
             raise RefusedError(UPSTREAM_GONE, words, {**data, "effect": "definite"})
-        if self._server is None:
-            began = time.monotonic()
-            try:
-                self._server = Server(self.spec, self._launcher)
-                self._server.open()
-            except ServerError as error:
-                raise self._not_opened(error.fault) from None
-            finally:
-                self.start_s += time.monotonic() - began
-            self.handshake = self._server.handshake
-        return self._server
+        is_running = self._pool.is_running
+        began = time.monotonic()
+        try:
+            server, _ = self._pool.server_for(self.spec, step)
+        except ServerError as error:
+            fault = error.fault
+            if is_running:
+                raise self._lose(_without_id(fault, step.id if step else ABSENT)) from None
+            http = self.spec.http
+            way = f"url: {http.url}" if http else f"command: {shlex.join(self.spec.command)}"
+            shown = visible(shorten(way, _MAX_COMMAND_CHARS))
+            raise self._lose(fault.but(message=f"{fault.message} ({shown})")) from None
+        finally:
+            self.start_s += 0.0 if is_running else time.monotonic() - began
+        self.handshake = server.handshake
+        return server
 
-    def _not_opened(self, fault: Fault) -> RefusedError:
-        server = self._server
+    def _lose(self, fault: Fault) -> RefusedError:
+        """Stop the server for good, because of this fault."""
         self.close()
-        if server and server.answered_at_the_end:
-            fault = faults.unflushed(fault)
-        http = self.spec.http
-        way = f"url: {http.url}" if http else f"command: {shlex.join(self.spec.command)}"
-        shown = visible(shorten(way, _MAX_COMMAND_CHARS))
-        return self._gone(fault.but(message=f"{fault.message} ({shown})"))
-
-    def _broken(self, server: Server, fault: Fault) -> RefusedError:
-        if fault.kind in _SPENT or not server.is_usable:
-            self.close()
-            return self._gone(fault)
-        return RefusedError(UPSTREAM_ERROR, self.cleaned(fault.message), self._evidence(fault))
-
-    def _gone(self, fault: Fault) -> RefusedError:
         http = self.spec.http
         where: Message = {"url": http.url} if http else {}
         if self.spec.command:
@@ -181,16 +172,16 @@ class Upstream:
 
 
 def _without_id(fault: Fault, id: object) -> Fault:
-    """The fault without the id of the request, which means nothing to whoever wrote the call."""
-    told = f" ({visible(jsonrpc.describe_id(id))})"
-    return fault.but(message=fault.message.replace(told, ""), hint=fault.hint.replace(told, ""))
+    """The fault without the id of the request, which means nothing to the author of the call."""
+    shown = f" ({visible(jsonrpc.describe_id(id))})"
+    return fault.but(message=fault.message.replace(shown, ""), hint=fault.hint.replace(shown, ""))
 
 
 def _refuse_unusual(answer: Any, step: Step) -> None:
-    """Refuse an answer of which the channel could not carry all: it has it in `data`."""
-    surplus = [key for key in answer if key not in _ENVELOPE]
-    if surplus:
-        name = visible(shorten(surplus[0], 40))
+    """Refuse an answer that the SDK's channel cannot carry whole; it is in `data`."""
+    extra = [key for key in answer if key not in _ENVELOPE]
+    if extra:
+        name = visible(shorten(extra[0], 40))
         why = f'its answer to {step.method} has a member "{name}" beside the result'
     elif jsonrpc.id_key(answer.get("id")) != jsonrpc.id_key(step.id):
         why = f"its answer to {step.method} has not the id of the request"

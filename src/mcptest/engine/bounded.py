@@ -1,7 +1,7 @@
-"""Checks that no signal to us can end, made one by one in processes that can be ended.
+"""Work that a timer cannot interrupt, done in a process that can be killed.
 
-An answer is judged as a whole in a process of its own where that is possible. It is not where
-plugins or snapshots are asked as well: a copy of this process could not speak with them.
+Two kinds of work need this: matchers from Python packages (`bound_checks`), and JSON Schemas that
+refer to themselves, which may take for ever or all memory to read (`find_read_failure`).
 """
 
 from __future__ import annotations
@@ -23,17 +23,21 @@ if TYPE_CHECKING:
     from mcptest.core.plan import Expectation
     from mcptest.matching.patterns import Pattern
 
-__all__ = ["bounded", "tried_alone", "tried_apart"]
+__all__ = ["bound_checks", "find_read_failure", "find_read_failure_alone"]
 
 
-def bounded(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
-    """The same expectation, in which each such check has this long and a process of its own."""
+def bound_checks(expectation: Expectation, limit_s: float, launcher: Launcher) -> Expectation:
+    """The expectation with each foreign check limited to this time, in a process of its own.
+
+    Used where the answer cannot be judged as a whole in another process, because plugins or
+    snapshots take part: a forked copy of this process could not speak with them.
+    """
 
     def change(pattern: Pattern) -> Pattern:
         matcher = pattern.matcher
         if not matcher.is_foreign:
             return pattern
-        check = partial(_check_apart, matcher.check, limit_s, launcher)
+        check = partial(_check_isolated, matcher.check, limit_s, launcher)
         return pattern.but(matcher=matcher.but(check=check))
 
     return expectation.but(
@@ -46,58 +50,55 @@ def bounded(expectation: Expectation, limit_s: float, launcher: Launcher) -> Exp
     )
 
 
-def _check_apart(
+def _check_isolated(
     check: Callable[..., Miss | None],
     limit_s: float,
     launcher: Launcher,
     parameter: Any,
     actual: object,
 ) -> Miss | None:
-    def told() -> tuple[tuple[str, str], ...]:
+    def run_check() -> tuple[tuple[str, str], ...]:
         miss = check(parameter, actual)
         return ((miss.why, miss.hint() if miss.hint else ""),) if miss else ()
 
-    found = judge_in_child(told, limit_s, launcher)
+    found = judge_in_child(run_check, limit_s, launcher)
     if not found:
         return None
     why, hint = found[0]
     return Miss(why=why, hint=(lambda: hint) if hint else None)
 
 
-# Read a schema where it harms nobody, before it is read here.
-#
-# One that refers to itself over and over can take for ever to be read, or more room than there is,
-# and no signal to us ends that. It is tried in a process that can be ended.
-
-
 _LIMIT_S = 1.0
-# What somebody wrote for us has a little longer.
-_OWN_LIMIT_S = 2.0
+# For schemas in test files, which are read before anything runs.
+_ALONE_LIMIT_S = 2.0
 
 
-def tried_apart(
+def find_read_failure(
     launcher: Launcher, work: Callable[[], object], _text: str = "", limit_s: float = _LIMIT_S
 ) -> str:
-    """Why this cannot be done here, "" when it can; what it finds wrong is not looked at."""
+    """Why this work cannot be done in this process, "" when it can.
+
+    Exceptions that the work raises are not failures here: they occur again when it is done.
+    """
     try:
-        return "".join(judge_in_child(lambda: _tried(work), limit_s, launcher))
+        return "".join(judge_in_child(lambda: _describe_crash(work), limit_s, launcher))
     except PatternTimeoutError:
         return f"takes over {limit_s:g} s to read"
     except EndedError as error:
         return f"ends the program that reads it: {error.how}"
 
 
-def tried_alone(work: Callable[[], object]) -> str:
-    """The same where nothing is run yet."""
-    launcher = Launcher(guardian=NoGuardian(), interrupts=NoInterrupts())  # type: ignore[arg-type]  # all that is asked of them here
-    return tried_apart(launcher, work, limit_s=_OWN_LIMIT_S)
+def find_read_failure_alone(work: Callable[[], object]) -> str:
+    """The same before a run has begun."""
+    launcher = Launcher(guardian=NoGuardian(), interrupts=NoInterrupts())  # type: ignore[arg-type]  # implement what is used here
+    return find_read_failure(launcher, work, limit_s=_ALONE_LIMIT_S)
 
 
-def _tried(work: Callable[[], object]) -> tuple[str, ...]:
+def _describe_crash(work: Callable[[], object]) -> tuple[str, ...]:
     try:
         work()
-    except Exception:  # noqa: BLE001  # what is wrong with it is told when it is read here
+    except Exception:  # noqa: BLE001  # it is raised again when the schema is read
         return ()
-    except BaseException as error:  # noqa: BLE001  # as above; nobody would be there to tell it
+    except BaseException as error:  # noqa: BLE001  # SystemExit and the like
         return (f"ends the program that reads it: {type(error).__name__}",)
     return ()

@@ -1,7 +1,7 @@
 """Switch on a server's own collector of code coverage: coverage.py in Python, V8's in Node.
 
-Both listen to environment variables that mean nothing to anybody else, so nobody has to
-find out what the server is written in.
+Both listen to environment variables that other programs ignore, so the language of the server
+need not be known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Collectors"]
 
 _STARTUP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "child")
-# The folder is the user's: all that is ours in it begins like this.
+# The prefix of our files in the user's folder.
 _OURS = ".mcptest-"
 _SETTINGS = f"{_OURS}coveragerc"
 # child/sitecustomize.py, which runs without us, writes this one under the same name.
@@ -47,21 +47,21 @@ class Collectors:
     def _write_settings(self) -> None:
         for name in (_SETTINGS, _NOTE):
             self._remove_old(os.path.join(self.folder, name))
-        # sigterm: a server that has to be stopped that way writes its file all the same.
+        # sigterm: write the file even if the server is stopped by SIGTERM.
         lines = [
             "[run]",
             f"data_file = {self.folder}/.coverage",
             "parallel = true",
             f"omit = {_STARTUP}/*",
         ]
-        # Whatever has come there in the meantime is not ours to write to.
+        # Fails if another file has been put there meanwhile.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         fd = os.open(os.path.join(self.folder, _SETTINGS), flags, 0o666)
         with open(fd, "w", encoding="utf-8") as file:
             file.write(_MARK + "\n".join([*lines, "sigterm = true", ""]))
 
     def _remove_old(self, path: str) -> None:
-        """Take away what an earlier run left; what somebody else has put there stays."""
+        """Remove the files of an earlier run, and no others."""
         if not os.path.lexists(path):
             return
         if not _beginning(path).startswith(_MARK):
@@ -101,7 +101,7 @@ class Collectors:
 
 
 def _beginning(path: str) -> str:
-    """How a regular file begins; "" for a link, a pipe and whatever else is none."""
+    """The beginning of a regular file; "" for anything else."""
     if not stat.S_ISREG(os.lstat(path).st_mode):
         return ""
     with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:

@@ -1,8 +1,8 @@
-"""The lane `compliance`: look at one side of a server's conformance, and judge what is seen.
+"""The lane `compliance` of suites: one check of a server's conformance per case.
 
-What is asked here is traffic of the run like any other: captures have it, and the rules are
-asked about it. What the server does wrong is a mismatch. A server that cannot be asked raises
-`ServerError`, so that a check which could not be made never passes.
+The requests of a check are traffic like any other: captures contain them, and rules see them. What
+the server does wrong is a mismatch. A server that cannot be asked raises `ServerError`, so that a
+check which could not be made never passes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import CaseResult, Mismatch, merge_sessions
 from mcptest.core.text import parse_path
 from mcptest.engine.judge import MAX_MISMATCHES
-from mcptest.engine.lists import ListReader, refused
+from mcptest.engine.lists import ListReader, refusal_mismatch
 from mcptest.matching.compare import pull
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 
     from mcptest.core.plan import Case, ServerSpec
     from mcptest.core.results import SessionScore, Verdict
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Server
 
 __all__ = ["comply"]
 
 _ENDED = "the session before was ended to be judged"
 
-# What applies only to a session that was opened: in the era with a handshake, and without one.
+# Rules that apply only to an opened session: with a handshake, and without one.
 _OF_OPENED = frozenset(["INV-002", "BASE-21"])
 _PROPERTIES = {rule.id: rule.property for rule in RULES}
 
-# What the sentences about shapes want, as the patterns that people know.
+# The types in messages about shapes, as patterns.
 _PATTERNS = {
     "a string": "match:type:string",
     "an object": "match:type:object",
@@ -52,12 +52,12 @@ _PATTERNS = {
     "an array": "match:type:array",
 }
 
-# Each request of a session has an id of its own, whatever was asked before.
+# Each request of a session needs an id of its own.
 _numbers = count(1)
 
 
 class _Found(Record):
-    """What a check has seen. `nothing` says why there was nothing to look at."""
+    """The outcome of a check. `nothing` says why there was nothing to check."""
 
     mismatches: tuple[Mismatch, ...] = ()
     notes: tuple[str, ...] = ()
@@ -66,12 +66,12 @@ class _Found(Record):
     nothing: str = ""
 
 
-def comply(case: Case, spec: ServerSpec, keeper: Keeper) -> CaseResult:
+def comply(case: Case, spec: ServerSpec, pool: ServerPool) -> CaseResult:
     """The verdict of the check that a case names; ServerError when it cannot be made."""
     began = time.monotonic()
     check, _, version = case.check.partition(" ")
-    found = _of_another_revision(spec, keeper, version) if version else None
-    found = found or _CHECKS[check](case, spec, keeper)
+    found = _of_another_revision(spec, pool, version) if version else None
+    found = found or _CHECKS[check](case, spec, pool)
     result = CaseResult(
         name=case.name,
         status="failed" if found.mismatches else "passed",
@@ -82,15 +82,15 @@ def comply(case: Case, spec: ServerSpec, keeper: Keeper) -> CaseResult:
     )
     if found.mismatches:
         return result.but(sent=found.sent, actual=found.actual)
-    keeper.passed()
+    pool.record_pass()
     if found.nothing:
         return result.but(status="skipped", reason=found.nothing)
-    return result.but(log=keeper.log()) if keeper.keeps_log == "all" else result
+    return result.but(log=pool.log()) if pool.keeps_log == "all" else result
 
 
-def _of_another_revision(spec: ServerSpec, keeper: Keeper, version: str) -> _Found | None:
-    """That the session is not of the revision that the suite asks for."""
-    server, _ = keeper.server_for(spec, None)
+def _of_another_revision(spec: ServerSpec, pool: ServerPool, version: str) -> _Found | None:
+    """The mismatch of a session in another revision than the suite demands."""
+    server, _ = pool.server_for(spec, None)
     agreed = server.connection.session.revision.version
     if agreed == version:
         return None
@@ -107,17 +107,17 @@ def _of_another_revision(spec: ServerSpec, keeper: Keeper, version: str) -> _Fou
 # The handshake
 
 
-def _initialize(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
-    server, note = keeper.server_for(spec, None)
+def _initialize(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    server, note = pool.server_for(spec, None)
     return _Found(
-        mismatches=tuple(_wrong_in_hello(server)),
+        mismatches=tuple(_judge_handshake(server)),
         notes=(note,) if note else (),
         actual={"result": server.handshake},
     )
 
 
-def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
-    """What the revision wants otherwise in the answer to initialize, or to server/discover."""
+def _judge_handshake(server: Server) -> Iterator[Mismatch]:
+    """Mismatches of the answer to initialize, or to server/discover."""
     answer = {"result": server.handshake}
     revision = server.connection.session.revision
     shape = "InitializeResult" if revision.has_handshake else "DiscoverResult"
@@ -140,7 +140,7 @@ def _wrong_in_hello(server: Server) -> Iterator[Mismatch]:
 
 
 def _handshake_score(server: Server) -> SessionScore:
-    """What the rules say of the handshake alone, or of what stands in its place."""
+    """The verdicts of the rules on the handshake alone, or on server/discover."""
     revision = server.connection.session.revision
     answer = jsonrpc.result_response(INITIALIZE_ID, server.handshake)
     exchanges: list[dict[str, object]]
@@ -160,17 +160,17 @@ def _handshake_score(server: Server) -> SessionScore:
 # One request
 
 
-def _ping(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
-    server, note = keeper.server_for(spec, None)
+def _ping(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    server, note = pool.server_for(spec, None)
     if not server.connection.session.revision.has_handshake:
         return _Found(nothing=f"there is no ping in {STATELESS}")
     answer, line = _ask(server, "ping", ABSENT, case.timeout_s or spec.timeout_s)
     result = answer.get("result", ABSENT)
-    # Every result may have one; it is about the message, and not what was asked for.
+    # Every result may have metadata.
     extra = result.keys() - {"_meta"} if isinstance(result, dict) else {"all of it"}
     wrong: tuple[Mismatch, ...] = ()
     if result is ABSENT:
-        wrong = (refused(answer, "ping", "error"),)
+        wrong = (refusal_mismatch(answer, "ping", "error"),)
     elif extra:
         message = "ping must be answered with an empty result"
         wrong = (Mismatch(path="result", expected={}, actual=result, message=message),)
@@ -190,8 +190,8 @@ def _ask(
 # Lists
 
 
-def _list(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
-    server, note = keeper.server_for(spec, None)
+def _list(case: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    server, note = pool.server_for(spec, None)
     declared = server.capabilities if isinstance(server.capabilities, dict) else {}
     kinds = [kind for kind in KINDS.values() if kind.capability in declared]
     notes = [note] if note else []
@@ -213,8 +213,8 @@ def _list(case: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
 # The rules
 
 
-def _invariants(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
-    verdicts = [each for each in _judged(spec, keeper).verdicts if each.id.startswith("INV-")]
+def _invariants(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    verdicts = [each for each in _judged(spec, pool).verdicts if each.id.startswith("INV-")]
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
@@ -225,8 +225,8 @@ def _invariants(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
     )
 
 
-def _rules(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
-    verdicts = _judged(spec, keeper).verdicts
+def _rules(_: Case, spec: ServerSpec, pool: ServerPool) -> _Found:
+    verdicts = _judged(spec, pool).verdicts
     return _Found(
         mismatches=tuple(_broken(each) for each in verdicts if each.status == "fail"),
         notes=tuple(
@@ -237,22 +237,22 @@ def _rules(_: Case, spec: ServerSpec, keeper: Keeper) -> _Found:
     )
 
 
-def _judged(spec: ServerSpec, keeper: Keeper) -> SessionScore:
-    """What the rules say of all sessions with this server so far, the last of which is ended."""
-    scores = _ended(spec, keeper)
+def _judged(spec: ServerSpec, pool: ServerPool) -> SessionScore:
+    """The verdicts on all sessions with this server so far; the current one is ended."""
+    scores = _ended(spec, pool)
     if not any(map(_has_been_opened, scores)):
-        # It has not had one yet, or none that was opened; the reason is raised then.
-        keeper.server_for(spec, None)
-        scores = _ended(spec, keeper)
-    assert scores, "whoever launches servers for checks must have them judged"
+        # No session has been opened yet; this raises the reason if none can be.
+        pool.server_for(spec, None)
+        scores = _ended(spec, pool)
+    assert scores, "checks need a launcher that judges"
     return merge_sessions(scores)[0]
 
 
-def _ended(spec: ServerSpec, keeper: Keeper) -> list[SessionScore]:
-    # Whoever is to end cannot be asked afterwards.
-    keeper.take_inventory()
-    keeper.replace(_ENDED)
-    return [score for score, _ in keeper.scores if _name_in(score) == spec.name]
+def _ended(spec: ServerSpec, pool: ServerPool) -> list[SessionScore]:
+    # The server cannot be asked after it has ended.
+    pool.take_inventory()
+    pool.replace(_ENDED)
+    return [score for score, _ in pool.scores if _name_in(score) == spec.name]
 
 
 def _name_in(score: SessionScore) -> str:
@@ -260,7 +260,7 @@ def _name_in(score: SessionScore) -> str:
 
 
 def _has_been_opened(score: SessionScore) -> bool:
-    """Whether initialize, or what is asked instead, was answered: there is something to judge."""
+    """Whether initialize, or server/discover, was answered."""
     return any(each.id in _OF_OPENED and each.status != "not_applicable" for each in score.verdicts)
 
 
@@ -276,7 +276,7 @@ def _broken(verdict: Verdict) -> Mismatch:
     )
 
 
-_CHECKS: dict[str, Callable[[Case, ServerSpec, Keeper], _Found]] = {
+_CHECKS: dict[str, Callable[[Case, ServerSpec, ServerPool], _Found]] = {
     "initialize": _initialize,
     "ping": _ping,
     "list": _list,

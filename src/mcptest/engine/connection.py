@@ -1,7 +1,7 @@
-"""What goes to one server process and what comes from it: sent, taken in, counted and kept.
+"""The connection to one server process: send, receive, sort, record.
 
-The connection knows the pipe, the session and the inbox behind it. What a step or a dialogue
-makes of what has come is for those who drive the server.
+`Connection` owns the transport, the session and the `Inbox`, which sorts what arrives. Steps and
+dialogues are performed by `mcptest.engine.server` and `mcptest.engine.dialogue`.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from mcptest.transport.stdio import StdioTransport
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from typing import Any, TypeVar
+    from typing import Any, TypeAlias, TypeVar
 
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Fault, LogLine, SessionScore
-    from mcptest.engine.recorder import MessageLog, Tape
+    from mcptest.engine.recorder import MessageLog, TrafficRecorder
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import LineDecoder, Noise, Overlong
@@ -54,36 +54,39 @@ if TYPE_CHECKING:
         UnexpectedResponse,
     )
     from mcptest.rules.composition import Member
-    from mcptest.transport import Transport
+    from mcptest.transport.http.client import HttpTransport
+    from mcptest.transport.memory.server import MemoryTransport
     from mcptest.transport.process.stopping import Stopped
 
     Item = Frame | Noise | Overlong | TransportFault
     Quoted = TypeVar("Quoted", UnexpectedResponse, ProtocolViolated)
+    Transport: TypeAlias = StdioTransport | HttpTransport | MemoryTransport
 
 __all__ = ["Connection", "Findings", "Inbox", "Waiting"]
 
 
 _TICK_S = 0.1
 
-# The bytes of which all but the first of a character are made.
+# The bytes that continue a character of UTF-8.
 _CONTINUED = bytes(range(0x80, 0xC0))
 
-# Over pipes each session has a process of its own; over HTTP this tells one from another.
+# Tells sessions over HTTP apart, which may share a process.
 _numbers = count(1)
 
-# More than this takes so long to be judged that it matters to whoever looks at times.
+# Checking rules on more than this takes noticeable time, and is postponed; on more than a huge
+# amount it is not, to bound memory.
 _LARGE_BYTES = 16 * 1024
 _HUGE_BYTES = 4 * 1024 * 1024
 
-# What a pipe may hold when the time for an answer is up, and is still looked at.
+# How much of what arrived before the deadline is still read after it.
 _LATE_BYTES = 2 * 1024 * 1024
 
-# How much may wait to be read by a server that asks us things and does not listen.
+# How many bytes of our replies a server may leave unread.
 _MAX_UNREAD_REPLY_BYTES = 64 * 1024 * 1024
 
 
 class Connection:
-    """The line to one server under test."""
+    """The connection to one server under test."""
 
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.spec = spec
@@ -91,19 +94,19 @@ class Connection:
         self.findings = Findings(spec.name)
         offer = spec.spec_version or spec.protocol_version
         self.session = ClientSession(offer, __version__, spec.client)
-        self.wire = wire_to(spec, launcher)
+        self.wire = _open_wire(spec, launcher)
         self.inbox = Inbox(self.session, self.findings, self.wire.redact)
         self._label = self.wire.label
-        self._tape = _new_tape() if launcher.keeps_traffic else None
+        self._recorder = _new_recorder() if launcher.keeps_traffic else None
         self._mark = "" if self.wire.is_pipe else f"#{os.getpid()}.{next(_numbers)}"
         self._watch = (
             RuleWatch(self._label, self._transport, self.session.written_ids)
             if launcher.judges
             else None
         )
-        self._hears = bool(self._watch or self._tape)
-        # A question of our own, which is nobody's traffic, and the ids of all of them so far:
-        # neither are their answers, also those that come too late.
+        self._is_recorded = bool(self._watch or self._recorder)
+        # The request of our own that is being sent, and the ids of all of them: neither they nor
+        # their answers, however late, are recorded.
         self._own_question = b""
         self._own_ids: set[str] = set()
         self._replied_bytes = 0
@@ -113,8 +116,8 @@ class Connection:
 
     @property
     def _transport(self) -> str:
-        """The channel of this session, which no other has."""
-        started_at = self._tape.started_at if self._tape else ""
+        """The transport, with a mark that is unique to this session."""
+        started_at = self._recorder.started_at if self._recorder else ""
         return f"{self.wire.transport}@{started_at}{self._mark}"
 
     @property
@@ -124,26 +127,26 @@ class Connection:
 
     @property
     def size(self) -> int:
-        """How many bytes have come since the step began."""
+        """How many bytes have arrived since the step began."""
         return self.wire.stdout_tail.total - self._bytes_before
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is left to be judged until nobody waits."""
+        """Whether checking rules has been postponed."""
         return self._watch is not None and self._watch.is_behind
 
     def put_off_rules(self) -> None:
-        """Leave everything to be judged for the time between two tests."""
+        """Postpone checking rules to the time between two tests."""
         if self._watch:
             self._watch.is_behind = True
 
     def catch_up(self) -> None:
-        """Judge what is left, while nobody waits."""
+        """Check rules on what was postponed."""
         if self._watch:
             self._watch.catch_up()
 
     def ask_privately(self, line: bytes, id: str) -> None:
-        """This line is a question of our own; what else is said meanwhile is not."""
+        """Do not record this line, nor the answer to it."""
         self._own_question = line
         self._own_ids.add(id)
 
@@ -155,7 +158,7 @@ class Connection:
         return isinstance(id, str) and id in self._own_ids
 
     def start_step(self) -> None:
-        """What comes from here on belongs to the next step."""
+        """What arrives from here on belongs to the next step."""
         self.inbox.start_step()
         self._log = _new_log() if self.launcher.keeps_log else None
         self._log_mark = self.wire.stderr.total
@@ -165,28 +168,28 @@ class Connection:
     def open_request(self, line: bytes, id: object, *, keeps_id: bool = False) -> bytes:
         """Prepare to send a request; the line to send. ServerError if the server has failed.
 
-        The caller has looked around: what has arrived before cannot be its answer.
+        The caller has polled: what arrived before cannot be its answer.
         """
         session = self.session
         if self.inbox.is_broken:
             self.raise_broken()
         if session.early_ids and session.take_early(id):
             self.findings.add("early_response", faults.STRAYS["early_response"])
-            self.inbox.suspect(faults.early_clue(id))
+            self.inbox.add_hint(faults.describe_early_response(id))
         line = session.open_request(id, line, keeps_id=keeps_id)
         if begun := self.wire.begun_line:
             self.inbox.sent_during_line(id, begun)
         return line
 
     def send(self, line: bytes) -> None:
-        """Send a line; it is in the log of the step and in the capture, when they are kept."""
+        """Send a line, and record it."""
         is_own = line is self._own_question
         if self.session.is_stateless:
             line = self.session.add_metadata(line)
         if self._log:
             self._log.sent(line)
-        if self._tape and not is_own:
-            self._tape.sent(line)
+        if self._recorder and not is_own:
+            self._recorder.sent(line)
         self.wire.send(line)
         if self._watch and not is_own:
             self._watch.sent(line)
@@ -197,15 +200,14 @@ class Connection:
         if self._watch:
             self._watch.received(items)
             if self.size > _HUGE_BYTES:
-                # So much is not kept for later: it is judged as it comes.
                 self._watch.catch_up()
             elif self.size > _LARGE_BYTES:
                 self._watch.is_behind = True
-        if self._tape:
-            self._tape.received(items)
+        if self._recorder:
+            self._recorder.received(items)
 
-    def hear_out(self, items: Sequence[Item]) -> None:
-        """Take what came while the server was being stopped; nobody waits for it any more."""
+    def take_last(self, items: Sequence[Item]) -> None:
+        """Take what arrived while the server was being stopped."""
         items = self._cleaned(items)
         self._record(items)
         self.inbox.take(items)
@@ -213,9 +215,9 @@ class Connection:
     # Receiving
 
     def receive(self, deadline: float, *, works: bool = True) -> Sequence[Item]:
-        """What comes by the deadline. Progress is shown meanwhile, where it is.
+        """What arrives by the deadline; progress is shown meanwhile.
 
-        Rules are asked while we wait, unless that could be taken for time of the server.
+        Rules are checked first, unless the time of the server is measured (`works` is false).
         """
         if self._watch and works:
             self._watch.work()
@@ -230,9 +232,9 @@ class Connection:
             tick()
 
     def take(self, items: Sequence[Item]) -> None:
-        """Sort what has come, and give the server what it is owed for it."""
+        """Sort what has arrived, and send the replies that the server expects."""
         items = self._cleaned(items)
-        if self._hears:
+        if self._is_recorded:
             self._record(items)
         if self._log:
             self._log.received(items)
@@ -241,14 +243,14 @@ class Connection:
             self._replied_bytes += len(line)
             self.send(line)
         self._check_budget()
-        # A step whose answer came right stands; the next one is told.
+        # If the answer has arrived already, the next step raises the fault.
         if self.inbox.is_waiting:
             self.raise_broken()
 
     def _cleaned(self, items: Sequence[Item]) -> Sequence[Item]:
-        """The same, but no secret in what is no message, where the next line may have its rest.
+        """Remove secrets from lines that are not messages.
 
-        Messages are compared as they came; whoever tells of them blanks what is in them.
+        Messages are compared as they arrived; reporters remove secrets from them.
         """
         if self.wire.redact is None:
             return items
@@ -259,15 +261,15 @@ class Connection:
             for item in items
         ]
 
-    def look_around(self) -> None:
-        """Take, without waiting, whatever has arrived or happened since the last look."""
+    def poll(self) -> None:
+        """Take what has arrived, without waiting."""
         if not self.wire.is_closed:
             items = self.wire.receive(0.0)
             if items:
                 self.take(items)
 
     def raise_broken(self) -> None:
-        """Raise what has made it impossible to go on, if anything has."""
+        """Raise the fault that makes it impossible to go on, if there is one."""
         fault = self.inbox.take_fault()
         if fault:
             raise ServerError(faults.with_evidence(fault, self.wire))
@@ -275,12 +277,11 @@ class Connection:
     def _check_budget(self) -> None:
         limits, messages, size = self.spec.limits, self.inbox.messages, self.size
         if messages > limits.max_messages_per_call or size > limits.max_bytes_per_call:
-            raise ServerError(faults.over_budget(limits, messages, size, self.wire))
-        # Few servers ask us anything; then nothing of ours can be left unread.
+            raise ServerError(faults.output_budget_fault(limits, messages, size, self.wire))
         if self._replied_bytes and (
             min(self._replied_bytes, self.wire.unsent_bytes) > _MAX_UNREAD_REPLY_BYTES
         ):
-            raise ServerError(faults.asks_and_never_listens(self.wire))
+            raise ServerError(faults.unread_replies_fault(self.wire))
 
     # What is kept
 
@@ -289,46 +290,46 @@ class Connection:
             return ""
         kept, lost = self.wire.stderr.since(mark)
         if lost:
-            # It begins anywhere, in the middle of a secret perhaps.
+            # It may begin in the middle of a secret.
             kept = self.wire.cleaned(kept)
         text = kept.decode("utf-8", "backslashreplace")
         return f"[{lost:,} earlier bytes not kept]\n{text}" if lost else text
 
     def log(self) -> tuple[LogLine, ...]:
-        """What has been said since the step began, when a log is kept."""
+        """The messages since the step began, if a log is kept."""
         if self._log is None:
             return ()
         stderr = self.stderr_since(self._log_mark)
-        # Before it is cut into lines, over which a secret may be spread.
+        # Before it is cut into lines: a secret may span several.
         redact = self.wire.redact
         stderr = redact(stderr) if redact else stderr
         return self._log.lines(stderr, self.size, self.session)
 
     def _is_stderr_utf8(self) -> bool | None:
-        """Whether what is kept of stderr can be read; None when there is nothing."""
+        """Whether stderr is valid UTF-8; None when it is empty."""
         kept = self.wire.stderr.tail()
         if not kept:
             return None
         try:
-            # Its beginning may have been cut off in the middle of a character.
+            # The kept part may begin in the middle of a character.
             kept.lstrip(_CONTINUED).decode("utf-8")
         except UnicodeDecodeError as error:
-            # So may its end, when the server was stopped.
+            # It may end in one, because the server was stopped.
             return error.reason == "unexpected end of data"
         return True
 
     def score(self, exit_status: str) -> tuple[SessionScore, Member] | None:
-        """What the rules say of the session, which is over; None when they were not asked."""
+        """The verdicts of the rules on the session; None if they are not checked."""
         if self._watch is None:
             return None
         return self._watch.finish(exit_status, is_stderr_utf8=self._is_stderr_utf8())
 
     def capture(self, exit_status: str) -> SessionCapture | None:
-        """Everything that was said, when traffic is kept."""
-        if self._tape is None:
+        """The capture of the session, if traffic is kept."""
+        if self._recorder is None:
             return None
-        # Which of the two transports over HTTP it is, is known only by now.
-        return self._tape.capture(
+        # Which of the two transports over HTTP was used is known only now.
+        return self._recorder.capture(
             self._label,
             self._transport,
             exit_status,
@@ -338,10 +339,10 @@ class Connection:
 
 
 class Waiting:
-    """Waits for a server for a limited time, which is the server's alone.
+    """Waits for a server with a time limit.
 
-    Our own work on what has come prolongs the wait, by at most the limit itself. So does the time
-    for which we were stopped.
+    The time that we spend on what arrives does not count, up to the limit itself; nor does the
+    time for which this process was suspended.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -350,16 +351,16 @@ class Waiting:
         self.begin(0.0)
 
     def begin(self, limit_s: float) -> None:
-        """Another wait begins, with this limit."""
+        """Start another wait with this limit."""
         self._limit_s = limit_s
         self._own_s = 0.0
         self._stopped_s = self._interrupts.stopped_s
         self._late_from = -1
 
     def take(self, deadline: float, receive: Callable[[float], Sequence[Item]]) -> bool:
-        """Take what comes by the deadline; False when the time is up.
+        """Take what arrives by the deadline; False when the time is up.
 
-        What the server has sent by then is still taken, and no more.
+        What the server had sent by then is still taken.
         """
         stopped_s = self._interrupts.stopped_s - self._stopped_s
         deadline += min(self._own_s, self._limit_s) + stopped_s
@@ -375,13 +376,13 @@ class Waiting:
         return bool(items) and total <= self._late_from + _LATE_BYTES
 
 
-# Most runs keep neither of these.
+# Most runs record nothing.
 
 
-def _new_tape() -> Tape:
-    from mcptest.engine.recorder import Tape  # noqa: PLC0415
+def _new_recorder() -> TrafficRecorder:
+    from mcptest.engine.recorder import TrafficRecorder  # noqa: PLC0415
 
-    return Tape()
+    return TrafficRecorder()
 
 
 def _new_log() -> MessageLog:
@@ -390,23 +391,20 @@ def _new_log() -> MessageLog:
     return MessageLog()
 
 
-# What a server has sent, and what that means for the call that is waiting.
-#
-# Items that framing found go in. Answers, faults, findings and clues are kept here for
-# whoever drives the server; what is owed to the server in return comes out. Pure.
-
-
-# How many odd things during one call are remembered as its possible cause.
-_MAX_CLUES = 1000
+# How many oddities during one call are remembered as possible reasons for a missing answer.
+_MAX_HINTS = 1000
 
 _TOOLS_CHANGED = "notifications/tools/list_changed"
 
-# How many notifications of one step are kept for a test that looks at them.
+# How many notifications of one step are kept for its expectations.
 _MAX_NOTIFICATIONS = 10_000
 
 
 class Inbox:
-    """Sorts what arrives. `answer` is that of the awaited call, ABSENT until it comes."""
+    """Sorts what arrives into answers, faults, findings and hints. Pure.
+
+    `answer` is that of the awaited call, ABSENT until it arrives.
+    """
 
     def __init__(
         self, session: ClientSession, findings: Findings, redact: Callable[[str], str] | None
@@ -420,28 +418,28 @@ class Inbox:
         # By wire id, the calls that were sent while a line was arriving, and its number.
         self._sent_during: dict[jsonrpc.IdKey, int] = {}
         self.answer: Any = ABSENT
-        self.clues: list[str] = []
+        self.hints: list[str] = []
         self.noise: list[str] = []
         self.messages = 0
         self.notifications: list[Any] = []
         self._keeps_notifications = False
-        # How often the server has said that its tools are others.
+        # How often the server has announced that its tools changed.
         self.tool_changes = 0
-        # Hears of everything first; what it takes concerns nobody else.
+        # Gets each event first; if it returns true, the event is not processed further.
         self.listener: Callable[[SessionEvent], bool] | None = None
 
     def start_step(self) -> None:
-        """What comes from here on belongs to the next step."""
+        """What arrives from here on belongs to the next step."""
         self.messages = 0
         self._keeps_notifications = False
-        if self.clues:
-            # Other lists, not empty ones: somebody may still tell of these.
-            self.clues, self.noise = [], []
+        if self.hints:
+            # New lists: the old ones may still be in use.
+            self.hints, self.noise = [], []
         if self.notifications:
             self.notifications = []
 
     def keep_notifications(self) -> None:
-        """The step at hand looks at what the server says on its own."""
+        """Keep notifications for the expectations of this step."""
         self._keeps_notifications = True
 
     def expect(self, id: object) -> None:
@@ -456,7 +454,7 @@ class Inbox:
         self._awaited = ABSENT
 
     def forgive(self, id: object) -> None:
-        """It was us who gave this call up before its time: a late answer is no fault."""
+        """Do not report a late answer to this call, which we abandoned before its timeout."""
         self._forgiven.add(jsonrpc.id_key(self._session.wire_id(id)))
 
     @property
@@ -468,7 +466,7 @@ class Inbox:
         return self._broken is not None
 
     def take(self, items: Iterable[Item]) -> list[Message]:
-        """Sort what has arrived; the replies that the server is owed."""
+        """Sort what has arrived; the replies that the server expects."""
         owed: list[Message] = []
         for item in items:
             self.messages += 1
@@ -479,17 +477,17 @@ class Inbox:
             elif isinstance(item, TransportFault):
                 self._take_trouble(item)
             else:
-                self.break_off(faults.too_long(item))
+                self.break_off(faults.line_too_long_fault(item))
         return owed
 
     def take_fault(self) -> Fault | None:
-        """What has made it impossible to go on, told once."""
+        """The fault that makes it impossible to go on; returned once."""
         broken, self._broken = self._broken, None
         return broken
 
     def break_off(self, fault: Fault) -> None:
-        """Nothing more can be expected of the server; the next step that waits raises it."""
-        # The first one is the cause; what came after it is looked at all the same.
+        """Remember a fault that makes it impossible to go on; the next wait raises it."""
+        # The first fault is the cause of later ones.
         self._broken = self._broken or fault
 
     def _take_frame(self, frame: Frame, owed: list[Message]) -> None:
@@ -505,7 +503,7 @@ class Inbox:
             self._take_answer(self._session.as_written(frame.value), id)
 
     def _is_early(self, frame: Frame) -> bool:
-        """Whether a line answers a call that was sent only when the line had begun."""
+        """Whether a line answers a call that was sent after the line had begun."""
         keys = {key for key, line in self._sent_during.items() if line == frame.line}
         self._sent_during = {
             key: line for key, line in self._sent_during.items() if line > frame.line
@@ -521,7 +519,7 @@ class Inbox:
     def _take_events(self, frame: Frame, owed: list[Message]) -> None:
         for event in self._session.receive(frame.value, frame.answers):
             if isinstance(event, EchoReceived):
-                self.break_off(faults.echoed())
+                self.break_off(faults.echo_fault())
             elif isinstance(event, UnexpectedResponse):
                 self._take_stray(event)
             elif self.listener and self.listener(event):
@@ -545,7 +543,7 @@ class Inbox:
         if self.listener:
             self.listener(as_written)
         wire_id = self._session.wire_id(self._awaited)
-        self.suspect(faults.stray_clue(self._without_secrets(event), wire_id))
+        self.add_hint(faults.describe_unmatched_response(self._without_secrets(event), wire_id))
         self._findings.add_stray(self._without_secrets(as_written))
 
     def _take_notification(self, event: NotificationReceived) -> None:
@@ -566,9 +564,9 @@ class Inbox:
 
     def _take_violation(self, event: ProtocolViolated) -> None:
         if event.id is not ABSENT:
-            self.break_off(faults.violation(event))
+            self.break_off(faults.violation_fault(event))
             return
-        self.suspect(faults.violation_sentence(event, with_quote=True))
+        self.add_hint(faults.describe_violation(event, with_quote=True))
         self._findings.add_violation(event)
 
     def _take_trouble(self, trouble: TransportFault) -> None:
@@ -577,9 +575,9 @@ class Inbox:
             self._session.mark_unreadable(trouble.id)
         is_awaited = trouble.id is not ABSENT and key == jsonrpc.id_key(self._awaited)
         if is_awaited or trouble.is_refusal:
-            self.break_off(faults.channel_failed(trouble))
+            self.break_off(faults.channel_fault(trouble))
             return
-        self.suspect(trouble.message)
+        self.add_hint(trouble.message)
         self._findings.add(trouble.kind, trouble.message)
 
     def _take_noise(self, noise: Noise) -> None:
@@ -587,41 +585,38 @@ class Inbox:
         wire_id = self._session.wire_id(self._awaited)
         if self._awaited is not ABSENT and _is_meant_for(noise.raw, wire_id):
             self._session.mark_unreadable(wire_id)
-            self.break_off(faults.malformed(noise))
+            self.break_off(faults.malformed_line_fault(noise))
             return
-        quote = faults.quoted_line(noise.raw, noise.size)
-        clue = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
-        self.suspect(clue)
-        if len(self.noise) < _MAX_CLUES:
-            self.noise.append(clue)
+        quote = faults.quote_line(noise.raw, noise.size)
+        hint = f"it wrote a line that is not JSON ({noise.reason}): {quote}"
+        self.add_hint(hint)
+        if len(self.noise) < _MAX_HINTS:
+            self.noise.append(hint)
 
-    def suspect(self, clue: str) -> None:
-        """Remember something odd as a possible reason why the answer does not come."""
-        if len(self.clues) < _MAX_CLUES:
-            self.clues.append(clue)
+    def add_hint(self, hint: str) -> None:
+        """Remember an oddity as a possible reason for a missing answer."""
+        if len(self.hints) < _MAX_HINTS:
+            self.hints.append(hint)
 
 
 def _is_meant_for(raw: bytes, id: object) -> bool:
-    """Does a broken line carry the id we wait for? Then waiting longer is pointless."""
+    """Whether a malformed line carries the id that we wait for."""
     wanted = re.escape(dump_json(id).encode("utf-8", "backslashreplace"))
-    # Without its NULs, UTF-16 can be read well enough.
+    # Without NULs, UTF-16 is readable enough.
     text = raw.replace(b"\0", b"")
     is_json = text.lstrip().startswith((b"{", b"[", b'"'))
     if not is_json and b'"result"' not in text and b'"error"' not in text:
-        # A log line may hold any id.
+        # A line of a log may contain any id.
         return False
     return re.search(rb'"id"\s*:\s*' + wanted + rb"\s*[,}]", text) is not None
 
 
-# What a server did wrong without breaking a test: each thing once, with a count.
-
-
-# A server can be wrong in endless ways; this many are told apart.
+# How many different findings are kept for one server.
 _MAX_KINDS = 50
 
 
 class Findings:
-    """Collects findings about one server, folding repeats."""
+    """What a server did wrong without breaking a test: each thing once, with a count."""
 
     def __init__(self, server: str) -> None:
         self._server = server
@@ -644,24 +639,27 @@ class Findings:
             )
 
     def add_noise(self, noise: Noise) -> None:
-        quote = f"{faults.quoted_line(noise.raw, noise.size)} ({noise.reason})"
+        quote = f"{faults.quote_line(noise.raw, noise.size)} ({noise.reason})"
         self.add("malformed_line", faults.NOISE, quote=quote)
 
     def add_stray(self, event: UnexpectedResponse) -> None:
-        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quoted(event.message))
+        self.add(event.kind, faults.STRAYS[event.kind], quote=faults.quote_message(event.message))
 
     def add_violation(self, event: ProtocolViolated) -> None:
-        sentence = faults.violation_sentence(event)
-        self.add("protocol_violation", sentence, quote=faults.quoted(event.message))
+        sentence = faults.describe_violation(event)
+        self.add("protocol_violation", sentence, quote=faults.quote_message(event.message))
 
-    def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_told: bool) -> None:
-        """What is only known when the server has ended."""
-        # Who ends between the last answer and our closing its stdin is a matter of luck, so
-        # a bad status counts either way.
+    def note_ending(self, stopped: Stopped, decoder: LineDecoder, is_reported: bool) -> None:
+        """Add what is known only when the server has ended.
+
+        `is_reported` says that a test has reported the end.
+        """
+        # Whether it ends just before or after we close stdin is chance: a bad status counts
+        # either way.
         is_its_own_end = stopped.ended_by in ("exited", "stdin")
-        if is_its_own_end and stopped.exit_code and not is_told:
+        if is_its_own_end and stopped.exit_code and not is_reported:
             self.add("unclean_end", f"the server {describe_end(stopped.exit_code)}")
-        elif stopped.ended_by == "exited" and not is_told:
+        elif stopped.ended_by == "exited" and not is_reported:
             self.add("unclean_end", "the server ended before it was asked to")
         if decoder.crlf_lines:
             message = "the server ends its lines with CR LF; messages end with LF alone"
@@ -682,16 +680,13 @@ class Findings:
             self.add("left_behind", message, quote=f"{pid}: {visible(command)}")
 
 
-# The way to a server: over pipes, over HTTP where it has a URL, or inside our own process.
-
-
-def wire_to(spec: ServerSpec, launcher: Launcher) -> Transport:
-    """The server, started if that is our part."""
+def _open_wire(spec: ServerSpec, launcher: Launcher) -> Transport:
+    """Connect to a server, starting it if needed: over pipes, over HTTP or in this process."""
     if launcher.memory is not None:
         return launcher.memory.wire(spec, launcher.interrupts)
     if spec.http is None:
         return StdioTransport(spec, launcher.guardian, launcher.interrupts)
-    # Sockets and their library are loaded by those runs alone that have a use for them.
+    # Loads sockets, which most runs do not need.
     from mcptest.transport.http.client import HttpTransport  # noqa: PLC0415
 
     return HttpTransport(spec, launcher.guardian, launcher.interrupts)

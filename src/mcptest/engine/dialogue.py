@@ -1,7 +1,7 @@
 """Perform the cases of one file that are dialogues, and turn each into its verdict.
 
-Names that one case binds are known to all after it, and what a server says on its own between
-two cases is there for the second one.
+Names that one case binds are known to all cases after it, and messages that a server sends between
+two cases belong to the second one.
 """
 
 from __future__ import annotations
@@ -17,9 +17,14 @@ from mcptest.core.results import CaseResult, Fault, Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import shorten, show_json, visible
 from mcptest.engine import faults
-from mcptest.engine.case import UnsentError, missing_values
+from mcptest.engine.case import UnsentError, unbound_names_fault
 from mcptest.engine.connection import Waiting
-from mcptest.engine.judge import MAX_MISMATCHES, judge_unread, server_words, weighed
+from mcptest.engine.judge import (
+    MAX_MISMATCHES,
+    judge_reply,
+    judge_unexpected_error,
+    quote_server_errors,
+)
 from mcptest.engine.server import Reply
 from mcptest.formats.conductor import use_of
 from mcptest.matching.compare import source_of
@@ -43,7 +48,7 @@ if TYPE_CHECKING:
 
     from mcptest.core.coverage import Use
     from mcptest.core.plan import Case, ServerSpec
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.pool import ServerPool
     from mcptest.engine.server import Launcher, Place, Server
     from mcptest.protocol.dialogue import Dialogue, Hook, Turn
     from mcptest.protocol.session import Message, SessionEvent
@@ -51,37 +56,37 @@ if TYPE_CHECKING:
     # A request that has been sent: its method and its id.
     Sent = tuple[str, object]
 
-__all__ = ["Conversations", "Ear", "other_kind"]
+__all__ = ["DialogueInbox", "DialogueRunner", "describe_other_kind"]
 
 
-class Conversations:
-    """The dialogues of one file, one after the other.
+class DialogueRunner:
+    """Performs the dialogues of one file, one after the other.
 
-    `uses` counts what they exercise, `values` has what they bind.
+    `uses` counts what they use of each server, `values` has the names they bind.
     """
 
     def __init__(
         self,
-        keeper: Keeper,
+        pool: ServerPool,
         folder: str,
         uses: dict[str, dict[Use, int]],
         values: dict[str, object],
     ) -> None:
-        self._keeper = keeper
+        self._pool = pool
         self._folder = folder
         self._uses = uses
         self._values = values
-        # What the last case left over, and the server that said it.
-        self._left_over: tuple[Server, list[Heard]] | None = None
+        # The messages that the last case left over, and the server that sent them.
+        self._left_over: tuple[Server, list[ReceivedMessage]] | None = None
 
     def perform(self, case: Case, spec: ServerSpec, following: Case | None) -> CaseResult:
-        """The verdict on a case. What breaks is raised: see `mcptest.engine.case`."""
+        """The verdict on a case; `mcptest.engine.case` handles the exceptions."""
         dialogue = case.dialogue
         assert dialogue is not None, "only called with dialogues"
         if not (dialogue.before or dialogue.after):
-            return self._talk(case, dialogue, spec, following)
+            return self._run(case, dialogue, spec, following)
         limit_s = case.timeout_s or spec.timeout_s
-        hooks = Hooks(self._keeper.launcher, self._folder, limit_s, spec.secrets)
+        hooks = Hooks(self._pool.launcher, self._folder, limit_s, spec.secrets)
         try:
             return self._with_hooks(hooks, case, dialogue, spec, following)
         finally:
@@ -99,9 +104,9 @@ class Conversations:
         if fault:
             raise UnsentError(fault)
         try:
-            result = self._talk(case, dialogue, spec, following)
+            result = self._run(case, dialogue, spec, following)
         except (ServerError, UnsentError, PatternTimeoutError, CheckError):
-            # What the case set up is put away all the same.
+            # Clean up what the first hook has set up.
             if dialogue.after:
                 hooks.run(dialogue.after)
             raise
@@ -110,62 +115,62 @@ class Conversations:
                 hooks.run_last(dialogue.after)
             raise
         fault = hooks.run(dialogue.after) if dialogue.after else None
-        return _with_failed_hook(result, fault) if fault else result
+        return _add_hook_fault(result, fault) if fault else result
 
-    def _talk(
+    def _run(
         self, case: Case, dialogue: Dialogue, spec: ServerSpec, following: Case | None
     ) -> CaseResult:
         server, note = self.server_for(spec, dialogue)
         began = time.monotonic()
-        talk = Talk(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
+        run = DialogueRun(server, dialogue, self._values, case.timeout_s or spec.timeout_s)
         try:
-            talk.perform(self._carried(server, dialogue), _opening(following))
+            run.perform(self._take_left_over(server, dialogue), _opening_turns(following))
         finally:
-            self._count(server, talk)
-            if talk.has_answers:
-                self._keeper.answered()
-        self._left_over = (server, talk.left_over)
+            self._count(server, run)
+            if run.has_answers:
+                self._pool.record_answer()
+        self._left_over = (server, run.left_over)
         result = CaseResult(
             name=case.name,
-            status="failed" if talk.mismatches else "passed",
+            status="failed" if run.mismatches else "passed",
             line=case.line,
             duration_s=time.monotonic() - began,
-            notes=((note,) if note else ()) + tuple(talk.notes),
+            notes=((note,) if note else ()) + tuple(run.notes),
         )
-        if talk.mismatches:
-            result = _with_reasons(result, talk)
+        if run.mismatches:
+            result = _add_mismatches(result, run)
         else:
-            self._keeper.passed()
-            log = self._keeper.log() if self._keeper.keeps_log == "all" else ()
+            self._pool.record_pass()
+            log = self._pool.log() if self._pool.keeps_log == "all" else ()
             result = result.but(log=log)
-        if talk.is_spent:
-            self._keeper.replace("the case before waited in vain for a message that may still come")
+        if run.is_spent:
+            self._pool.replace("the case before waited in vain for a message that may still come")
         return result
 
     def server_for(self, spec: ServerSpec, dialogue: Dialogue) -> tuple[Server, str]:
-        """A server that is as far as the dialogue needs it, and a note when it is a fresh one."""
+        """A server in the state that the dialogue needs, and a note if it is a fresh one."""
         try:
             hello = make_value(fill(dialogue.hello, self._values))
         except (KeyError, ValueError):
-            # It needs what nothing has bound in this run: then the usual one must do.
+            # It needs names that are not bound in this run: use the default.
             hello = None
         params = hello if isinstance(hello, dict) else None
-        return self._keeper.server_for_dialogue(spec, dialogue, params)
+        return self._pool.server_for_dialogue(spec, dialogue, params)
 
-    def _carried(self, server: Server, dialogue: Dialogue) -> list[Heard]:
-        """What the server has said already, for a dialogue that begins with what it says."""
+    def _take_left_over(self, server: Server, dialogue: Dialogue) -> list[ReceivedMessage]:
+        """The messages left over, for a dialogue that begins with a message of the server."""
         carried, self._left_over = self._left_over, None
         if carried is None or carried[0] is not server or not _first_turns(dialogue):
             return []
         return carried[1]
 
-    def _count(self, server: Server, talk: Talk) -> None:
+    def _count(self, server: Server, run: DialogueRun) -> None:
         used = self._uses.setdefault(server.spec.name, {})
-        for use in talk.uses:
+        for use in run.uses:
             used[use] = used.get(use, 0) + 1
 
 
-def _opening(case: Case | None) -> tuple[Turn, ...]:
+def _opening_turns(case: Case | None) -> tuple[Turn, ...]:
     """The turns with which the server begins a case."""
     dialogue = case.dialogue if case else None
     return _first_turns(dialogue) if dialogue and not dialogue.opens_session else ()
@@ -175,54 +180,49 @@ def _first_turns(dialogue: Dialogue) -> tuple[Turn, ...]:
     return tuple(takewhile(lambda turn: not turn.is_ours, dialogue.turns))
 
 
-def _with_reasons(result: CaseResult, talk: Talk) -> CaseResult:
-    mismatches = tuple(talk.mismatches)
+def _add_mismatches(result: CaseResult, run: DialogueRun) -> CaseResult:
+    mismatches = tuple(run.mismatches)
     notes = result.notes
-    for message in talk.actual.values():
-        notes += tuple(server_words(message, mismatches))
+    for message in run.actual.values():
+        notes += tuple(quote_server_errors(message, mismatches))
     if len(mismatches) >= MAX_MISMATCHES:
         notes += (f"only the first {MAX_MISMATCHES:,} mismatches were looked for",)
     return result.but(
-        # Where it went wrong says more than where the case begins.
-        line=talk.line or result.line,
+        # The line of the turn that failed, not of the case.
+        line=run.line or result.line,
         mismatches=mismatches[:MAX_MISMATCHES],
-        sent="\n".join(talk.sent),
-        expected=talk.expected,
-        actual=talk.actual,
+        sent="\n".join(run.sent),
+        expected=run.expected,
+        actual=run.actual,
         notes=notes,
     )
 
 
-def _with_failed_hook(result: CaseResult, fault: Fault) -> CaseResult:
+def _add_hook_fault(result: CaseResult, fault: Fault) -> CaseResult:
     if result.status == "passed":
         return result.but(status="error", fault=fault)
     return result.but(notes=(*result.notes, f"{fault.kind}: {fault.message}"))
 
 
-# Speak a dialogue with a server: say what is ours, await what is the server's, turn by turn.
-#
-# Every wait has a bound. What differs is collected and the dialogue goes on, so that all of it
-# is told at once; what does not come in time ends it.
-
-
 _PING_ID = "mcptest-ping"
 
-# How long a question of the server is held back for a turn that comes later.
+# How long a request of the server is held back for a later turn.
 _HOLD_S = 0.5
 
-# How long the right answer may take after one with an id that nobody used.
-_STRAY_PATIENCE_S = 1.0
+# How long to wait for the right answer after one with an unknown id.
+_WRONG_ID_PATIENCE_S = 1.0
 
 
-class _StrayedError(Exception):
-    """The answer came under another id, or not at all; what is known has been noted."""
+class _AnswerLostError(Exception):
+    """The answer came with another id, or not at all; the mismatch has been recorded."""
 
 
-class Talk:
-    """One dialogue with one server. `values` are the names bound so far; it binds more.
+class DialogueRun:
+    """One dialogue with one server: send our turns, await the server's, one after the other.
 
-    `next_turns` are those with which the next case begins: what the server says too soon for
-    this one may be meant for it, and is `left_over`.
+    Mismatches are collected and the dialogue goes on; a message that does not arrive in time ends
+    it. `values` are the names bound so far, to which it adds. Messages that belong to the first
+    turns of the next case (`next_turns`) are `left_over`.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class Talk:
         self._values = values
         self._timeout_s = timeout_s
         self._waiting = Waiting(server.connection)
-        self._ear = Ear(frozenset())
+        self._inbox = DialogueInbox(frozenset())
         self._open: dict[jsonrpc.IdKey, Sent] = {}
         self._ids: dict[int, list[object]] = {}
         self._places: dict[jsonrpc.IdKey, Place] = {}
@@ -248,29 +248,31 @@ class Talk:
         self.uses: list[Use] = []
         self.expected: dict[str, object] = {}
         self.actual: dict[str, object] = {}
-        # Whether something that was to come never did: it may come yet, to another case.
+        # Whether an expected message did not arrive: it could arrive in another case.
         self.is_spent = False
-        # The line of the first turn that was not met.
+        # The line of the first turn with a mismatch.
         self.line: int | None = None
         self.notes: list[str] = []
         self.has_answers = False
-        self.left_over: list[Heard] = []
+        self.left_over: list[ReceivedMessage] = []
 
-    def perform(self, carried: Sequence[Heard] = (), next_turns: Sequence[Turn] = ()) -> None:
+    def perform(
+        self, carried: Sequence[ReceivedMessage] = (), next_turns: Sequence[Turn] = ()
+    ) -> None:
         """The whole dialogue. ServerError and UnsentError end it at once."""
         connection = self._connection
         spoken_of = frozenset(
             turn.method for turn in (*self._dialogue.turns, *next_turns) if turn.answers is None
         )
-        self._ear = Ear(spoken_of, carried)
+        self._inbox = DialogueInbox(spoken_of, carried)
         self._next_turns = next_turns
         connection.start_step()
-        connection.inbox.listener = self._ear.listen
-        # A dialogue says itself what follows when the server wants to know more.
+        connection.inbox.listener = self._inbox.take_event
+        # The dialogue itself has the answers to further questions of the server.
         rounds, connection.session.rounds = connection.session.rounds, None
         try:
             self._perform()
-        except _StrayedError:
+        except _AnswerLostError:
             self.is_spent = True
         finally:
             connection.inbox.listener = None
@@ -278,34 +280,33 @@ class Talk:
             connection.inbox.stop_expecting()
             for _, id in self._open.values():
                 connection.session.abandon(id)
-        self._let_go(next_turns)
+        self._answer_rest(next_turns)
 
     def _perform(self) -> None:
         turns = self._dialogue.turns
         for index, turn in enumerate(turns):
-            self._ear.await_asks(self._awaited(index))
+            self._inbox.expect_requests(self._awaited(index))
             if turn.is_ours:
                 if (not index or not turns[index - 1].is_ours) and turn.kind != "response":
-                    # What follows is about this, and not about what came before it.
-                    self._connection.look_around()
-                    self._pass_over()
-                self._say(index, turn)
+                    # Messages that arrived earlier do not belong to what follows.
+                    self._connection.poll()
+                    self._skip_received()
+                self._send(index, turn)
             elif turn.answers is not None:
                 self._await_answer(turn)
             elif not self._await_message(index, turn):
                 self.is_spent = True
                 return
-        self._settle()
-        self._judge_surplus()
+        self._await_rest()
+        self._judge_unexpected()
 
-    def _pass_over(self) -> None:
-        for heard in self._ear.left_over:
-            self._reply(heard)
-        self._ear.pass_over()
+    def _skip_received(self) -> None:
+        for received in self._inbox.left_over:
+            self._reply(received)
+        self._inbox.skip()
 
     def _awaited(self, index: int) -> list[Turn]:
-        """What the server is to say before we say something again; at the end of the case, what
-        the next one begins with."""
+        """The turns of the server before our next one; at the end, with those of the next case."""
         turns = self._dialogue.turns
         while index < len(turns) and turns[index].is_ours:
             index += 1
@@ -314,10 +315,10 @@ class Talk:
 
     # Ours
 
-    def _say(self, index: int, turn: Turn) -> None:
+    def _send(self, index: int, turn: Turn) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
-            raise UnsentError(missing_values(missing), has_begun=bool(self.sent))
+            raise UnsentError(unbound_names_fault(missing), has_begun=bool(self.sent))
         value = make_value(fill(turn.value, self._values))
         bound = pull_bound(turn.binds, value)
         value = fill(value, {}, bound)
@@ -344,7 +345,7 @@ class Talk:
             raise UnsentError(fault, has_begun=bool(self.sent))
 
     def _open_request(self, index: int, message: Message) -> bytes:
-        """Remember what is owed for a message of ours; the message as it is sent."""
+        """Remember a request of ours as open; the line to send."""
         line = encode_line(message).rstrip(b"\n")
         session = self._connection.session
         if "method" not in message:
@@ -361,7 +362,7 @@ class Talk:
             said = f"not sent: a request with {jsonrpc.describe_id(id)} has no answer yet"
             fault = Fault(kind="unusable_capture", message=said)
             raise UnsentError(fault, has_begun=True)
-        self._connection.look_around()
+        self._connection.poll()
         keeps_id = self._dialogue.keeps_ids
         line = self._connection.open_request(line, id, keeps_id=keeps_id)
         self._open[key] = (method if isinstance(method, str) else dump_json(method), id)
@@ -391,51 +392,51 @@ class Talk:
         self._waiting.begin(self._timeout_s)
         self._connection.inbox.expect(id)
         place = self._places[key]
-        while key not in self._ear.answers:
-            if self._ear.strays:
-                # Somebody answers with another id: the case has failed, and is not waited for long.
-                deadline = min(deadline, time.monotonic() + _STRAY_PATIENCE_S)
+        while key not in self._inbox.answers:
+            if self._inbox.unknown:
+                # An answer has another id: the case has failed, so do not wait for long.
+                deadline = min(deadline, time.monotonic() + _WRONG_ID_PATIENCE_S)
             if not self._wait_or_reply(
-                lambda: self._server.gone_unanswered(method, id, place), deadline
+                lambda: self._server.exit_before_answer_fault(method, id, place), deadline
             ):
-                if self._ear.strays:
-                    self._judge_surplus()
-                    raise _StrayedError
+                if self._inbox.unknown:
+                    self._judge_unexpected()
+                    raise _AnswerLostError
                 del self._open[key]
-                raise ServerError(self._overdue(method, id))
+                raise ServerError(self._timeout_fault(method, id))
         self._connection.inbox.stop_expecting()
         del self._open[key]
-        self._server.refuse_unread(method, id, place)
+        self._server.raise_if_unread(method, id, place)
         self.has_answers = True
-        answer = self._ear.answers.pop(key)
+        answer = self._inbox.answers.pop(key)
         if method == "initialize" and isinstance(answer.get("result"), dict):
             self._connection.session.adopt(answer["result"])
         return answer
 
     def _await_message(self, index: int, turn: Turn) -> bool:
-        """Wait for the next message with the turn's method; False when it does not come."""
+        """Wait for the next message with the turn's method; False when it does not arrive."""
         deadline = time.monotonic() + self._timeout_s
         self._waiting.begin(self._timeout_s)
         when = f"while {turn.method or 'a message'} was awaited"
-        heard = self._ear.claim(turn.method)
-        while heard is None:
-            if not self._wait(lambda: self._server.gone(when), deadline):
-                self._miss(turn)
+        received = self._inbox.claim(turn.method)
+        while received is None:
+            if not self._wait(lambda: self._server.exit_fault(when), deadline):
+                self._record_missing(turn)
                 return False
-            heard = self._ear.claim(turn.method)
+            received = self._inbox.claim(turn.method)
         if not self._answers_itself(index):
-            self._reply(heard)
-        self._judge(turn, heard.message)
+            self._reply(received)
+        self._judge(turn, received.message)
         return True
 
     def _answers_itself(self, index: int) -> bool:
-        """Whether a later turn answers the question that this one is, or may do so."""
+        """Whether a later turn answers the request of this one, or may do so."""
         later = self._dialogue.turns[index:]
         replies = (turn for turn in later if turn.is_ours and turn.kind == "response")
         return any(turn.answers in (index, None) for turn in replies)
 
     def _wait(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """Wait until something comes; False at the deadline. `gone` says that the server ended."""
+        """Wait until something arrives; False at the deadline. `gone` makes its fault."""
         connection = self._connection
         before = connection.inbox.messages
         is_time_left = self._waiting.take(deadline, connection.receive)
@@ -445,22 +446,24 @@ class Talk:
         return is_time_left
 
     def _wait_or_reply(self, gone: Callable[[], Fault], deadline: float) -> bool:
-        """The same. A question that was held back for later may be what the server waits with."""
-        held = [heard for heard in self._ear.left_over if heard.reply]
+        """The same, but answer requests that were held back: the server may be waiting for it."""
+        held = [received for received in self._inbox.left_over if received.reply]
         pause = min(deadline, time.monotonic() + _HOLD_S) if held else deadline
         if self._wait(gone, pause):
             return True
-        for heard in held:
-            self._reply(heard)
+        for received in held:
+            self._reply(received)
         return bool(held) and time.monotonic() < deadline
 
-    def _overdue(self, method: str, id: object) -> Fault:
-        fault = self._server.overdue(method, id, self._timeout_s)
-        arrivals = self._ear.arrivals()
+    def _timeout_fault(self, method: str, id: object) -> Fault:
+        fault = self._server.timeout_fault(method, id, self._timeout_s)
+        arrivals = self._inbox.arrivals()
         return fault.but(hint=f"{fault.hint}; {arrivals}" if fault.hint else arrivals)
 
-    def _miss(self, turn: Turn) -> None:
-        message = f"no {turn.method or 'message'} came within {faults.seconds(self._timeout_s)}"
+    def _record_missing(self, turn: Turn) -> None:
+        message = (
+            f"no {turn.method or 'message'} came within {faults.format_seconds(self._timeout_s)}"
+        )
         wanted = source_of(turn.value)
         self.expected[turn.key] = wanted
         missed = Mismatch(
@@ -468,26 +471,26 @@ class Talk:
             expected=wanted,
             actual=ABSENT,
             message=message,
-            hint=self._ear.arrivals(),
+            hint=self._inbox.arrivals(),
         )
         self._note(turn, [missed])
 
     def _judge(self, turn: Turn, message: Message) -> None:
         missing = [name for name in turn.needs if name not in self._values]
         if missing:
-            raise UnsentError(missing_values(missing), has_begun=True)
+            raise UnsentError(unbound_names_fault(missing), has_begun=True)
         assert turn.expectation is not None, "what the server says is compared"
         bound = pull_bound(turn.binds, message)
         wanted = fill(turn.value, self._values, bound)
         self._values.update(bound)
         self.expected[turn.key], self.actual[turn.key] = source_of(wanted), message
-        other = other_kind(turn.key, source_of(wanted), message)
+        other = describe_other_kind(turn.key, source_of(wanted), message)
         if other:
             self._note(turn, [other])
             return
         expectation = turn.expectation.but(response=wanted)
         reply = Reply(message=message, elapsed_s=0.0, stderr="", size=self._connection.size)
-        mismatches = weighed(self._server, expectation, reply, (None, turn.key))[1]
+        mismatches = judge_reply(self._server, expectation, reply, (None, turn.key))[1]
         if expectation.may_check_nothing and not mismatches:
             self.notes += find_idle_checks(wanted, message)
         self._note(turn, mismatches)
@@ -497,15 +500,15 @@ class Talk:
             self.line = turn.line
         self.mismatches += mismatches
 
-    def _reply(self, heard: Heard) -> None:
-        reply, heard.reply = heard.reply, None
+    def _reply(self, received: ReceivedMessage) -> None:
+        reply, received.reply = received.reply, None
         if reply:
             self._connection.send(encode_line(reply))
 
     # The end
 
-    def _settle(self) -> None:
-        """Await what no turn speaks of, and make sure that the server is still there."""
+    def _await_rest(self) -> None:
+        """Await the answers that no turn describes, and check that the server is still there."""
         for key, (_, id) in tuple(self._open.items()):
             answer = self._answer_to(id)
             turn = next(
@@ -513,49 +516,43 @@ class Talk:
                 for index, ids in self._ids.items()
                 if key in map(jsonrpc.id_key, ids)
             )
-            self._note(turn, list(judge_unread(answer, f"answer to {turn.key}: ")))
+            self._note(turn, list(judge_unexpected_error(answer, f"answer to {turn.key}: ")))
         if self._dialogue.is_strict or all(turn.is_ours for turn in self._dialogue.turns):
-            # Nothing that came shows that the server took what it was sent, or that it is done.
+            # No answer shows that the server has processed everything.
             line = encode_line(jsonrpc.request(_PING_ID, "ping"))
             self._open[jsonrpc.id_key(_PING_ID)] = ("ping", _PING_ID)
-            self._connection.look_around()
+            self._connection.poll()
             begin = self._connection.wire.sent_bytes
             self._connection.send(self._connection.open_request(line, _PING_ID))
             end = self._connection.wire.sent_bytes
             self._places[jsonrpc.id_key(_PING_ID)] = begin, end
             self._answer_to(_PING_ID)
-        self._connection.look_around()
+        self._connection.poll()
 
-    def _judge_surplus(self) -> None:
+    def _judge_unexpected(self) -> None:
         ids = [self._connection.session.wire_id(id) for _, id in self._open.values()]
-        self.mismatches += stray_mismatches(self._ear, ids)
+        self.mismatches += _find_unknown_ids(self._inbox, ids)
         if self._dialogue.is_strict:
-            self.mismatches += strict_mismatches(self._ear, self._connection.inbox.noise)
+            self.mismatches += _find_unexpected(self._inbox, self._connection.inbox.noise)
 
-    def _let_go(self, next_turns: Sequence[Turn]) -> None:
-        """Give what is still owed, but for what the next case begins with."""
-        kept = asked_in(next_turns)
-        for heard in self._ear.unclaimed:
-            if not (kept[heard.message["method"]] or kept[""]):
-                self._reply(heard)
-        self.left_over = self._ear.left_over
-
-
-# What a server has said during a dialogue, and what of it the dialogue has spoken of. Pure.
-#
-# Answers are kept by id. Notifications and requests are kept in the order in which they came;
-# the dialogue claims them in that order, and what it passes over has been recorded, not lost.
+    def _answer_rest(self, next_turns: Sequence[Turn]) -> None:
+        """Answer what is open, except requests that the next case begins with."""
+        kept = count_requests(next_turns)
+        for received in self._inbox.unclaimed:
+            if not (kept[received.message["method"]] or kept[""]):
+                self._reply(received)
+        self.left_over = self._inbox.left_over
 
 
 _SHOWN_METHODS = 5
 
-# Whatever a server says on its own beyond this is not kept: nobody could look at it.
-_MAX_HEARD = 100_000
-_MAX_STRAYS = 100
+# How many messages, and answers with unknown ids, are kept.
+_MAX_RECEIVED = 100_000
+_MAX_UNKNOWN = 100
 
 
-class Heard:
-    """A request or notification of the server. `reply` is what it is still owed for it."""
+class ReceivedMessage:
+    """A request or notification of the server, with the reply that is still to be sent."""
 
     __slots__ = ("is_claimed", "message", "reply")
 
@@ -565,91 +562,92 @@ class Heard:
         self.is_claimed = False
 
 
-def asked_in(turns: Iterable[Turn]) -> Counter[str]:
-    """How often the server asks each method in these turns."""
+def count_requests(turns: Iterable[Turn]) -> Counter[str]:
+    """How often each method is requested by the server in these turns."""
     return Counter(turn.method for turn in turns if not turn.is_ours and turn.kind == "request")
 
 
-class Ear:
-    """Listens to one server during one dialogue.
+class DialogueInbox:
+    """Sorts what a server sends during one dialogue. Pure.
 
-    `wanted` are the methods that it speaks of at all. A request is left for the dialogue to
-    answer while it is awaited; every other one is answered by the client's script.
+    Answers are kept by id; requests and notifications in order, in which the dialogue claims them.
+    `wanted` are the methods that occur in it. A request that a turn expects is answered by the
+    dialogue, every other one by the client's script.
     """
 
-    def __init__(self, wanted: frozenset[str], carried: Sequence[Heard] = ()) -> None:
+    def __init__(self, wanted: frozenset[str], carried: Sequence[ReceivedMessage] = ()) -> None:
         self.answers: dict[jsonrpc.IdKey, Any] = {}
-        self.strays: list[Message] = []
+        self.unknown: list[Message] = []
         self.repeats: list[Message] = []
-        self.heard = list(carried)
-        self._asks: Counter[str] = Counter()
+        self.received = list(carried)
+        self._expected_requests: Counter[str] = Counter()
         self._wanted = wanted
         self._next = 0
         self._dropped = 0
 
-    def listen(self, event: SessionEvent) -> bool:
-        """Take what concerns the dialogue; False leaves it to whoever else cares."""
+    def take_event(self, event: SessionEvent) -> bool:
+        """Keep what concerns the dialogue; False if the event needs further processing."""
         if isinstance(event, ResponseReceived):
             self.answers[jsonrpc.id_key(event.id)] = event.message
             return True
         if isinstance(event, NotificationReceived):
-            self._keep(Heard(event.message))
+            self._keep(ReceivedMessage(event.message))
             return True
         if isinstance(event, RequestReceived):
             return self._take_request(event)
         if isinstance(event, UnexpectedResponse):
-            kept = {"unknown_id": self.strays, "duplicate_response": self.repeats}.get(event.kind)
-            if kept is not None and len(kept) < _MAX_STRAYS:
+            kept = {"unknown_id": self.unknown, "duplicate_response": self.repeats}.get(event.kind)
+            if kept is not None and len(kept) < _MAX_UNKNOWN:
                 kept.append(event.message)
         return False
 
-    def await_asks(self, turns: Iterable[Turn]) -> None:
-        """From now on the server is expected to ask what these turns say, and nothing else."""
+    def expect_requests(self, turns: Iterable[Turn]) -> None:
+        """From now on, the requests in these turns are expected, and no others."""
         held = Counter(each.message["method"] for each in self.left_over if each.reply)
-        self._asks = asked_in(turns) - held
+        self._expected_requests = count_requests(turns) - held
 
-    def pass_over(self) -> None:
-        """What has come so far is not what comes next."""
-        self._next = len(self.heard)
+    def skip(self) -> None:
+        """Messages that have arrived so far are not claimed any more."""
+        self._next = len(self.received)
 
     def _take_request(self, event: RequestReceived) -> bool:
         method = event.message["method"]
-        # A method that is only described is "" in the turns.
-        awaited = next((name for name in (method, "") if self._asks[name] > 0), None)
-        self._keep(Heard(event.message, None if awaited is None else event.reply))
+        # A method given by a pattern is "" in the turns.
+        awaited = next((name for name in (method, "") if self._expected_requests[name] > 0), None)
+        self._keep(ReceivedMessage(event.message, None if awaited is None else event.reply))
         if awaited is not None:
-            self._asks[awaited] -= 1
+            self._expected_requests[awaited] -= 1
         return awaited is not None
 
-    def _keep(self, heard: Heard) -> None:
-        is_wanted = heard.message["method"] in self._wanted or "" in self._wanted
-        if len(self.heard) < _MAX_HEARD or is_wanted:
-            self.heard.append(heard)
+    def _keep(self, received: ReceivedMessage) -> None:
+        is_wanted = received.message["method"] in self._wanted or "" in self._wanted
+        if len(self.received) < _MAX_RECEIVED or is_wanted:
+            self.received.append(received)
         else:
             self._dropped += 1
 
-    def claim(self, method: str) -> Heard | None:
-        """The next message with this method, any with ""; None when it has not come yet."""
-        for at in range(self._next, len(self.heard)):
-            heard = self.heard[at]
-            if method in ("", heard.message["method"]):
-                heard.is_claimed = True
+    def claim(self, method: str) -> ReceivedMessage | None:
+        """The next message with this method (any with ""); None if it has not arrived yet."""
+        for at in range(self._next, len(self.received)):
+            received = self.received[at]
+            if method in ("", received.message["method"]):
+                received.is_claimed = True
                 self._next = at + 1
-                return heard
+                return received
         return None
 
     @property
-    def unclaimed(self) -> list[Heard]:
-        """What the dialogue did not speak of."""
-        return [each for each in self.heard if not each.is_claimed]
+    def unclaimed(self) -> list[ReceivedMessage]:
+        """The messages that no turn describes."""
+        return [each for each in self.received if not each.is_claimed]
 
     @property
-    def left_over(self) -> list[Heard]:
-        """What came after the last message that was claimed."""
-        return self.heard[self._next :]
+    def left_over(self) -> list[ReceivedMessage]:
+        """The messages after the last one that was claimed."""
+        return self.received[self._next :]
 
     def arrivals(self) -> str:
-        """What did arrive that nobody has claimed, in words; "" when nothing did."""
+        """A sentence about the messages that were not claimed."""
         parts = [f"answers to {_listed(self._answered())}"] if self.answers else []
         methods = Counter(visible(each.message["method"]) for each in self.unclaimed)
         if methods:
@@ -672,20 +670,15 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown}, …" if len(names) > _SHOWN_METHODS else shown
 
 
-# Run the commands that a case wants before and after itself.
-#
-# A hook is a process like a server: in a group of its own, known to the guardian, bounded in
-# time. What it leaves running belongs to the case, and ends with it.
-
-
 # How long the last hook of an interrupted run may take.
 _LAST_S = 3.0
 
 
 class Hooks:
-    """The hooks of one case; `close` ends whatever they left running.
+    """The commands before and after one case; `close` ends what they left running.
 
-    They have the environment of the run, and with it the secrets of the server.
+    A hook is a process like a server: in its own group, known to the guardian, limited in time,
+    with the environment of the run.
     """
 
     def __init__(
@@ -698,7 +691,7 @@ class Hooks:
         self._started: list[StdioTransport] = []
 
     def run_last(self, hook: Hook) -> None:
-        """Run a hook although the run has been told to stop; it must be quick then."""
+        """Run a hook in an interrupted run, with a short time limit."""
         self._limit_s = min(self._limit_s, _LAST_S)
         self.run(hook, heed_interrupts=False)
 
@@ -714,15 +707,15 @@ class Hooks:
         deadline = time.monotonic() + self._limit_s
         has_ended = process.wait_for_exit(deadline, heed_interrupts=heed_interrupts)
         if not has_ended:
-            return self._overdue(hook, process)
+            return self._timeout_fault(hook, process)
         code = process.peek_exit_code()
         return None if code == 0 else self._failed(hook, process, describe_exit(code))
 
-    def _overdue(self, hook: Hook, process: StdioTransport) -> Fault:
+    def _timeout_fault(self, hook: Hook, process: StdioTransport) -> Fault:
         fault = Fault(
             kind="hook_failed",
             message=f"{hook.key} ({visible(hook.command[0])}) did not end within "
-            f"{faults.seconds(self._limit_s)}",
+            f"{faults.format_seconds(self._limit_s)}",
             hint="what must keep running has to go to the background; it ends with the case",
         )
         return faults.with_evidence(fault, process)
@@ -738,30 +731,31 @@ class Hooks:
         self._started = []
 
 
-# What a server said that nobody wanted, as mismatches of the case during which it came. Pure.
-
-
-def stray_mismatches(ear: Ear, open_ids: Sequence[object]) -> Iterator[Mismatch]:
-    """Answers to ids that were never sent."""
-    for stray in ear.strays:
+def _find_unknown_ids(inbox: DialogueInbox, open_ids: Sequence[object]) -> Iterator[Mismatch]:
+    """Mismatches for answers to ids that were never sent."""
+    for stray in inbox.unknown:
         said = jsonrpc.describe_id(stray.get("id"))
         message = f"the server answered {said}, and no request with that id was sent"
-        yield _surplus(message, stray, _same_looking(stray.get("id"), open_ids))
+        yield _unexpected(message, stray, _same_looking(stray.get("id"), open_ids))
 
 
-def strict_mismatches(ear: Ear, noise: Sequence[str]) -> Iterator[Mismatch]:
-    """Everything that no turn of a strict dialogue speaks of."""
-    for heard in ear.unclaimed:
-        method = visible(heard.message["method"])
-        yield _surplus(f"{method} came, and with _strict only what is written may", heard.message)
-    for again in ear.repeats:
+def _find_unexpected(inbox: DialogueInbox, noise: Sequence[str]) -> Iterator[Mismatch]:
+    """Mismatches for everything that no turn of a strict dialogue describes."""
+    for received in inbox.unclaimed:
+        method = visible(received.message["method"])
+        yield _unexpected(
+            f"{method} came, and with _strict only what is written may", received.message
+        )
+    for again in inbox.repeats:
         said = jsonrpc.describe_id(again.get("id"))
-        yield _surplus(f"{said} was answered a second time, and with _strict once is enough", again)
+        yield _unexpected(
+            f"{said} was answered a second time, and with _strict once is enough", again
+        )
     for line in noise:
-        yield _surplus(f"{line}; with _strict only what is written may come", ABSENT)
+        yield _unexpected(f"{line}; with _strict only what is written may come", ABSENT)
 
 
-def _surplus(message: str, actual: object, hint: str = "") -> Mismatch:
+def _unexpected(message: str, actual: object, hint: str = "") -> Mismatch:
     return Mismatch(path="surplus", expected=ABSENT, actual=actual, message=message, hint=hint)
 
 
@@ -772,8 +766,8 @@ def _same_looking(id: object, others: Sequence[object]) -> str:
     return ""
 
 
-def other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
-    """That a result came where an error is wanted, or the other way round."""
+def describe_other_kind(key: str, wanted: Any, message: Message) -> Mismatch | None:
+    """The mismatch of a result where an error is expected, or the other way round."""
     for member, other in (("result", "error"), ("error", "result")):
         if member in wanted and member not in message and other in message:
             return Mismatch(

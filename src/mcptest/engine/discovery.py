@@ -1,4 +1,4 @@
-"""Find the files that a user means: paths, folders and globs."""
+"""Find test files by paths, folders and globs, read them, and recognise their format."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _KNOWN_ENDINGS = f"{CONDUCTOR_ENDINGS[0]}, {CASE_ENDINGS[0]}, {CASE_ENDINGS[2]} 
 # Folders that never hold a user's own suites.
 _SKIPPED_FOLDERS = frozenset(["node_modules", "__pycache__"])
 
-# So many folders behind a symbolic link are searched for test files that would not run.
+# How many folders behind a symbolic link are searched for test files that are not run.
 _MAX_LINKED_FOLDERS = 1_000
 _MAX_LEFT_OUT = 5
 
@@ -103,7 +103,7 @@ def _files_of(argument: str, left_out: _LeftOut) -> Iterable[str]:
 
 
 class _LeftOut:
-    """What folders and globs have that looks like tests and would not run.
+    """Files in folders and globs that look like tests and are not run.
 
     `broken` are files that cannot be read, with the reason; `linked` are folders behind symbolic
     links, with the test files in them.
@@ -121,7 +121,7 @@ class _LeftOut:
         real = os.path.realpath(link)
         parent = os.path.realpath(os.path.dirname(link))
         if os.path.commonpath([real, parent]) == real:
-            # It leads in a circle: to a folder that it is itself in.
+            # The link leads to a folder that contains it.
             return
         paths = (
             os.path.normpath(os.path.join(parent, name))
@@ -133,7 +133,7 @@ class _LeftOut:
             self._linked[link] = tests
 
     def describe(self, found: Iterable[str]) -> list[str]:
-        """A sentence for each of them; none for folders whose tests are found some other way."""
+        """A sentence for each of them, except folders whose tests are found in another way."""
         mistakes = list(self._broken.values())
         known = set(map(os.path.realpath, found)) if self._linked else set()
         for link, tests in self._linked.items():
@@ -191,7 +191,7 @@ def _near(path: str) -> str:
 
 
 def _refuse_other_files(path: str) -> None:
-    """Files that are given in the place of test files by mistake."""
+    """Refuse files that are given instead of test files by mistake."""
     name = os.path.basename(path)
     if name in CONFIG_NAMES:
         raise UsageError(
@@ -241,7 +241,7 @@ def _is_glob(argument: str) -> bool:
 
 
 def glob_root(argument: str) -> str:
-    """The folder below which a glob looks; what is no glob stays what it is."""
+    """The folder in which a glob searches; a plain path is returned unchanged."""
     if os.path.lexists(argument) or not _is_glob(argument):
         return argument
     segments = os.path.normpath(argument).split(os.sep)
@@ -251,12 +251,12 @@ def glob_root(argument: str) -> str:
 
 _BRACES = r"\{([^{}]*,[^{}]*)\}"
 
-# More of them would only hide what is said.
+# How many suggestions are shown.
 _MAX_SPELT_OUT = 4
 
 
 def _braced(pattern: str) -> UsageError:
-    """A shell makes several words of braces, but what is in quotes comes to us as it is."""
+    """The error for braces in a quoted glob, which only a shell expands."""
     each = [f'"{word}"' for word in islice(_spelt_out(pattern), _MAX_SPELT_OUT + 1)]
     more = " …" if len(each) > _MAX_SPELT_OUT else ""
     words = visible(" ".join(dict.fromkeys(each[:_MAX_SPELT_OUT])))
@@ -267,7 +267,7 @@ def _braced(pattern: str) -> UsageError:
 
 
 def _spelt_out(pattern: str) -> Iterator[str]:
-    """The words that a shell makes of one with braces."""
+    """The words to which a shell expands braces."""
     group = re.search(_BRACES, pattern)
     if group is None:
         yield pattern
@@ -277,14 +277,14 @@ def _spelt_out(pattern: str) -> Iterator[str]:
 
 
 def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
-    """The files that a glob means; a folder that it names stands for the suites below it."""
+    """The files that a glob matches, and the suites below the folders that it matches."""
     segments = os.path.normpath(pattern).split(os.sep)
     fixed = next(index for index, segment in enumerate(segments) if _is_glob(segment))
     base = os.sep.join(segments[:fixed]) or (os.sep if pattern.startswith(os.sep) else ".")
     wanted = _compile_glob(pattern, segments[fixed:])
-    # Whoever wants to look into such a folder names it.
+    # Such folders are searched only if they are named.
     skipped = _SKIPPED_FOLDERS.difference(segments)
-    # `tests/*` means what `tests/` does; a glob that says more about names means those.
+    # `tests/*` means `tests/`; a glob with more about names matches those only.
     is_any = segments[-1] not in ("*", "**")
 
     def is_wanted(path: str) -> bool:
@@ -300,7 +300,7 @@ def _expand(pattern: str, left_out: _LeftOut) -> Iterable[str]:
                 yield from _suites_below(path, left_out)
             elif os.path.islink(path):
                 left_out.add_folder(path, is_wanted)
-        # A slash at the end asks for folders.
+        # A slash at the end matches folders only.
         for name in () if pattern.endswith(os.sep) else files:
             path = os.path.normpath(os.path.join(parent, name))
             if not is_wanted(path):
@@ -321,7 +321,7 @@ def _compile_glob(pattern: str, segments: list[str]) -> re.Pattern[str]:
 
 
 def glob_regex(segments: list[str]) -> str:
-    """A regular expression for the paths that these segments of a glob mean."""
+    """A regular expression for the paths that these segments of a glob match."""
     *parents, last = segments
     lead = "".join(
         "(?:[^/]+/)*" if each == "**" else _segment_regex(each) + "/" for each in parents
@@ -356,7 +356,7 @@ def find_config(folder: str) -> str:
     return ""
 
 
-# Nobody writes a suite this large; whoever has one has pointed us at the wrong file.
+# A larger file is certainly not a test file.
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -397,7 +397,7 @@ def read_text(path: str) -> str:
     try:
         with open(open_regular(path), "rb") as file:
             raw = read_now(file, _MAX_FILE_BYTES + 1)
-            # What is in /proc calls itself a regular file, and empty.
+            # Files in /proc claim to be regular and empty.
             if raw and os.fstat(file.fileno()).st_size == 0:
                 raise OSError(errno.EINVAL, NOT_REGULAR)
     except OSError as error:
@@ -406,7 +406,7 @@ def read_text(path: str) -> str:
         raise _unreadable(path, f"cannot read it: {error.strerror}") from None
     if len(raw) > _MAX_FILE_BYTES:
         raise _unreadable(path, f"it is larger than {_MAX_FILE_BYTES:,} bytes")
-    # Before it is decoded: the codec that knows the mark would have to be imported.
+    # Checked in the bytes: the codec for byte order marks would have to be imported.
     raw = raw.removeprefix(_BYTE_ORDER_MARK)
     try:
         return raw.decode("utf-8")
@@ -431,10 +431,7 @@ def _unreadable(
     )
 
 
-# Which format a file is written in: by its name, and where that is silent by its text.
-#
-# And whether a file that only has such a name is one of ours: many projects have a `*_test.yaml`.
-
+# Formats, recognised by the name of a file or by its text
 
 FORMATS = ("conductor", "cases", "suite")
 
@@ -447,7 +444,7 @@ _TESTS = r"(?m)^[\"']?tests[\"']?[ ]*:"
 
 
 def format_of(file: str, text: str) -> str:
-    """The format of a file; what looks like neither is taken for a Conductor file."""
+    """The format of a file; Conductor if it looks like none of the others."""
     if file.endswith(CONDUCTOR_ENDINGS):
         return "conductor"
     if file.endswith(CASE_ENDINGS):
@@ -460,8 +457,8 @@ def format_of(file: str, text: str) -> str:
     return "cases" if looks_like_cases else "conductor"
 
 
-# What a file of each format has in it, also one with mistakes. The keys of a case are words of
-# everybody, so a message must be there too, or the key that only a contract has.
+# What a file of each format contains, even with mistakes. The keys of a case are common words, so a
+# message must be there too, or the key that only a contract has.
 _CASE_WORDS = r"case|in|out|in_\w*|out_\w*"
 _MESSAGE = (
     r"[\"']?jsonrpc[\"']?\s*:"
@@ -473,7 +470,7 @@ _BRACE = r"(?m)^(?:---)?[ \t]*[{\[]"
 
 
 def is_recognisable(file: str, beginning: str) -> bool:
-    """Whether a file with a name of ours begins like one of ours, whatever mistakes it has.
+    """Whether a file with the name of a test file begins like one, even if it has mistakes.
 
     Nothing is parsed: a file that is broken is recognised by its keys all the same, and one that
     belongs to another program costs next to nothing.
@@ -488,7 +485,7 @@ def is_recognisable(file: str, beginning: str) -> bool:
 
 
 def _has_key(text: str, names: str) -> bool:
-    """Whether one of these keys is at the top of a document; in braces, at any depth."""
+    """Whether one of these keys is at the top level; inside braces, at any depth."""
     if re.search(rf"(?m)^[\"']?(?:{names})[\"']?[ \t]*:", text):
         return True
     if not re.search(_BRACE, text):
@@ -496,10 +493,8 @@ def _has_key(text: str, names: str) -> bool:
     return re.search(rf"[{{,]\s*[\"']?(?:{names})[\"']?\s*:", text) is not None
 
 
-# Which files a message may quote: those of the folders that the user named.
-#
-# A suite can name any file: in `imports`, as a schema, through a symbolic link. A mistake in such
-# a file must not print what is in it. `SuiteFolders` is the only place that decides this.
+# Files that messages may quote. A suite can name any file: in `imports`, as a schema, through a
+# symbolic link. Messages about mistakes in files outside the user's folders must not quote them.
 
 
 class SuiteFolders:

@@ -1,4 +1,4 @@
-"""The sentences that say how a server failed, each with its evidence."""
+"""The faults of servers: their messages, hints and evidence."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ if TYPE_CHECKING:
 __all__ = [
     "NOISE",
     "STRAYS",
-    "after_silence",
-    "asks_and_never_listens",
-    "busy_clue",
-    "call",
-    "channel_failed",
-    "deaf",
-    "early_clue",
-    "echoed",
-    "gone",
-    "lost_worker",
-    "malformed",
-    "missing_capture",
-    "not_ready",
-    "over_budget",
-    "premature",
-    "quoted",
-    "quoted_line",
-    "seconds",
-    "slow_pattern",
-    "stray_clue",
-    "timed_out",
-    "too_long",
-    "unflushed",
-    "unread",
-    "unusable_capture",
-    "violation",
-    "violation_sentence",
+    "add_flush_hint",
+    "add_silence_hint",
+    "channel_fault",
+    "closed_stdin_fault",
+    "describe_call",
+    "describe_early_response",
+    "describe_other_messages",
+    "describe_unmatched_response",
+    "describe_violation",
+    "echo_fault",
+    "exit_fault",
+    "format_seconds",
+    "line_too_long_fault",
+    "lost_worker_fault",
+    "malformed_line_fault",
+    "missing_value_fault",
+    "not_ready_fault",
+    "output_budget_fault",
+    "partly_read_fault",
+    "quote_line",
+    "quote_message",
+    "slow_pattern_fault",
+    "timeout_fault",
+    "unread_replies_fault",
+    "unread_request_fault",
+    "unusable_value_fault",
+    "violation_fault",
     "with_evidence",
 ]
 
@@ -70,14 +70,14 @@ STRAYS = {
 NOISE = "the server wrote to stdout something that is not a message; logs belong on stderr"
 _NOISE_ADVICE = "stdout is for messages only; logs and banners belong on stderr"
 
-# What to say of a server that leaves the first request unanswered.
+# The hint for a server that does not answer the first request.
 _SILENT = {
     "initialize": 'it is running; "startupTimeout" in the config is the limit',
     "server/discover": "it is running; one with a handshake may not know this request: leave out "
     "--spec-version",
 }
 
-# So much of what a server sent is quoted whole.
+# Output up to this size is quoted in full.
 _QUOTED_BYTES = 200
 
 _TAIL_LINES = 20
@@ -85,7 +85,7 @@ _TAIL_BYTES = 4000
 
 
 def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault:
-    """The fault with what the server left behind."""
+    """The fault with its command, exit status and the end of its output."""
     wire.drain_stderr()
     http = wire.spec.http
     return fault.but(
@@ -95,109 +95,111 @@ def with_evidence(fault: Fault, wire: Transport, exit_status: str = "") -> Fault
             url=http.url if http else "",
             exit_status=exit_status,
             stderr_tail=_tail(wire.cleaned(wire.stderr.tail())),
-            stdout_tail=_tail(_untold(wire, fault.message)),
+            stdout_tail=_tail(_unquoted_stdout(wire, fault.message)),
         )
     )
 
 
-def _untold(wire: Transport, message: str) -> bytes:
-    """What the server sent, unless all of it is in the message already."""
+def _unquoted_stdout(wire: Transport, message: str) -> bytes:
+    """The end of stdout, unless the message already quotes all of it."""
     raw = wire.cleaned(wire.stdout_tail.since(wire.stdout_mark)[0])
-    is_told = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
-    return b"" if is_told else raw
+    is_quoted = not wire.is_pipe and len(raw) <= _QUOTED_BYTES and quote_bytes(raw) in message
+    return b"" if is_quoted else raw
 
 
-def call(method: str, id: object) -> str:
-    """A request, as it reads in a sentence."""
+def describe_call(method: str, id: object) -> str:
+    """The method and id of a request."""
     if id == INITIALIZE_ID:
         return "initialize"
     return f"{visible(method) or 'the request'} ({visible(describe_id(id))})"
 
 
-def quoted(message: object) -> str:
-    """A message from the server, cut to what fits in a sentence."""
+def quote_message(message: object) -> str:
+    """A message from the server, shortened."""
     return quote_bytes(dump_json(message).encode("utf-8", "backslashreplace"))
 
 
-def quoted_line(head: bytes, size: int, limit: int = 200) -> str:
-    """The beginning of a line of which only the head was kept."""
+def quote_line(head: bytes, size: int, limit: int = 200) -> str:
+    """The beginning of a line, of which only the head was kept."""
     rest = size - limit
     return quote_bytes(head[:limit]) + (f" … ({rest:,} more bytes)" if rest > 0 else "")
 
 
-def seconds(duration_s: float) -> str:
+def format_seconds(duration_s: float) -> str:
     return f"{duration_s:g} s" if duration_s >= 1 else f"{duration_s * 1000:g} ms"
 
 
-def not_ready(spec: ServerSpec, wire: Transport) -> Fault:
+def not_ready_fault(spec: ServerSpec, wire: Transport) -> Fault:
     fault = Fault(
         kind="handshake_timeout",
         message=f"the server did not write {visible(spec.ready_pattern)!r} to stderr within "
-        f"{seconds(spec.startup_timeout_s)}",
+        f"{format_seconds(spec.startup_timeout_s)}",
         hint='"readyPattern" is a regular expression over stderr; "startupTimeout" is the limit',
     )
     return with_evidence(fault, wire)
 
 
-def timed_out(wire: Transport, method: str, id: object, limit_s: float, clues: list[str]) -> Fault:
-    """No answer in time; the most likely reason first."""
-    hint = _join(_unread(wire), wire.progress(id), _why(wire, clues))
+def timeout_fault(
+    wire: Transport, method: str, id: object, limit_s: float, hints: list[str]
+) -> Fault:
+    """No answer in time; the hint begins with the most likely reason."""
+    hint = _join(_describe_closed_stdin(wire), wire.progress(id), _describe_reasons(wire, hints))
     if wire.unsent_bytes:
         fault = Fault(
             kind="stdin_blocked",
             message=f"the server stopped reading: {wire.unsent_bytes:,} bytes of "
-            f"{call(method, id)} could not be written within {seconds(limit_s)}",
+            f"{describe_call(method, id)} could not be written within {format_seconds(limit_s)}",
             hint=hint,
             effect="indefinite",
         )
     elif method in ("initialize", "server/discover"):
         fault = Fault(
             kind="handshake_timeout",
-            message=f"the server did not answer {method} within {seconds(limit_s)}",
+            message=f"the server did not answer {method} within {format_seconds(limit_s)}",
             hint=hint or _SILENT[method],
         )
     else:
         fault = Fault(
             kind="timeout",
-            message=f"no answer to {call(method, id)} within {seconds(limit_s)}",
+            message=f"no answer to {describe_call(method, id)} within {format_seconds(limit_s)}",
             hint=hint,
             effect="indefinite",
         )
     return with_evidence(fault, wire)
 
 
-def premature(method: str, id: object, wire: Transport, unsent_bytes: int) -> Fault:
+def partly_read_fault(method: str, id: object, wire: Transport, unsent_bytes: int) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
-        message=f"the server answered {call(method, id)} before it had read it: "
+        message=f"the server answered {describe_call(method, id)} before it had read it: "
         f"{unsent_bytes:,} bytes are still unread",
         effect="indefinite",
     )
     return with_evidence(fault, wire)
 
 
-def early_clue(id: object) -> str:
-    """What an answer that came too soon says about the one we wait for."""
+def describe_early_response(id: object) -> str:
+    """The hint that an answer came too early."""
     return f"an answer with {visible(describe_id(id))} came before the request was sent"
 
 
-def unread(method: str, id: object, wire: Transport) -> Fault:
-    """An answer came, and nothing of its request has been read."""
+def unread_request_fault(method: str, id: object, wire: Transport) -> Fault:
+    """An answer came, although nothing of the request has been read."""
     fault = Fault(
         kind="early_response",
-        message=f"the server answered {call(method, id)} and has read nothing of it",
+        message=f"the server answered {describe_call(method, id)} and has read nothing of it",
         hint="it does not read its stdin: is it an MCP server?",
         effect="indefinite",
     )
     return with_evidence(fault, wire)
 
 
-def deaf(method: str, wire: Transport) -> Fault:
+def closed_stdin_fault(method: str, wire: Transport) -> Fault:
     message = f"the server has closed its stdin and cannot read {visible(method)}"
     return with_evidence(Fault(kind="stdin_blocked", message=message), wire)
 
 
-def asks_and_never_listens(wire: Transport) -> Fault:
+def unread_replies_fault(wire: Transport) -> Fault:
     fault = Fault(
         kind="stdin_blocked",
         message=f"the server asks and does not read: {wire.unsent_bytes:,} bytes of answers to "
@@ -207,19 +209,21 @@ def asks_and_never_listens(wire: Transport) -> Fault:
     return with_evidence(fault, wire)
 
 
-def after_silence(fault: Fault, since: str) -> Fault:
-    """The fault, with the call that may be its real cause."""
+def add_silence_hint(fault: Fault, since: str) -> Fault:
+    """The fault with the earlier timeout that may be its cause."""
     if not since:
         return fault
     sentence = f"it has not answered anything since {since} timed out"
     return fault.but(hint=_join(sentence, fault.hint))
 
 
-def gone(
-    wire: Transport, when: str, stopped: Stopped | None, clues: list[str], was_open: bool
+def exit_fault(
+    wire: Transport, when: str, stopped: Stopped | None, hints: list[str], was_open: bool
 ) -> Fault:
-    """The server went away, or closed its stdout, at a bad moment."""
-    hint = _join(_why(wire, clues), "" if was_open else _misplaced(wire.spec))
+    """The server exited or closed its stdout when it should not."""
+    hint = _join(
+        _describe_reasons(wire, hints), "" if was_open else _describe_wrong_folder(wire.spec)
+    )
     if stopped is None:
         what = "closed its stdout and went on running" if wire.is_pipe else "ended its stream"
         message = f"the server {what} {when}"
@@ -236,8 +240,8 @@ def gone(
     return with_evidence(fault, wire, status)
 
 
-def channel_failed(trouble: TransportFault) -> Fault:
-    """That a message, or the answer to it, did not get through."""
+def channel_fault(trouble: TransportFault) -> Fault:
+    """A message, or the answer to it, did not get through."""
     return Fault(
         kind=trouble.kind,
         message=trouble.message,
@@ -247,17 +251,17 @@ def channel_failed(trouble: TransportFault) -> Fault:
     )
 
 
-def malformed(noise: Noise) -> Fault:
+def malformed_line_fault(noise: Noise) -> Fault:
     at = f" at column {noise.column}" if noise.column else ""
     return Fault(
         kind="malformed_line",
-        message=f"the answer is not JSON{at}: {noise.reason}: {quoted_line(noise.raw, noise.size)}",
-        hint=_mixed(noise),
+        message=f"the answer is not JSON{at}: {noise.reason}: {quote_line(noise.raw, noise.size)}",
+        hint=_describe_mixed_line(noise),
         effect="indefinite",
     )
 
 
-def _mixed(noise: Noise) -> str:
+def _describe_mixed_line(noise: Noise) -> str:
     if noise.raw.count(b'"jsonrpc"') > 1:
         return "two messages are mixed on one line: does it write from several threads at once?"
     if noise.reason == PLAIN_TEXT:
@@ -265,18 +269,18 @@ def _mixed(noise: Noise) -> str:
     return ""
 
 
-def violation(event: ProtocolViolated) -> Fault:
-    message = violation_sentence(event, with_quote=True)
+def violation_fault(event: ProtocolViolated) -> Fault:
+    message = describe_violation(event, with_quote=True)
     return Fault(kind="protocol_violation", message=message, effect="indefinite")
 
 
-def violation_sentence(event: ProtocolViolated, *, with_quote: bool = False) -> str:
+def describe_violation(event: ProtocolViolated, *, with_quote: bool = False) -> str:
     where = f" at {event.path}" if event.path else ""
     sentence = f"the server sent a message that breaks JSON-RPC{where}: {event.reason}"
-    return f"{sentence}: {quoted(event.message)}" if with_quote else sentence
+    return f"{sentence}: {quote_message(event.message)}" if with_quote else sentence
 
 
-def too_long(line: Overlong) -> Fault:
+def line_too_long_fault(line: Overlong) -> Fault:
     return Fault(
         kind="line_too_long",
         message=f"the server wrote more than {line.limit:,} bytes without a newline; it begins "
@@ -286,7 +290,7 @@ def too_long(line: Overlong) -> Fault:
     )
 
 
-def over_budget(limits: Limits, messages: int, size: int, wire: Transport) -> Fault:
+def output_budget_fault(limits: Limits, messages: int, size: int, wire: Transport) -> Fault:
     fault = Fault(
         kind="output_budget",
         message=f"the server sent {messages:,} messages, {size:,} bytes, during one call and did "
@@ -297,17 +301,17 @@ def over_budget(limits: Limits, messages: int, size: int, wire: Transport) -> Fa
     return with_evidence(fault, wire)
 
 
-def slow_pattern(error: PatternTimeoutError) -> Fault:
+def slow_pattern_fault(error: PatternTimeoutError) -> Fault:
     what = f"matching {visible(error.pattern)}" if error.pattern else "comparing this answer"
     return Fault(
         kind="pattern_too_slow",
-        message=f"{what} took more than {seconds(error.limit_s)} of "
+        message=f"{what} took more than {format_seconds(error.limit_s)} of "
         "computing and was stopped; whether it matches is not known",
         hint="repeats inside repeats, such as (a+)+, try endless ways to split a text",
     )
 
 
-def missing_capture(names: Sequence[str]) -> Fault:
+def missing_value_fault(names: Sequence[str]) -> Fault:
     listed = ", ".join(f"${{{visible(name)}}}" for name in names)
     return Fault(
         kind="missing_capture",
@@ -316,7 +320,7 @@ def missing_capture(names: Sequence[str]) -> Fault:
     )
 
 
-def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
+def unusable_value_fault(values: Mapping[str, object], reason: str) -> Fault:
     listed = ", ".join(f"{visible(name)} = {show_json(value)}" for name, value in values.items())
     return Fault(
         kind="unusable_capture",
@@ -324,7 +328,7 @@ def unusable_capture(values: Mapping[str, object], reason: str) -> Fault:
     )
 
 
-def lost_worker(how: str, hint: str = "") -> Fault:
+def lost_worker_fault(how: str, hint: str = "") -> Fault:
     return Fault(
         kind="worker_lost",
         message=f"not known: the process of mcptest that ran this file {how} before the test "
@@ -334,53 +338,53 @@ def lost_worker(how: str, hint: str = "") -> Fault:
     )
 
 
-def stray_clue(event: UnexpectedResponse, awaited: object) -> str:
-    """What an answer to nothing says about the one we wait for."""
+def describe_unmatched_response(event: UnexpectedResponse, awaited: object) -> str:
+    """The hint that an answer came with an id that no request has."""
     came = event.message.get("id", ABSENT)
-    clue = f"an answer with {visible(describe_id(came))} came"
+    hint = f"an answer with {visible(describe_id(came))} came"
     same_text = str(came) == str(awaited) or came == awaited
     if awaited is not ABSENT and same_text and type(came) is not type(awaited):
         names = {int: "a number", str: "text", float: "a fraction", bool: "a boolean"}
-        clue += f": the id must come back as it was sent, {names.get(type(awaited), 'unchanged')}"
-    return clue
+        hint += f": the id must come back as it was sent, {names.get(type(awaited), 'unchanged')}"
+    return hint
 
 
-def busy_clue(messages: int) -> list[str]:
-    """What to say when nothing odd came, but much that was not the answer."""
+def describe_other_messages(messages: int) -> list[str]:
+    """The hint that other messages came, if any did."""
     many = f"{messages:,} other messages" if messages > 1 else "another message"
     return [f"{many} came meanwhile"] if messages else []
 
 
-def _why(wire: Transport, clues: list[str]) -> str:
-    """What was seen that may be the reason, the likeliest first."""
-    if clues and "Content-Length" in clues[0]:
-        return clues[0]  # then the missing newline is a part of the same mistake
-    return _join(_unfinished(wire), _clue(clues))
+def _describe_reasons(wire: Transport, hints: list[str]) -> str:
+    """The likely reasons of a missing answer."""
+    if hints and "Content-Length" in hints[0]:
+        return hints[0]  # the missing newline is part of the same mistake
+    return _join(_describe_partial_line(wire), _first_hint(hints))
 
 
-def _clue(clues: list[str]) -> str:
-    if not clues:
+def _first_hint(hints: list[str]) -> str:
+    if not hints:
         return ""
-    more = f" (and {len(clues) - 1:,} more such)" if len(clues) > 1 else ""
-    advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in clues[0] else ""
-    return f"{clues[0]}{more}{advice}"
+    more = f" (and {len(hints) - 1:,} more such)" if len(hints) > 1 else ""
+    advice = f"; {_NOISE_ADVICE}" if PLAIN_TEXT in hints[0] else ""
+    return f"{hints[0]}{more}{advice}"
 
 
-def _unfinished(wire: Transport) -> str:
+def _describe_partial_line(wire: Transport) -> str:
     head, size = wire.decoder.remainder
     if not size:
         return ""
     many = f"{size:,} bytes" if size > 1 else "1 byte"
-    quote = quoted_line(wire.cleaned(head), size, 100)
+    quote = quote_line(wire.cleaned(head), size, 100)
     return f"{many} came without the newline that ends a message: {quote}"
 
 
-def _unread(wire: Transport) -> str:
+def _describe_closed_stdin(wire: Transport) -> str:
     return "it has closed its stdin, so it cannot read requests" if wire.has_no_reader else ""
 
 
-def unflushed(fault: Fault) -> Fault:
-    """A handshake whose answer came only when stdin was closed."""
+def add_flush_hint(fault: Fault) -> Fault:
+    """The fault of a handshake that was answered only when stdin was closed."""
     hint = (
         "its answer came only when its stdin was closed: does it flush stdout after each "
         "message? (in Python: print(…, flush=True), or python3 -u)"
@@ -388,13 +392,13 @@ def unflushed(fault: Fault) -> Fault:
     return fault.but(hint=hint)
 
 
-def echoed() -> Fault:
+def echo_fault() -> Fault:
     message = "the server sends back what it is sent: is it an MCP server?"
     return Fault(kind="protocol_violation", message=message)
 
 
-def _misplaced(spec: ServerSpec) -> str:
-    """A path among the arguments that is right from here and wrong from the server's folder."""
+def _describe_wrong_folder(spec: ServerSpec) -> str:
+    """The hint that an argument is a path that exists here, but not in the server's folder."""
     for word in spec.command[1:]:
         if os.path.exists(word) and not os.path.exists(os.path.join(spec.cwd, word)):
             return (

@@ -1,6 +1,6 @@
 """Files that may be anything by the time they are opened: only regular ones are used.
 
-A pipe in the place of a file would make us wait for ever, a device never end.
+A pipe instead of a file would block for ever, and a device would never end.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _refusal(link: str, target: str, folder: str, help: str) -> OSError:
     return OSError(errno.ELOOP, reason, link)
 
 
-# More than any answer of a server, however it is written.
+# Larger than any answer of a server.
 _MAX_BYTES = 1024 * 1024 * 1024
 
 
@@ -96,14 +96,14 @@ def read_regular(path: str) -> str:
 
 
 def write_all(fd: int, text: bytes) -> None:
-    """Write all of it at the end of the file, or nothing: half of it must not stay."""
+    """Append all of the text to the file, or nothing."""
     start = os.fstat(fd).st_size
     view = memoryview(text)
     try:
         while view:
             view = view[os.write(fd, view) :]
     except OSError:
-        # Unless somebody else has written meanwhile.
+        # Unless another process has written meanwhile.
         if os.fstat(fd).st_size == start + len(text) - len(view):
             os.ftruncate(fd, start)
         raise

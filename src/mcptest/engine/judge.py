@@ -1,4 +1,8 @@
-"""Judge what a step brought against what it was expected to bring. Pure."""
+"""Judge the reply of a server against the expectation of a step.
+
+`judge_reply` waits for late stderr and notifications and bounds the time of patterns; `judge` and
+what it calls are pure.
+"""
 
 from __future__ import annotations
 
@@ -38,17 +42,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MAX_MISMATCHES",
+    "count_tokens",
+    "describe_allowed_mismatches",
     "is_plainly_met",
     "judge",
     "judge_assertions",
     "judge_notifications",
-    "judge_unread",
+    "judge_reply",
+    "judge_unexpected_error",
     "may_still_hold",
-    "missed_but_allowed",
-    "server_words",
+    "quote_server_errors",
     "stderr_may_still_come",
-    "tokens_in",
-    "weighed",
 ]
 
 
@@ -56,9 +60,9 @@ _ANSWER_ROOTS = ("result", "error")
 
 
 def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
-    """Whether there is nothing to look at but an answer, and it is right to the letter.
+    """Whether only an answer is expected, and it is literally equal.
 
-    So is most of what tests expect; False only means that it must be looked at closely.
+    This is the quick path for most tests; False only means that `judge` must decide.
     """
     if expectation.exit_code is not None or expectation.performance or expectation.notifications:
         return False
@@ -70,13 +74,13 @@ def is_plainly_met(expectation: Expectation, reply: Reply) -> bool:
 
 
 def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterator[Mismatch]:
-    """Every expectation that was not met; all are looked at. The answer stands at `trail`."""
+    """A mismatch for every expectation that is not met; `trail` is the path of the answer."""
     if expectation.response is not ABSENT:
         yield from compare(
             expectation.response, reply.message, trail, leniency=expectation.leniency
         )
     elif not any(assertion.steps[0] in _ANSWER_ROOTS for assertion in expectation.assertions):
-        yield from judge_unread(reply.message)
+        yield from judge_unexpected_error(reply.message)
     if expectation.stderr is not ABSENT:
         yield from _judge_stderr(expectation.stderr, reply.stderr)
     if expectation.exit_code is not None:
@@ -85,17 +89,15 @@ def judge(expectation: Expectation, reply: Reply, trail: Trail = None) -> Iterat
         key = "max_duration_ms" if expectation.assertions else "performance.maxResponseTime"
         yield from _judge_performance(expectation.performance, reply.elapsed_s, key)
     if expectation.notifications:
-        yield from _judge_notifications(expectation, reply)
+        yield from judge_notifications(expectation.notifications, reply.notifications)
     if expectation.assertions or expectation.max_tokens:
-        # Only suites have them, and starting is part of the product.
-
         yield from judge_assertions(expectation, reply)
 
 
-def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
-    """What is wrong with an answer of which a test says nothing; `key` is the prefix of its paths.
+def judge_unexpected_error(message: object, key: str = "") -> Iterator[Mismatch]:
+    """Mismatches of an answer that the test does not describe: it must not be an error.
 
-    Who asks only for the time, for stderr or for notifications wants the call to be answered.
+    `key` is the prefix of their paths.
     """
     if not isinstance(message, dict):
         return
@@ -116,8 +118,8 @@ def judge_unread(message: object, key: str = "") -> Iterator[Mismatch]:
         yield Mismatch(path=path, expected="true or false", actual=value, message=why)
 
 
-def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
-    """What the server itself says went wrong, where the mismatches do not show it."""
+def quote_server_errors(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[str]:
+    """The error messages of the server, where the mismatches do not show them."""
     if not mismatches or not isinstance(message, dict):
         return
     paths = [mismatch.path for mismatch in mismatches]
@@ -135,7 +137,7 @@ def server_words(message: object, mismatches: tuple[Mismatch, ...]) -> Iterator[
 
 
 def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
-    """Could waiting turn what stderr holds now from a failure into a pass?"""
+    """Whether more output on stderr could turn a failure into a pass."""
     wanted = expectation.stderr
     if wanted is ABSENT or wanted == "" or not any(_judge_stderr(wanted, stderr)):
         return False
@@ -145,14 +147,8 @@ def stderr_may_still_come(expectation: Expectation, stderr: str) -> bool:
 
 
 def notifications_may_still_come(expectation: Expectation, reply: Reply) -> bool:
-    """Is one that is wanted still missing? Then waiting could help."""
-    return any(True for _ in _judge_notifications(expectation, reply))
-
-
-def _judge_notifications(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
-    # Few tests look at them.
-
-    return judge_notifications(expectation.notifications, reply.notifications)
+    """Whether an expected notification is still missing."""
+    return any(True for _ in judge_notifications(expectation.notifications, reply.notifications))
 
 
 def _judge_stderr(wanted: object, stderr: str) -> Iterator[Mismatch]:
@@ -192,16 +188,15 @@ def _judge_performance(wanted: Performance, elapsed_s: float, key: str) -> Itera
         )
 
 
-# Weigh a reply against an expectation, in bounded time and with what comes a little late.
+# Judging in bounded time, with what arrives a little late
 
-
-# How long stderr and notifications are waited for, and only where waiting could help.
+# How long to wait for stderr and notifications, if that could help.
 _STDERR_PATIENCE_S = 0.25
 _NOTIFICATION_PATIENCE_S = 2.0
 
 MAX_MISMATCHES = 1000
 
-# Above this an answer is judged in a process of its own, and may take a little longer.
+# Larger answers are judged in a process of their own, and may take longer.
 _LARGE_BYTES = 256 * 1024
 _SLOWEST_BYTES_PER_S = 4_000_000
 
@@ -209,14 +204,14 @@ _SLOWEST_BYTES_PER_S = 4_000_000
 _PATTERN_LIMIT = CpuLimit(2.0)
 
 
-def weighed(
+def judge_reply(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail = None
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The reply with all that came a little late, and every expectation it does not meet."""
+    """The reply, with what arrived a little late, and its mismatches."""
     if is_plainly_met(expectation, reply):
         return reply, ()
     if expectation.has_remote_check:
-        return _weighed_here(server, expectation, reply, trail)
+        return _judge_here(server, expectation, reply, trail)
     if not expectation.has_regex:
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
@@ -235,22 +230,21 @@ def weighed(
     )
 
 
-def _weighed_here(
+def _judge_here(
     server: Server, expectation: Expectation, reply: Reply, trail: Trail
 ) -> tuple[Reply, tuple[Mismatch, ...]]:
-    """The same where a copy of this process could not speak with the plugins of this one."""
+    """The same for plugins, with which a forked copy of this process could not speak."""
     if expectation.has_foreign_check:
-        from mcptest.engine.bounded import bounded  # noqa: PLC0415  # few ask both
+        from mcptest.engine.bounded import bound_checks  # noqa: PLC0415  # few ask both
 
-        expectation = bounded(expectation, _PATTERN_LIMIT.seconds, server.launcher)
+        expectation = bound_checks(expectation, _PATTERN_LIMIT.seconds, server.launcher)
     with _PATTERN_LIMIT if expectation.has_regex else nullcontext():
         reply = _with_latecomers(server, expectation, reply)
         return reply, _first(judge(expectation, reply, trail))
 
 
 def _with_late_values(server: Server, expectation: Expectation, reply: Reply) -> Reply:
-    """The same for assertions about what the server says beside its answer."""
-
+    """The same for the assertions of a suite about stderr and notifications."""
     deadline = time.monotonic() + _NOTIFICATION_PATIENCE_S
     while may_still_hold(expectation, reply, "notifications"):
         if not server.wait_for_notification(deadline):
@@ -265,12 +259,12 @@ def _with_late_values(server: Server, expectation: Expectation, reply: Reply) ->
 
 
 def _first(mismatches: Iterator[Mismatch]) -> tuple[Mismatch, ...]:
-    """As many as anybody can read: an answer can be wrong in a million places."""
+    """The first mismatches: an answer can differ in a million places."""
     return tuple(islice(mismatches, MAX_MISMATCHES))
 
 
 def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> Reply:
-    """The reply with what stderr and stdout bring a little later, where that could help."""
+    """The reply with later stderr and notifications, waited for if that could help."""
     if expectation.stderr is not ABSENT:
         deadline = time.monotonic() + _STDERR_PATIENCE_S
         while stderr_may_still_come(expectation, reply.stderr):
@@ -288,14 +282,13 @@ def _with_latecomers(server: Server, expectation: Expectation, reply: Reply) -> 
     return reply
 
 
-# Judge the notifications of a step: each one that is wanted must have come, in order. Pure.
-
+# Notifications
 
 _SHOWN_METHODS = 5
 
 
 def judge_notifications(wanted: Sequence[object], got: Sequence[object]) -> Iterator[Mismatch]:
-    """A mismatch for every notification that did not come after those wanted before it."""
+    """A mismatch for every expected notification that did not arrive, in the expected order."""
     at = 0
     for index, each in enumerate(wanted):
         place = _find(each, got, at)
@@ -313,10 +306,10 @@ def _find(wanted: object, got: Sequence[object], start: int) -> int | None:
 
 
 def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> Mismatch:
-    hint, message = "", f"no such notification came; {_arrived(got)}"
+    hint, message = "", f"expected notification did not arrive; {_arrived(got)}"
     if _find(wanted, got[:start], 0) is not None:
-        message = "no such notification came after the one that is wanted before it"
-        hint = "one came sooner; the order counts"
+        message = "expected notification did not arrive after the previous expected one"
+        hint = "one came earlier; the order matters"
     elif nearest := _nearest(wanted, got[start:]):
         hint = f"one with this method came, but {nearest.path}: {nearest.message}"
     return Mismatch(
@@ -329,7 +322,7 @@ def _missing(wanted: object, index: int, got: Sequence[object], start: int) -> M
 
 
 def _as_written(wanted: object) -> object:
-    """A method alone is read as part of a message, and shown as what it was."""
+    """The expectation as the file has it, where a method alone stands for a partial message."""
     source = source_of(wanted)
     inner = source.get("match:partial") if isinstance(source, dict) and len(source) == 1 else None
     return inner["method"] if isinstance(inner, dict) and list(inner) == ["method"] else source
@@ -352,28 +345,27 @@ def _arrived(got: Sequence[object]) -> str:
     return f"{len(got):,} came: {shown}{', …' if len(methods) > _SHOWN_METHODS else ''}"
 
 
-# Judge the assertions of a suite: what stands at each target, against its matcher. Pure.
+# The assertions of a suite
 
-
-# About what the tokenizers of today make of JSON; good enough for a budget.
+# An estimate of what tokenizers make of JSON.
 _BYTES_PER_TOKEN = 4
 
 
 def judge_assertions(expectation: Expectation, reply: Reply) -> Iterator[Mismatch]:
-    """Every assertion that does not hold, unless enough of the others do; and the budget."""
-    found = _missed(expectation, reply)
-    if not _is_enough(expectation, found):
+    """Mismatches of the assertions, unless the threshold is reached, and of the token budget."""
+    found = _find_missed(expectation, reply)
+    if not _reaches_threshold(expectation, found):
         for mismatches in found.values():
             yield from mismatches
         if expectation.threshold < 1.0:
-            yield _too_little(expectation, found)
+            yield _threshold_mismatch(expectation, found)
     most = expectation.max_tokens
-    if most is not None and (count := tokens_in(reply.message)) > most:
+    if most is not None and (count := count_tokens(reply.message)) > most:
         message = f"the answer has about {count:,} tokens; at most {most:,} are allowed"
         yield Mismatch(path="max_response_tokens", expected=most, actual=count, message=message)
 
 
-def _too_little(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> Mismatch:
+def _threshold_mismatch(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> Mismatch:
     held = round(_share_held(expectation, missed), 4)
     return Mismatch(
         path="threshold",
@@ -383,15 +375,15 @@ def _too_little(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> 
     )
 
 
-def missed_but_allowed(expectation: Expectation, reply: Reply) -> Iterator[str]:
-    """What does not hold of an answer that is good enough all the same, in words."""
-    for mismatches in _missed(expectation, reply).values():
+def describe_allowed_mismatches(expectation: Expectation, reply: Reply) -> Iterator[str]:
+    """The assertions that do not hold of an answer that reaches the threshold."""
+    for mismatches in _find_missed(expectation, reply).values():
         first = mismatches[0]
         yield f"allowed by the threshold: {first.path}: {first.message}"
 
 
 def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
-    """Is there an assertion about this that does not hold yet? Then waiting could help."""
+    """Whether an assertion about `root` does not hold yet."""
     return any(
         next(_judge(assertion, reply), None)
         for assertion in expectation.assertions
@@ -399,14 +391,14 @@ def may_still_hold(expectation: Expectation, reply: Reply, root: str) -> bool:
     )
 
 
-def tokens_in(message: object) -> int:
-    """About how many tokens a model would read in an answer."""
+def count_tokens(message: object) -> int:
+    """An estimate of the tokens of an answer."""
     body = message.get("result", message.get("error")) if isinstance(message, dict) else message
     size = len(dump_json(body).encode("utf-8", "backslashreplace"))
     return -(-size // _BYTES_PER_TOKEN)
 
 
-def _missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]:
+def _find_missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]:
     judged = {
         index: list(_judge(assertion, reply))
         for index, assertion in enumerate(expectation.assertions)
@@ -414,16 +406,16 @@ def _missed(expectation: Expectation, reply: Reply) -> dict[int, list[Mismatch]]
     return {index: mismatches for index, mismatches in judged.items() if mismatches}
 
 
-def _is_enough(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> bool:
+def _reaches_threshold(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> bool:
     if not missed or expectation.threshold >= 1.0:
         return not missed
     held, wanted = _share_held(expectation, missed), expectation.threshold
-    # Decimals are not exact: 11 of 20 is 0.55 of them, whatever 0.55 times 20 comes to.
+    # Floats are not exact: 11 of 20 must reach a threshold of 0.55.
     return held >= wanted or math.isclose(held, wanted, rel_tol=1e-9)
 
 
 def _share_held(expectation: Expectation, missed: dict[int, list[Mismatch]]) -> float:
-    """Which part of all the weight the assertions have that hold."""
+    """The share of the total weight that the assertions have that hold."""
     weights = [assertion.weight for assertion in expectation.assertions]
     held = math.fsum(weight for index, weight in enumerate(weights) if index not in missed)
     return held / math.fsum(weights)
@@ -433,7 +425,7 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
     if assertion.is_implied and reply.unfinished:
         yield _unfinished(reply)
         return
-    value, why = _at(assertion.steps, reply)
+    value, why = _value_at(assertion.steps, reply)
     if value is ABSENT:
         if not _accepts_absence(assertion.check):
             seen = (
@@ -452,12 +444,12 @@ def _judge(assertion: Assertion, reply: Reply) -> Iterator[Mismatch]:
 
 
 def _why_idle(assertion: Assertion, value: object, reply: Reply) -> str:
-    """Why an assertion that holds says nothing, "" when it does."""
+    """Why an assertion that holds checked nothing, "" when it did."""
     root, *rest = assertion.steps
     if EVERY not in rest:
         return ""
-    # That none came at all is something that can be said of notifications.
-    whole = list(reply.notifications) if root == "notifications" else _at((root,), reply)[0]
+    # An assertion may say that no notification arrived.
+    whole = list(reply.notifications) if root == "notifications" else _value_at((root,), reply)[0]
     if root == "notifications" and not whole:
         return ""
     return idle_denial(assertion.check, value, whole, tuple(rest))
@@ -478,15 +470,14 @@ def _unfinished(reply: Reply) -> Mismatch:
     return Mismatch(
         path=".".join(steps),
         expected="complete",
-        actual=_at(steps, reply)[0],
+        actual=_value_at(steps, reply)[0],
         message=f"the call did not come to its end: {reply.unfinished}",
     )
 
 
-def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
+def _value_at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
     root = steps[0]
     if root == "stderr":
-        # As everywhere, the white space around it is nobody's concern.
         return reply.stderr.strip(), ""
     if root == "duration_ms":
         return round(reply.elapsed_s * 1000, 3), ""
@@ -499,12 +490,12 @@ def _at(steps: tuple[str | int, ...], reply: Reply) -> tuple[object, str]:
 
 
 def _accepts_absence(check: object) -> bool:
-    """Whether a check says that nothing may be there; one that wants a value does not."""
+    """Whether a check accepts that there is no value."""
     return _holds_of_nothing(check) is True
 
 
 def _holds_of_nothing(check: object) -> bool | None:
-    """What a check says of a value that is not there; None when it only speaks of values."""
+    """Whether a check holds of a missing value; None if it is only about values."""
     if isinstance(check, Pattern):
         return check.negated if check.matcher.name == "exists" else None
     if not isinstance(check, Group) or len(check.checks) != 1:
@@ -514,7 +505,7 @@ def _holds_of_nothing(check: object) -> bool | None:
         said = _holds_of_nothing(inner.value)
         return None if said is None else not said
     if isinstance(inner, (AllOf, AnyOf)):
-        # One that fails decides for all of them, one that holds for any of them.
+        # One that fails decides `all`, one that holds decides `any`.
         decides = isinstance(inner, AnyOf)
         all_said = [_holds_of_nothing(each) for each in inner.values]
         if decides in all_said:

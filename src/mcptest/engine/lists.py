@@ -1,7 +1,7 @@
-"""Ask a server what it offers, once its tests are done, so that coverage can be told.
+"""Read the lists of a server: for coverage, for compliance checks, and its tools for suites.
 
-Nobody asked the server to answer this, so whatever goes wrong here is nobody's failure: the
-coverage of that server stays unknown.
+For coverage, the lists are read once the tests are done (`take_inventory`). No test asked for them,
+so a fault there fails no test: the coverage of that server stays unknown.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from mcptest.engine.server import Server
     from mcptest.protocol.lists import ListProblem
 
-    # The whole answer to a method with params, which must come within so many seconds.
+    # Method, params, time limit in seconds → the whole answer.
     Ask = Callable[[str, object, float], dict[str, Any]]
-    # The answer to a request for a page with these params, within so many seconds.
+    # Params of a page, time limit in seconds → the answer.
     AskTools = Callable[[dict[str, object], float], Any]
 
 __all__ = [
@@ -43,19 +43,19 @@ __all__ = [
     "learn_tools",
     "list_pages",
     "read_tools",
-    "refused",
+    "refusal_mismatch",
     "take_inventory",
 ]
 
 
-# How long all lists together may take, and how much of them is looked at.
+# How long all lists together may take, and how much of them is read.
 _PATIENCE_S = 5.0
 _MAX_PAGES = 100
 _MAX_OFFERS = 20_000
 
 
 def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
-    """Everything the server offers; None when it could not be found out to the end."""
+    """Everything the server offers; None when not all of it could be listed."""
     offers: dict[tuple[str, str], CoveredOffer] = {}
     declared = server.capabilities
     deadline = time.monotonic() + _PATIENCE_S
@@ -63,7 +63,6 @@ def take_inventory(server: Server) -> tuple[CoveredOffer, ...] | None:
         for kind in KINDS.values():
             if isinstance(declared, dict) and kind.capability in declared:
                 for entries in list_pages(server, kind, deadline):
-                    # What is listed twice is offered once.
                     offers |= {
                         (kind.unit, each.name): each for each in offers_in(kind.unit, entries)
                     }
@@ -82,13 +81,13 @@ class EndlessError(Exception):
 
 
 def _remember(server: Server, error: ServerError) -> None:
-    """What the server did wrong meanwhile is told; that it did not answer us is not."""
+    """Report what the server did wrong meanwhile, but not that it did not answer us."""
     if error.fault.kind in FINDINGS:
         server.findings.add(error.fault.kind, error.fault.message)
 
 
 def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[list[object]]:
-    """The entries of each page of a list; a server that does not know the list has none."""
+    """The entries of each page of a list; none if the server does not know the method."""
     pages = ListPages(kind.method, kind.name, max_pages=_MAX_PAGES)
     while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:
         yield pages.add(server.ask(kind.method, params, left_s))
@@ -96,10 +95,9 @@ def list_pages(server: Server, kind: Kind, deadline: float) -> Iterator[list[obj
         raise EndlessError
 
 
-# Read the lists of a server to their ends, and say what is wrong with them.
+# Judging lists
 
-
-# A list with more pages than this does not end.
+# A list with more pages than this is considered endless.
 MAX_PAGES = 1_000
 
 
@@ -119,12 +117,12 @@ class ListReader:
             answer = self._ask(kind.method, params, left_s)
             entries = pages.add(answer)
             place = f"{kind.method} (page {pages.count})" if pages.count > 1 else kind.method
-            yield from _wrong_entries(kind, entries, place)
+            yield from _judge_entries(kind, entries, place)
             if pages.problem and pages.problem.kind in ("refused", "malformed"):
-                yield from self._wrong_result(kind, answer, place)
+                yield from self._judge_result(kind, answer, place)
                 return
             if pages.problem and pages.problem.kind in ("cursor", "circle"):
-                yield _wrong_cursor(pages.problem, f"{place} result.nextCursor")
+                yield _judge_cursor(pages.problem, f"{place} result.nextCursor")
                 return
         if pages.problem:
             is_late = pages.problem.kind == "timeout"
@@ -142,14 +140,14 @@ class ListReader:
     def _left_s(self) -> float:
         return self._deadline - time.monotonic()
 
-    def _wrong_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
+    def _judge_result(self, kind: Kind, answer: dict[str, Any], place: str) -> Iterator[Mismatch]:
         error, result = answer.get("error"), answer.get("result", ABSENT)
         code = error.get("code") if isinstance(error, dict) else None
         if kind.unit == "resourceTemplate" and code == jsonrpc.METHOD_NOT_FOUND:
-            # The capability is that of resources; nothing says that there must be templates.
+            # Templates belong to the capability of resources, and are optional.
             self._notes.append(f"the server does not know {kind.method}: it has no templates")
         elif "error" in answer:
-            yield refused(answer, kind.method, f"{place} error")
+            yield refusal_mismatch(answer, kind.method, f"{place} error")
         elif isinstance(result, dict):
             message = f"a list of {kind.noun}s must be an array"
             found = result.get(kind.name, ABSENT)
@@ -158,7 +156,7 @@ class ListReader:
             yield _typed(f"{place} result", "object", result, "the result must be an object")
 
 
-def _wrong_cursor(problem: ListProblem, path: str) -> Mismatch:
+def _judge_cursor(problem: ListProblem, path: str) -> Mismatch:
     if problem.kind == "cursor":
         message = "where there is another page, it must be a string"
         return _typed(path, "string", problem.value, message)
@@ -166,7 +164,7 @@ def _wrong_cursor(problem: ListProblem, path: str) -> Mismatch:
     return Mismatch(path=path, expected="a new cursor", actual=problem.value, message=message)
 
 
-def _wrong_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:
+def _judge_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Mismatch]:
     needed = ("name",) if kind.key == "name" else (kind.key, "name")
     for index, entry in enumerate(entries):
         path = f"{place} {render_path(('result', kind.name, index))}"
@@ -175,7 +173,7 @@ def _wrong_entries(kind: Kind, entries: list[Any], place: str) -> Iterator[Misma
             continue
         for key in needed:
             value = entry.get(key, ABSENT)
-            # What it is called by cannot be nothing.
+            # The key that identifies it must not be empty.
             if not isinstance(value, str) or (key == kind.key and not value):
                 message = f"a {kind.noun} needs a {key}: a string that is not empty"
                 yield _typed(f"{path}.{key}", "string", value, message)
@@ -185,27 +183,22 @@ def _typed(path: str, type_: str, actual: object, message: str) -> Mismatch:
     return Mismatch(path=path, expected=f"match:type:{type_}", actual=actual, message=message)
 
 
-def refused(answer: dict[str, Any], method: str, path: str) -> Mismatch:
-    """That a request was answered with an error."""
+def refusal_mismatch(answer: dict[str, Any], method: str, path: str) -> Mismatch:
+    """The mismatch of a request that was answered with an error."""
     message = f"the server answered {method} with an error"
     return Mismatch(path=path, expected=ABSENT, actual=answer.get("error"), message=message)
 
 
-# Read the list of a server's tools, as any client does, as far as it can be read.
-#
-# Read for a test it is part of the session: captures have it, rules are asked about it, and what
-# several servers offer can be compared. Where it ends too soon, the reason is kept: who relies on
-# the list must be able to say what was not looked at.
-
+# The list of tools, read for a test: it is part of the session, of captures and of what rules see.
 
 MAX_TOOL_PAGES = 100
 
-# So many pages are asked for where nobody has asked for the list.
+# The limit where no test asked for the list.
 _MAX_LEARNED_PAGES = 20
 
 _KIND = KINDS["tools"]
 
-# A list may be read again: each request of a session has an id of its own.
+# A list may be read again, and each request of a session needs an id of its own.
 _numbers = count(1)
 
 
@@ -217,7 +210,7 @@ class ToolList(Record):
 
 
 def read_tools(server: Server) -> ToolList:
-    """Every tool that the server lists; it is not asked when it does not say that it has any."""
+    """Every tool that the server lists; not asked for if the server does not declare tools."""
     if not _declares_tools(server.capabilities):
         return ToolList(gap=f"the server does not declare {_KIND.capability}")
     entries: list[dict[str, Any]] = []
@@ -232,12 +225,12 @@ def read_tools(server: Server) -> ToolList:
 
 
 def learn_tools(server: Server, deadline: float) -> None:
-    """Have the tools listed: over HTTP, what their schemas say goes into headers of later calls.
+    """List the tools: over HTTP, their schemas decide which headers later calls have.
 
-    All pages together belong to the opening, and have no more time than it has.
+    The list is part of opening the session, and shares its deadline.
     """
     if _declares_tools(server.capabilities):
-        # Whoever needs the tools will meet the same trouble, and tell it.
+        # A test that needs the tools runs into the same fault and reports it.
         with contextlib.suppress(ServerError):
             ask = partial(server.ask, _KIND.method)
             _read_pages(ask, [], deadline - time.monotonic(), _MAX_LEARNED_PAGES)
@@ -250,7 +243,7 @@ def _declares_tools(capabilities: object) -> bool:
 def _read_pages(
     ask: AskTools, entries: list[dict[str, Any]], patience_s: float, max_pages: int
 ) -> str:
-    """Fill in what the pages hold; why that is not all of it, "" when it is."""
+    """Add the entries of all pages; why some are missing, "" when none are."""
     deadline = time.monotonic() + patience_s
     pages = ListPages(_KIND.method, _KIND.name, limit_s=patience_s, max_pages=max_pages)
     while (params := pages.next_params(left_s := deadline - time.monotonic())) is not None:

@@ -45,19 +45,19 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "ExtraHttpOptions",
+    "PlaceholderEnvironment",
     "Plan",
-    "SentAlong",
     "Servers",
-    "Shelf",
-    "Unneeded",
+    "SuiteResources",
     "Wanted",
     "load_plan",
     "load_suites",
-    "placed",
+    "resolve_folders",
 ]
 
 
-# How long a regular expression may compute while a text is made up for it.
+# How long a regular expression may compute while a matching string is generated.
 _PATTERN_LIMIT = CpuLimit(1.0)
 
 
@@ -70,14 +70,14 @@ class Wanted(Record):
     config: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
-    sent_along: SentAlong | None = None
+    sent_along: ExtraHttpOptions | None = None
     spec_version: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
     format: str = ""
     plugins: tuple[PluginSpec, ...] = ()
     snapshots: SnapshotMode | None = None
-    # Whether whoever runs a case looks after what the environment has not for it.
+    # Whether unset variables are checked by the caller when a case is run.
     is_chosen_later: bool = False
 
     @property
@@ -108,8 +108,13 @@ class Plan(Record):
     def total(self) -> int:
         return sum(len(suite.cases) for suite, _ in self.suites)
 
+    @property
+    def workers(self) -> int | None:
+        """How many files the suites ask to run side by side; None if none does."""
+        return max((suite.parallel or 0 for suite, _ in self.suites), default=0) or None
+
     def with_servers(self, change: Callable[[ServerSpec], ServerSpec]) -> Plan:
-        """The same plan with every server changed; those that were one stay one."""
+        """The plan with every server changed; equal servers stay the same object."""
         changed = {id(spec): change(spec) for _, spec in self.suites}
         return self.but(suites=tuple((suite, changed[id(spec)]) for suite, spec in self.suites))
 
@@ -130,20 +135,20 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
-    shelf = Shelf(servers.plugins_of, wanted.snapshots)
-    # Where the command line names the server, what files say of theirs need not be complete.
+    resources = SuiteResources(servers.plugins_of, wanted.snapshots)
+    # If the command line names the server, those of files may have unset variables.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
-    known = Unneeded(environment) if is_named else environment
+    known = PlaceholderEnvironment(environment) if is_named else environment
     files = find_suites(wanted.paths)
-    # A suite says more of the environment than how its servers are started.
-    shelf.environment = environment
-    suites = _load_all(files, known, mistakes, warnings, wanted.format, shelf, folders)
+    # Suites use the environment for more than starting servers.
+    resources.environment = environment
+    suites = _load_all(files, known, mistakes, warnings, wanted.format, resources, folders)
     specs = {_key(suite): servers.server_of(suite, suites) for suite in suites}
     if mistakes:
         raise FormatError(mistakes)
     if wanted.sent_along:
         wanted.sent_along.refuse_several(spec for spec in specs.values() if spec)
-        # Those that were one stay one.
+        # Equal servers stay the same object.
         changed = {id(spec): wanted.sent_along.to(spec) for spec in specs.values() if spec}
         specs = {key: changed[id(spec)] if spec else None for key, spec in specs.items()}
     asked = wanted.selection.shard
@@ -159,14 +164,14 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     plan = Plan(
         suites=tuple(paired),
         warnings=tuple(warnings),
-        plugins=shelf.desk,
-        snapshots=shelf.snapshots,
+        plugins=resources.desk,
+        snapshots=resources.snapshots,
         is_whole=wanted.is_whole,
         gated_files=_gated_files(suites),
         shard=shard,
     )
-    if shelf.snapshots:
-        shelf.snapshots.redact = redactor(plan.secrets)
+    if resources.snapshots:
+        resources.snapshots.redact = redactor(plan.secrets)
     return plan
 
 
@@ -179,19 +184,19 @@ def _gated_files(suites: Iterable[Suite]) -> dict[str, tuple[str, ...]]:
 
 
 def _refuse_unset(suites: Iterable[Suite]) -> None:
-    """What the environment does not have is missed by those that are run, and by nobody else."""
+    """Unset variables are an error only for the tests that are selected."""
     users: dict[Diagnostic, str] = {}
     for suite in suites:
         for case in suite.cases:
             for need in case.needs if case.skip is None else ():
                 users.setdefault(need, case.name)
     if users:
-        told = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
-        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in told])
+        uses = ((need, f"{visible(name)!r} uses it") for need, name in users.items())
+        raise FormatError([need.but(help=f"{used}: {need.help}") for need, used in uses])
 
 
 def _key(suite: Suite) -> tuple[str, str, str]:
-    """What tells suites apart: a file may need several servers, and be imported by several."""
+    """The key of a suite: a file may need several servers, and be imported by several."""
     return suite.home, suite.file, suite.server.name if suite.server else ""
 
 
@@ -208,17 +213,19 @@ def load_suites(
     servers: list[Servers] = []
 
     def plugins_of(file: str) -> tuple[PluginSpec, ...]:
-        # A config is read only for those who ask for a plugin, and once.
+        # A config is read once, and only if a plugin is used.
         if not servers:
-            servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
+            servers.append(Servers(wanted, PlaceholderEnvironment(environment), mistakes, []))
         return servers[0].plugins_of(file)
 
     folders = wanted.folders()
     with folders:
         files = find_suites(wanted.paths)
-        shelf = Shelf(plugins_of)
-        suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf, folders)
-    # Nothing is run here, so that it is not set does no harm.
+        resources = SuiteResources(plugins_of)
+        suites = _load_all(
+            files, environment, mistakes, warnings, wanted.format, resources, folders
+        )
+    # Nothing is run here, so unset variables do not matter.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
     warnings += (need.but(severity="warning") for need in dict.fromkeys(needs))
     return suites, folders.quotable(mistakes), folders.quotable(warnings)
@@ -230,11 +237,11 @@ def _load_all(
     mistakes: list[Diagnostic],
     warnings: list[Diagnostic],
     format: str,
-    shelf: Shelf,
+    resources: SuiteResources,
     folders: SuiteFolders,
 ) -> list[Suite]:
     suites: list[Suite] = []
-    # By what their names lead to: those that run by themselves, and those that others import.
+    # By real path: the files that run by themselves, and those that are imported.
     homes: set[str] = set()
     imported: set[str] = set()
     for file in files:
@@ -244,12 +251,12 @@ def _load_all(
             text = read_text(file)
             format_here = format or format_of(file, text)
             read_beside = folders.reader_beside(file)
-            found, slips = _load(text, file, format_here, environment, shelf, read_beside)
+            found, slips = _load(text, file, format_here, environment, resources, read_beside)
         except FormatError as error:
             mistakes += error.diagnostics
         else:
             imports = {os.path.realpath(each.file): each.file for each in found if _is_import(each)}
-            # What runs by itself already is not run again for whoever imports it.
+            # A file that runs by itself is not run again for the suites that import it.
             known = {name for real, name in imports.items() if real in homes}
             suites += [suite for suite in found if suite.file not in known]
             homes |= {os.path.realpath(file)} if any(suite.home for suite in found) else set()
@@ -267,23 +274,23 @@ def _load(
     file: str,
     format: str,
     environment: Mapping[str, str],
-    shelf: Shelf,
+    resources: SuiteResources,
     read_beside: Callable[[str], str],
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     if format != "suite":
         load = _loader_of(format)
-        registry = shelf.registry_for(file, text)
+        registry = resources.registry_for(file, text)
         suite, slips = load(text, file, registry, environment, read_beside)
         return [suite], slips
-    # Nobody else pays for the reader of suites.
+    # Loaded only for suites.
     from mcptest.formats.suite.loader import SuiteContext, load_suite  # noqa: PLC0415
 
     context = SuiteContext(
-        environment=environment if shelf.environment is None else shelf.environment,
+        environment=environment if resources.environment is None else resources.environment,
         folder=os.path.abspath(os.path.dirname(file)),
         read_beside=read_beside,
-        registry_with=lambda plugins: shelf.registry_with(file, plugins),
-        book_of=shelf.book_of,
+        registry_with=lambda plugins: resources.registry_with(file, plugins),
+        book_of=resources.book_of,
         real_path=os.path.realpath,
     )
     return load_suite(text, file, context)
@@ -292,7 +299,7 @@ def _load(
 def _loader_of(format: str) -> Loader:
     if format != "cases":
         return load_conductor
-    # Nobody else pays for the reader of whole streams of YAML.
+    # Loaded only for streams of YAML documents.
     from mcptest.formats.cases import load_cases  # noqa: PLC0415
 
     return partial(load_cases, bounded=_PATTERN_LIMIT)
@@ -315,18 +322,18 @@ def _no_server(suite: Suite) -> NoReturn:
 
 
 def _config_above(file: str) -> str:
-    """The config in one of the folders above a file; it is named, and not used unasked."""
+    """The config in a folder above a file, to be suggested; it is not used unasked."""
     folder = os.path.dirname(os.path.abspath(file))
     while not (found := find_config(folder)) and folder != os.path.dirname(folder):
         folder = os.path.dirname(folder)
     return found and os.path.relpath(found)
 
 
-# Which server each file is tested against, and which plugins its tests may ask.
+# The server and plugins of each file
 
 
-class Unneeded(dict[str, str]):
-    """An environment for those who will start no server: every variable is set."""
+class PlaceholderEnvironment(dict[str, str]):
+    """An environment in which every variable is set, for commands that start no server."""
 
     def __contains__(self, name: object) -> bool:
         return True
@@ -340,7 +347,7 @@ class Servers:
 
     What the command line says counts most, then what the file itself says, then a config
     in the folder where the command was started, then one beside the file, then one above it, up
-    to a folder that the command line names. Further up it is somebody else's.
+    to a folder that the command line names. Those further up belong to other projects.
     """
 
     def __init__(
@@ -351,72 +358,74 @@ class Servers:
         warnings: list[Diagnostic],
     ) -> None:
         self._wanted = wanted
-        # Where a command names the server, that of a config need not be complete.
-        self._environment = Unneeded(environment) if wanted.server_command else environment
+        # If a command names the server, that of a config may have unset variables.
+        self._environment = (
+            PlaceholderEnvironment(environment) if wanted.server_command else environment
+        )
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
         paths = filter(os.path.isdir, map(glob_root, wanted.paths or (".",)))
         self._named = tuple(map(os.path.abspath, paths))
-        self._told = self._from_command_line()
+        self._from_options = self._from_command_line()
         here = find_config(".")
-        # Its mistakes are told with the others, even when no suite gets as far as needing it.
-        self._here = self._from_config(here) if here and not self._told else None
+        # Read now, so that its mistakes are reported even if no suite needs it.
+        self._here = self._from_config(here) if here and not self._from_options else None
 
     def server_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
-        """The server for a suite; None when nobody names one, or it has mistakes."""
+        """The server for a suite; None if none is named, or it has mistakes."""
         folder = os.path.dirname(suite.file) or "."
-        spec = self._told
+        spec = self._from_options
         if suite.format == "suite":
             spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
-            spec = placed(suite.server, folder)
+            spec = resolve_folders(suite.server, folder)
         if spec is None and not self._wanted.config:
             beside = self._config_near(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
         limit_s = self._wanted.timeout_s
         if spec and suite.format == "cases" and spec.isolation == "run":
-            # A contract is a conversation with one process, from its beginning.
+            # A contract is a conversation with one process.
             spec = spec.but(isolation="file")
         if spec and self._wanted.spec_version:
             spec = spec.but(spec_version=self._wanted.spec_version)
         return spec.but(timeout_s=limit_s) if spec and limit_s else spec
 
     def _instead_of(self, suite: Suite, suites: Sequence[Suite]) -> ServerSpec | None:
-        """What the command line puts in the place of a suite's own server.
+        """The server of the command line that replaces the suite's own.
 
         A suite names its servers itself, so a config, which describes one, is for other files.
         """
-        is_told = self._wanted.server_command or self._wanted.server
-        if not (self._told and is_told) or suite.server is None:
+        is_named = self._wanted.server_command or self._wanted.server
+        if not (self._from_options and is_named) or suite.server is None:
             return None
         names = {each.server.name for each in suites if each.home == suite.home and each.server}
         if len(names) > 1:
             message = f"{visible(suite.file)} has {len(names)} servers: {', '.join(sorted(names))}"
             option = "--url" if self._wanted.server else "--server-command"
             raise UsageError(f"{option} names one server, and {message}")
-        told = self._told
-        secrets = (*suite.server.secrets, *told.secrets)
+        named = self._from_options
+        secrets = (*suite.server.secrets, *named.secrets)
         return suite.server.but(
-            command=told.command, cwd=os.getcwd(), http=told.http, secrets=secrets
+            command=named.command, cwd=os.getcwd(), http=named.http, secrets=secrets
         )
 
     def plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
-        """The plugins that the tests of a file may ask, in the order of who declared them."""
+        """The plugins that the tests of a file may use."""
         config = self._config_of(file)
         return (*self._wanted.plugins, *(config.plugins if config else ()))
 
     def secrets_of(self, file: str) -> tuple[str, ...]:
-        """What the config for a file wants blanked."""
+        """The secrets of the config for a file."""
         config = self._config_of(file)
         return config.secrets if config else ()
 
     def _config_of(self, file: str) -> ServerSpec | None:
         if self._wanted.server_command:
-            # It names the server, and says nothing of plugins.
+            # It names the server, not plugins.
             path = find_config(".") or self._config_near(os.path.dirname(file) or ".")
             return self._from_config(path) if path else None
-        config = self._told
+        config = self._from_options
         if config is None and not self._wanted.config:
             beside = self._config_near(os.path.dirname(file) or ".")
             config = self._here or (self._from_config(beside) if beside else None)
@@ -467,7 +476,7 @@ class Servers:
         self._warnings += slips
         folder = os.path.dirname(path) or "."
         spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
-        return placed(spec, folder)
+        return resolve_folders(spec, folder)
 
 
 def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
@@ -475,8 +484,8 @@ def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
     return plugin.but(cwd=os.path.abspath(folder))
 
 
-def placed(spec: ServerSpec, folder: str) -> ServerSpec:
-    """The server with its working folder, and its file of authorities, made definite.
+def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
+    """The server with absolute paths of its working folder and CA file.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such
     folder exists, from where the command was started.
@@ -490,11 +499,8 @@ def placed(spec: ServerSpec, folder: str) -> ServerSpec:
     return spec.but(cwd=os.path.abspath(beside))
 
 
-# What a command line has sent to a server on HTTP that a file describes.
-
-
-class SentAlong(Record):
-    """Headers, their values being secrets, and a file of authorities; `option` asked for it."""
+class ExtraHttpOptions(Record):
+    """Headers with secret values and a CA file from the command line, given by `option`."""
 
     option: str
     headers: dict[str, str]
@@ -502,14 +508,14 @@ class SentAlong(Record):
     ca_file: str = ""
 
     def to(self, spec: ServerSpec) -> ServerSpec:
-        """The server with all of it; what the file says of the same header gives way."""
+        """The server with these headers, which replace those of the file."""
         if spec.http is None:
             raise UsageError(f"{self.option} is for servers on HTTP; give --url as well")
         secrets = (*spec.secrets, *self.secrets)
         return spec.but(http=self._joined(spec.http), secrets=secrets)
 
     def refuse_several(self, specs: Iterable[ServerSpec]) -> None:
-        """Credentials are for one server: nobody else may see them."""
+        """Credentials must not be sent to any other server."""
         places = {spec.http.url: spec.name for spec in specs if spec.http}
         if len(places) > 1:
             names = ", ".join(sorted(map(visible, places.values())))
@@ -529,15 +535,15 @@ class SentAlong(Record):
         )
 
 
-# The matchers that each file may use: ours, those installed beside us, and its plugins'.
+# Every pattern that asks a plugin contains this word.
+_PLUGIN_WORD = "plugin"
 
 
-# No pattern asks a plugin without it.
-_SIGN = "plugin"
+class SuiteResources:
+    """The matchers and snapshots that each file may use.
 
-
-class Shelf:
-    """One registry for all files that ask no plugin, and one for each of the others."""
+    Files that ask no plugin share one registry of matchers; each of the others has its own.
+    """
 
     def __init__(
         self,
@@ -545,14 +551,14 @@ class Shelf:
         snapshots: SnapshotMode | None = None,
     ) -> None:
         self._registry = builtin_registry(
-            time.time, outside=self._installed, try_schema=self._tried
+            time.time, outside=self._installed, try_schema=self._find_schema_failure
         )
         self._found: list[Matcher] | None = None
-        # Why schemas cannot be read, by their texts; many tests use one.
+        # By the text of a schema, why it cannot be read; many tests use the same one.
         self._trials: dict[str, str] = {}
         self._plugins_of = plugins_of
         self.desk: PluginDesk | None = None
-        # What suites know of the environment, where that is more than others do.
+        # The environment of suites, if it differs from that of other files.
         self.environment: Mapping[str, str] | None = None
         self._mode = snapshots
         self.snapshots: Snapshots | None = None
@@ -576,24 +582,23 @@ class Shelf:
         return self._registry.replaced(plugin_matcher(declared))
 
     def registry_for(self, file: str, text: str) -> Registry:
-        if _SIGN not in text:
+        if _PLUGIN_WORD not in text:
             return self._registry
-        # Most runs have no plugins, and starting is part of the product.
         return self.registry_with(file, ())
 
     def _installed(self) -> list[Matcher]:
-        """The matchers of packages, which are asked for them once."""
+        """The matchers of installed packages."""
         if self._found is None:
-            # Looking for them takes longer than a small run.
+            # Loading them takes longer than a small run.
             from mcptest.plugins.installed import installed_matchers  # noqa: PLC0415
 
             self._found = installed_matchers()
         return self._found
 
-    def _tried(self, work: Callable[[], object], text: str) -> str:
-        """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
-        from mcptest.engine.bounded import tried_alone  # noqa: PLC0415  # see above
+    def _find_schema_failure(self, work: Callable[[], object], text: str) -> str:
+        """Why this schema cannot be read, "" when it can."""
+        from mcptest.engine.bounded import find_read_failure_alone  # noqa: PLC0415  # see above
 
         if text not in self._trials:
-            self._trials[text] = tried_alone(work)
+            self._trials[text] = find_read_failure_alone(work)
         return self._trials[text]

@@ -1,7 +1,7 @@
-"""Run one plan in every way in which its server can be spoken to, one way after the other.
+"""Run one plan over every transport and era that its server supports, one after the other.
 
-Each way is a run like any other, with gates, snapshots and plugins as usual; its servers carry
-the way in their names. What is told is one run: one beginning, the suites of all ways, one end.
+Each way is a run like any other, with gates, snapshots and plugins; its servers carry the way in
+their names. The events are those of one run: one beginning, the suites of all ways, one end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from mcptest.core.results import CaptureScore, Finding, SnapshotReport, Summary,
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import render_path
 from mcptest.engine.lists import EndlessError, list_pages
-from mcptest.engine.run import run_started
+from mcptest.engine.run import make_run_started, run_plan
 from mcptest.engine.server import Server
 from mcptest.matching.compare import is_same
 from mcptest.protocol.http_messages import NOT_SPOKEN
@@ -41,19 +41,17 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault, SessionScore
     from mcptest.engine.loading import Plan
+    from mcptest.engine.run import RunOptions
     from mcptest.engine.server import Launcher
     from mcptest.protocol.capture import SessionCapture
 
-    # Runs a plan once, and tells what happens.
-    RunOnce = Callable[[Plan, Listener], tuple[RunFinished, list[SessionCapture]]]
-    # The name and the file of a suite, which time it is that it runs, and which test it is.
+    # The name and file of a suite, the number of its run, and the index of the test.
     Key = tuple[str, str, int, int]
-    # By name, and which time it is that the list has it.
+    # By name, and how often the list has had it before.
     Entries = dict[tuple[str, int], dict[str, object]]
     Ends = Sequence[tuple[Way, RunFinished]]
 
 __all__ = [
-    "MatrixOptions",
     "Opening",
     "Probe",
     "Transport",
@@ -62,102 +60,118 @@ __all__ = [
     "offer_differences",
     "result_differences",
     "run_matrix",
-    "unreachable",
+    "unreachable_fault",
     "unread_lists",
     "with_broken_ways",
 ]
 
 
-# So many differences in what the server says of itself are told one by one.
+# How many differences between offers are reported one by one.
 _MAX_OFFERS = 100
 
 _OFFERS_DIFFER = "offers_differ"
 
 
 class Transport(Record):
-    """One transport, and what a server of the plan becomes when it is reached over it."""
+    """One transport, and the change to a server of the plan that uses it."""
 
     name: str
     change: Callable[[ServerSpec], ServerSpec]
 
 
-class MatrixOptions(Record):
-    """How a plan is run in several ways. `is_strict` makes differing offers a failure."""
-
-    started_at: str
-    transports: tuple[Transport, ...]
-    bail: bool = False
-    is_strict: bool = False
-
-
 def run_matrix(
-    plan: Plan, options: MatrixOptions, launcher: Launcher, tell: Listener, run_once: RunOnce
+    plan: Plan,
+    transports: Sequence[Transport],
+    options_for: Callable[[Plan], RunOptions],
+    launcher: Launcher,
+    emit: Listener,
+    after_way: Callable[[Plan, RunFinished], None],
 ) -> tuple[RunFinished, list[SessionCapture]]:
-    """Find the ways, run the plan in each of them, and say in what they differ."""
-    run = _MatrixRun(plan, options, tell)
-    return run.run(launcher, run_once), run.captures
+    """Find the ways, run the plan in each of them, and report in what they differ.
+
+    `options_for` makes the options of each run, `after_way` is called after each.
+    """
+    run = _MatrixRun(plan, transports, options_for, launcher, emit)
+    return run.run(after_way), run.captures
 
 
 class _MatrixRun:
-    def __init__(self, plan: Plan, options: MatrixOptions, tell: Listener) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        transports: Sequence[Transport],
+        options_for: Callable[[Plan], RunOptions],
+        launcher: Launcher,
+        emit: Listener,
+    ) -> None:
         self._plan = plan
-        self._options = options
-        self._tell = tell
+        self._transports = transports
+        self._options_for = options_for
+        self._options = options_for(plan)
+        self._launcher = launcher
+        self._emit = emit
         self._probes: list[Probe] = []
         self._results: list[tuple[Way, WayResults]] = []
         self._ends: list[tuple[Way, RunFinished]] = []
         self.captures: list[SessionCapture] = []
 
-    def run(self, launcher: Launcher, run_once: RunOnce) -> RunFinished:
+    def run(self, after_way: Callable[[Plan, RunFinished], None]) -> RunFinished:
         began = time.monotonic()
-        finished = self._probe(launcher)
+        finished = self._probe()
         ways = [probe.way for probe in self._probes if probe.opening]
-        self._tell(self._started(len(ways)))
+        self._emit(self._started(len(ways)))
         if finished is None:
             for way in ways:
-                self._run_way(way, run_once)
+                after_way(*self._run_way(way))
                 if self._is_over():
                     break
             finished = self._finish(ways)
         finished = finished.but(duration_s=time.monotonic() - began)
-        self._tell(finished)
+        self._emit(finished)
         return finished
 
     def _started(self, ways: int) -> RunStarted:
-        started = run_started(self._plan, self._options.started_at)
-        # A run that finds no way is told with the tests that it was to run in one.
+        started = make_run_started(self._plan, self._options.started_at)
+        # A run that finds no way reports the tests that it would have run in one.
         count = max(1, ways)
         return started.but(suites=started.suites * count, total=started.total * count)
 
-    def _probe(self, launcher: Launcher) -> RunFinished | None:
+    def _probe(self) -> RunFinished | None:
         """Try all ways; the end of the run when no test can be run."""
         spec = self._plan.suites[0][1]
         try:
-            for transport in self._options.transports:
-                self._probes += probe_eras(transport.name, transport.change(spec), launcher)
+            for transport in self._transports:
+                changed = transport.change(spec)
+                self._probes += probe_eras(transport.name, changed, self._launcher)
         except InterruptedRunError:
             return RunFinished(summary=Summary(), duration_s=0.0, interrupted=True)
-        fault = unreachable(self._probes)
+        fault = unreachable_fault(self._probes)
         return RunFinished(summary=Summary(), duration_s=0.0, fault=fault) if fault else None
 
-    def _run_way(self, way: Way, run_once: RunOnce) -> None:
-        (transport,) = (each for each in self._options.transports if each.name == way.transport)
+    def _run_way(self, way: Way) -> tuple[Plan, RunFinished]:
+        (transport,) = (each for each in self._transports if each.name == way.transport)
         results = WayResults()
 
-        def hear(event: Event) -> None:
-            results.hear(event)
-            # There is one beginning and one end, and they are ours.
+        def emit(event: Event) -> None:
+            results.observe(event)
+            # The matrix emits one beginning and one end of its own.
             if not isinstance(event, RunStarted | RunFinished):
-                self._tell(event)
+                self._emit(event)
 
         def changed(spec: ServerSpec) -> ServerSpec:
             name, revision = way.named(spec.name), way.revision
             return transport.change(spec).but(name=name, spec_version=revision)
 
-        finished, captures = run_once(self._plan.with_servers(changed), hear)
+        plan = self._plan.with_servers(changed)
+        if plan.plugins:
+            # Those of the way before have been reported.
+            plan.plugins.findings.clear()
+        options = self._options_for(plan).but(may_give_up=False)
+        finished, captures = run_plan(plan, options, self._launcher, emit)
         self.captures += captures
         self._results.append((way, results))
         self._ends.append((way, finished))
+        return plan, finished
 
     def _is_over(self) -> bool:
         finished = self._ends[-1][1]
@@ -170,7 +184,7 @@ class _MatrixRun:
         finished = merge_ways(self._ends)
         if len(self._ends) < len(ways) and not (finished.interrupted or finished.fault):
             finished = finished.but(bailed=True)
-        if self._options.is_strict and matrix.offers:
+        if self._options.strict_invariants and matrix.offers:
             finished = finished.but(broken_rules=(*finished.broken_rules, _OFFERS_DIFFER))
         server = self._plan.suites[0][1].name
         return with_broken_ways(finished.but(matrix=matrix), self._probes, server)
@@ -202,11 +216,8 @@ class _MatrixRun:
             )
 
 
-# In what the ways to a server differ: the results of its tests, and what it says of itself. Pure.
-#
-# Between revisions only that is compared which both of them have: a capability that came or went
-# with a revision is no fault of the server.
-
+# Differences between the ways. Only what both revisions have is compared: a capability that came
+# or went with a revision is not a mistake of the server.
 
 # The capabilities that have the same meaning in every revision.
 _LASTING = ("tools", "resources", "prompts", "completions")
@@ -220,7 +231,7 @@ _MEMBERS = {
 
 
 class Opening(Record):
-    """What a server says of itself when it is opened; None where it could not be found out.
+    """What a server declares when it is opened; None for what could not be read.
 
     `lists` has each list that the server says it has, by the name of its kind.
     """
@@ -231,7 +242,7 @@ class Opening(Record):
 
 
 class WayResults:
-    """A listener that keeps the results of one way, each under what it is called in all ways."""
+    """A listener that keeps the results of one way, by a key that is the same in all ways."""
 
     def __init__(self) -> None:
         self.results: dict[Key, CaseResult] = {}
@@ -239,7 +250,7 @@ class WayResults:
         self._suite = ("", "")
         self._next = 0
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if isinstance(event, SuiteStarted):
             self._suite = (event.name, event.file)
             self._times[self._suite] = self._times.get(self._suite, 0) + 1
@@ -253,7 +264,7 @@ class WayResults:
 def result_differences(
     ways: Sequence[tuple[Way, Mapping[Key, CaseResult]]],
 ) -> tuple[int, tuple[ResultDifference, ...]]:
-    """How many tests ran in more than one way, and those of them that did not end the same."""
+    """How many tests ran in more than one way, and those with different results."""
     compared, found = 0, []
     for key in dict.fromkeys(key for _, results in ways for key in results):
         there = [results[key] for _, results in ways if key in results]
@@ -278,7 +289,7 @@ def _seen(way: Way, result: CaseResult | None) -> SeenResult:
 
 
 def _reason(result: CaseResult) -> str:
-    """Why a test did not pass: its fault, else the first thing that differs."""
+    """Why a test did not pass: its fault, or its first mismatch."""
     if result.status == "passed":
         return ""
     if result.fault:
@@ -290,7 +301,7 @@ def _reason(result: CaseResult) -> str:
 
 
 def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[OfferDifference]:
-    """What the server says of itself in some ways, and otherwise or not at all in others."""
+    """What the server declares differently, or not at all, in some ways."""
     yield from _capability_differences(openings)
     infos = [(way, opening.info) for way, opening in openings if opening.info is not None]
     for member in _INFO:
@@ -308,16 +319,16 @@ def offer_differences(openings: Sequence[tuple[Way, Opening]]) -> Iterator[Offer
 def _capability_differences(
     openings: Sequence[tuple[Way, Opening]],
 ) -> Iterator[OfferDifference]:
-    told = set()
+    reported = set()
     for name in _LASTING:
         there = [(way, name in opening.capabilities or ABSENT) for way, opening in openings]
         for difference in _difference(f"capability {name}", "", there):
-            told.add(name)
+            reported.add(name)
             yield difference
     for revision in dict.fromkeys(way.revision for way, _ in openings):
         alike = [(way, each.capabilities) for way, each in openings if way.revision == revision]
         for name in dict.fromkeys(name for _, capabilities in alike for name in capabilities):
-            if name not in told:
+            if name not in reported:
                 seen = [(way, capabilities.get(name, ABSENT)) for way, capabilities in alike]
                 yield from _difference("capabilities", name, seen)
 
@@ -350,11 +361,11 @@ def _difference(
 
 
 def _narrowed(values: list[object]) -> tuple[list[str | int], list[object]]:
-    """The first place at which values differ, and what is there: whole ones may be long."""
+    """The first place at which values differ, and the values there: whole ones may be long."""
     steps: list[str | int] = []
     while True:
         parts = [_parts(value) for value in values]
-        # A part of what is not there, or is something else, says less than the whole.
+        # If one is missing or of another type, the whole says more.
         if any(part is None for part in parts) or len({type(value) for value in values}) > 1:
             return steps, values
         known = [part for part in parts if part is not None]
@@ -388,7 +399,7 @@ def unread_lists(openings: Sequence[tuple[Way, Opening]]) -> Iterator[str]:
                 yield f"the list of {name} could not be read over {way.label}"
 
 
-# Make one ending out of those of several ways; and say that a server cannot be reached. Pure.
+# The end of the run
 
 
 _BROKEN = "way_broken"
@@ -399,8 +410,8 @@ _HINT = (
 )
 
 
-def unreachable(probes: Sequence[Probe]) -> Fault | None:
-    """Why the tests cannot be run: a transport over which the server speaks in no era.
+def unreachable_fault(probes: Sequence[Probe]) -> Fault | None:
+    """The fault of a transport over which the server supports no era.
 
     An era that it does not speak is nothing wrong, as long as it speaks the other one.
     """
@@ -408,9 +419,9 @@ def unreachable(probes: Sequence[Probe]) -> Fault | None:
         tried = [probe for probe in probes if probe.way.transport == transport]
         faults = [probe.fault for probe in tried if probe.fault]
         if len(faults) == len(tried):
-            told = dict.fromkeys(fault.message for fault in faults)
-            message = f"the server cannot be tested over {transport}: {'; '.join(told)}"
-            # What broke says more than what is not spoken.
+            reasons = dict.fromkeys(fault.message for fault in faults)
+            message = f"the server cannot be tested over {transport}: {'; '.join(reasons)}"
+            # An error says more than an era that is not supported.
             broken = [probe.fault for probe in tried if probe.fault and probe.is_broken]
             first = (broken or faults)[0]
             hint = f"{first.hint}; {_HINT}" if first.hint else _HINT
@@ -419,7 +430,7 @@ def unreachable(probes: Sequence[Probe]) -> Fault | None:
 
 
 def with_broken_ways(finished: RunFinished, probes: Sequence[Probe], server: str) -> RunFinished:
-    """The ending of a run without those ways that could not be opened: no success."""
+    """The end of a run in which some ways could not be opened: not a success."""
     findings = tuple(
         Finding(kind=_BROKEN, server=probe.way.named(server), message=_broken(probe.fault))
         for probe in probes
@@ -438,7 +449,7 @@ def _broken(fault: Fault) -> str:
 
 
 def merge_ways(ends: Ends) -> RunFinished:
-    """The sum of them, in their order; what was found in one way says in which."""
+    """The sum of all ways; each finding names its way."""
     last = ends[-1][1]
     finished = [each for _, each in ends]
     return RunFinished(
@@ -480,9 +491,9 @@ def _sum(summaries: Iterable[Summary]) -> Summary:
 
 
 def _found_in(way: Way, finding: Finding) -> Finding:
-    """What is said of a server, with the way in which it did so."""
-    is_told = not finding.server or finding.server.endswith(way.named(""))
-    return finding if is_told else finding.but(server=way.named(finding.server))
+    """The finding with its way in the name of the server."""
+    is_named = not finding.server or finding.server.endswith(way.named(""))
+    return finding if is_named else finding.but(server=way.named(finding.server))
 
 
 def _scored_in(way: Way, score: SessionScore) -> SessionScore:
@@ -490,7 +501,7 @@ def _scored_in(way: Way, score: SessionScore) -> SessionScore:
 
 
 def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
-    """All names of all ways: each of them may have written some of one file."""
+    """The names of all ways: each may have written to the same file."""
     merged: dict[str, dict[str, tuple[str, ...]]] = {}
     for report in reports:
         for name, by_file in report.fields():
@@ -500,24 +511,21 @@ def _snapshots(reports: Sequence[SnapshotReport]) -> SnapshotReport | None:
     return SnapshotReport(**merged) if merged else None
 
 
-# Find out by trying in which eras a server speaks over a transport, and what it says there.
-#
-# Only a refusal that means it makes an era one that is not spoken. Whatever else keeps a server
-# from being opened is an error of that way.
+# Probing: which eras a server supports over a transport. An era is unsupported only if the server
+# refuses it as such; any other reason why it cannot be opened is an error of that way.
 
-
-# How long all lists of one way together may take, and how much of each is looked at.
+# How long all lists of one way together may take, and how much of each is read.
 _PATIENCE_S = 5.0
 _MAX_ENTRIES = 20_000
 
-# Where a server of the stateless era says who it is.
+# The metadata in which a stateless server names itself.
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 _DISCOVER = "server/discover"
 
 
 class Probe(Record):
-    """One way that was tried: what the server said, or why it cannot be spoken to so.
+    """One way that was tried: what the server declares, or why it cannot be used.
 
     `is_broken` when that is an error, and not the server's word that it does not speak so.
     """
@@ -529,8 +537,8 @@ class Probe(Record):
 
 
 def probe_eras(transport: str, spec: ServerSpec, launcher: Launcher) -> Iterator[Probe]:
-    """Each era with a process and a session of its own: servers may be bound to the first."""
-    # Nobody's test is run: nothing of it belongs into captures, logs and scores.
+    """Try each era with a process of its own: a server may be bound to the first one."""
+    # No test is run, so nothing is recorded.
     launcher = launcher.but(keeps_traffic=False, judges=False, keeps_log="")
     yield _with_handshake(transport, spec, launcher)
     yield _probe(Way(transport=transport, revision=STATELESS), spec, launcher)
@@ -553,7 +561,7 @@ def _with_handshake(transport: str, spec: ServerSpec, launcher: Launcher) -> Pro
 
 
 def _preferred(spec: ServerSpec, launcher: Launcher) -> str:
-    """The revision that the server counters an offer with; "" when it has no handshake."""
+    """The revision with which the server answers an offer; "" when it has no handshake."""
     server = Server(spec, launcher)
     try:
         server.open()
@@ -575,12 +583,12 @@ def _probe(way: Way, spec: ServerSpec, launcher: Launcher) -> Probe:
 
 
 def _is_refusal(way: Way, fault: Fault) -> bool:
-    """Whether what came says that this era is not spoken."""
+    """Whether the fault says that this era is not supported."""
     if refuses_era(fault):
         return True
     if fault.kind == "http_status":
         return fault.code in NOT_SPOKEN
-    # Over pipes, servers with a handshake ignore what may not come first, or give up at it.
+    # Over pipes, servers with a handshake ignore any other first request, or exit.
     is_mute = fault.kind in ("handshake_timeout", "exited_early") and _DISCOVER in fault.message
     return is_mute and way.transport == "stdio" and way.revision == STATELESS
 
@@ -605,7 +613,7 @@ def _opening(server: Server) -> Opening:
 
 
 def _entries(server: Server, kind: Kind, deadline: float) -> Entries | None:
-    """What a list holds; None when it could not be read to its end."""
+    """The entries of a list; None when it could not be read to its end."""
     found: Entries = {}
     times: dict[str, int] = {}
     try:

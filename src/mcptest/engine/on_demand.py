@@ -16,22 +16,21 @@ from mcptest.core.errors import InterruptedRunError
 from mcptest.core.events import RunFinished
 from mcptest.core.results import Summary
 from mcptest.core.text import visible
-from mcptest.engine.case import reason
+from mcptest.engine.case import describe_failure
 from mcptest.engine.loading import Plan
-from mcptest.engine.pool import Keeper
+from mcptest.engine.pool import ServerPool
 from mcptest.engine.run import (
     Run,
     RunOptions,
-    conformance_of,
-    gated,
-    heard_by,
-    measured,
-    options_for,
-    suite_started,
-    told_findings,
+    add_watchers,
+    apply_gates,
+    collect_findings,
+    combine_coverage,
+    make_options,
+    make_suite_started,
+    score_conformance,
 )
-from mcptest.engine.server import Launcher
-from mcptest.transport.process.guardian import Guardian
+from mcptest.engine.server import create_launcher
 from mcptest.transport.process.isolated import silence_fork_warnings
 from mcptest.transport.process.signals import GuestInterrupts
 
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from mcptest.core.coverage import ServerCoverage
     from mcptest.core.plan import Case, ServerSpec, Suite
     from mcptest.core.results import CaseResult, Finding, SessionScore
+    from mcptest.engine.server import Launcher
     from mcptest.rules.composition import Member
 
 __all__ = ["FileRun", "Session", "SuiteRun"]
@@ -67,7 +67,7 @@ class Session:
         self._interrupts: GuestInterrupts | None = None
         self._launcher: Launcher | None = None
         # In the order in which they were last used.
-        self._keepers: list[Keeper] = []
+        self._pools: list[ServerPool] = []
         self._pid = os.getpid()
 
     def add(self, plan: Plan) -> FileRun:
@@ -84,10 +84,8 @@ class Session:
     @property
     def launcher(self) -> Launcher:
         if self._launcher is None:
-            # Orphans are not adopted: other children of this process belong to the host.
-            guardian = Guardian()
-            self.interrupts.on_second = guardian.kill_all
-            self._launcher = Launcher(guardian=guardian, interrupts=self.interrupts, judges=True)
+            # Other children of this process belong to the host.
+            self._launcher = create_launcher(self.interrupts, adopts_orphans=False)
         return self._launcher
 
     def forget_parent(self) -> None:
@@ -97,54 +95,54 @@ class Session:
         if self._launcher:
             self._launcher.guardian.let_go()
         self._pid, self._launcher, self._interrupts = os.getpid(), None, None
-        self._keepers, self.current = [], None
+        self._pools, self.current = [], None
         for file in self.files:
             file.forget()
 
-    def turn_to(self, suite: SuiteRun) -> Keeper:
-        """The keeper of the server that this suite needs; servers that no one needs are stopped.
+    def turn_to(self, suite: SuiteRun) -> ServerPool:
+        """The pool of the server that this suite needs; unneeded servers are stopped.
 
         As in `mcptest run`, where the next file has another server the last one is stopped. While
         tests of several files are interleaved, the servers of unfinished files are kept.
         """
-        keeper = suite.keeper or self._keeper_for(suite)
-        if self._keepers[-1] is keeper and keeper.is_running:
-            return keeper
-        self._keepers.remove(keeper)
+        pool = suite.pool or self._pool_for(suite)
+        if self._pools[-1] is pool and pool.is_running:
+            return pool
+        self._pools.remove(pool)
         users = [each for file in self.files for each in file.suites if each.is_open]
-        for other in self._keepers:
-            if other.is_running and not any(each.keeper is other for each in users):
+        for other in self._pools:
+            if other.is_running and not any(each.pool is other for each in users):
                 other.retire()
-        running = [other for other in self._keepers if other.is_running]
+        running = [other for other in self._pools if other.is_running]
         for other in running[: max(0, len(running) + 1 - _MAX_RUNNING)]:
             other.replace("others were needed meanwhile")
-        self._keepers.append(keeper)
-        return keeper
+        self._pools.append(pool)
+        return pool
 
-    def _keeper_for(self, suite: SuiteRun) -> Keeper:
+    def _pool_for(self, suite: SuiteRun) -> ServerPool:
         """Suites with isolation `run` share the server if it is started in the same way."""
         suites = (each for file in self.files for each in file.suites)
-        found = next((each.keeper for each in suites if each.keeper and each.shares(suite)), None)
+        found = next((each.pool for each in suites if each.pool and each.shares(suite)), None)
         if found is None:
-            found = Keeper(self.launcher)
-            self._keepers.insert(0, found)
-        suite.keeper = found
+            found = ServerPool(self.launcher)
+            self._pools.insert(0, found)
+        suite.pool = found
         return found
 
-    def is_needed(self, keeper: Keeper, spec: ServerSpec) -> bool:
+    def is_needed(self, pool: ServerPool, spec: ServerSpec) -> bool:
         """Whether a case that is still to come can use this server."""
         waiting = (each for file in self.files for each in file.suites if not each.is_done)
         return any(
-            each.keeper is keeper or (each.keeper is None and each.spec == spec) for each in waiting
+            each.pool is pool or (each.pool is None and each.spec == spec) for each in waiting
         )
 
     def drain(self) -> tuple[list[Finding], list[tuple[SessionScore, Member]]]:
         """What is known of the servers since this was last asked."""
         findings, scores = [], []
-        for keeper in self._keepers:
-            findings += keeper.findings
-            scores += keeper.scores
-            keeper.findings, keeper.scores = [], []
+        for pool in self._pools:
+            findings += pool.findings
+            scores += pool.scores
+            pool.findings, pool.scores = [], []
         return findings, scores
 
     def close(self) -> list[RunFinished]:
@@ -155,8 +153,8 @@ class Session:
         begun = [file for file in self.files if file.is_open]
         try:
             with self.interrupts.counting():
-                for keeper in self._keepers:
-                    keeper.retire()
+                for pool in self._pools:
+                    pool.retire()
                 ended = [file.finish() for file in begun]
                 findings, scores = self.drain()
                 is_strict = any(each.spec.strict_invariants for each in self._used())
@@ -169,7 +167,7 @@ class Session:
             self.interrupts.close()
 
     def _used(self) -> Iterator[SuiteRun]:
-        return (each for file in self.files for each in file.suites if each.keeper)
+        return (each for file in self.files for each in file.suites if each.pool)
 
 
 class FileRun:
@@ -183,8 +181,8 @@ class FileRun:
 
     def forget(self) -> None:
         """No case has been performed yet."""
-        self.options = options_for(self.plan)
-        self.tell = heard_by(lambda event: None, self.options)
+        self.options = make_options(self.plan)
+        self.emit = add_watchers(lambda event: None, self.options)
         self._has_plugins = self.is_open = False
         for suite in self.suites:
             suite.forget()
@@ -207,7 +205,9 @@ class FileRun:
             self.plan.plugins.findings = []
         if self.options.gates and not all(suite.is_whole for suite in self.suites):
             self.options.gates.leave_out(_PARTIAL)
-        coverage = measured(suite.run.counted() for suite in self.suites if suite.run)
+        coverage = combine_coverage(
+            suite.run.count_coverage() for suite in self.suites if suite.run
+        )
         return _ending(self.options, findings, scores, coverage)
 
     def close_plugins(self) -> None:
@@ -234,7 +234,7 @@ class SuiteRun:
 
     def forget(self) -> None:
         """No case has been performed yet."""
-        self.keeper: Keeper | None = None
+        self.pool: ServerPool | None = None
         self.run: Run | None = None
         self._performed: set[int] = set()
         # What each case has saved, and whether they were performed in the order of the file.
@@ -277,9 +277,9 @@ class SuiteRun:
                 raise KeyboardInterrupt from None
             except BaseException:
                 # Broken off in the middle, by a time limit of the host for example.
-                if self.keeper:
-                    self.keeper.retire(at_once=True)
-                    self.keeper.replace("the test before was broken off")
+                if self.pool:
+                    self.pool.retire(at_once=True)
+                    self.pool.replace("the test before was broken off")
                 raise
             finally:
                 self._performed.add(index)
@@ -296,22 +296,22 @@ class SuiteRun:
         if not self.is_done:
             return None
         with session.lock, session.interrupts.counting():
-            if self.keeper:
-                self._take_inventory(self.keeper)
-                if self.spec.isolation != "run" or not session.is_needed(self.keeper, self.spec):
-                    self.keeper.retire()
+            if self.pool:
+                self._take_inventory(self.pool)
+                if self.spec.isolation != "run" or not session.is_needed(self.pool, self.spec):
+                    self.pool.retire()
             if file.is_open and all(suite.is_done for suite in file.suites):
                 return file.finish()
         return None
 
     def _perform(self, index: int, following: int | None) -> CaseResult:
         notes = self._perform_providers(index)
-        run, keeper = self._ready()
+        run, pool = self._ready()
         values, case = run.performer.values, self.suite.cases[index]
         self._is_in_order = self._is_in_order and index > self._last
         self._last = index
         if self._providers and not self._is_in_order:
-            # Conversations hold on to the same dictionary.
+            # Dialogues use the same dictionary.
             values.clear()
             for earlier in sorted(each for each in self._saved if each < index):
                 values.update(self._saved[earlier])
@@ -319,8 +319,8 @@ class SuiteRun:
         if self._providers:
             self._saved[index] = {name: values[name] for name in _saved_by(case) if name in values}
         if self.spec.isolation == "test":
-            self._take_inventory(keeper)
-            keeper.retire()
+            self._take_inventory(pool)
+            pool.retire()
         return result.but(notes=(*result.notes, *notes)) if notes else result
 
     def _perform_providers(self, index: int) -> list[str]:
@@ -335,39 +335,39 @@ class SuiteRun:
                 if provider not in self._saved:
                     early = self._early[provider] = self._perform(provider, None)
                     if early.status != "passed":
-                        told = (
+                        what = (
                             f"{visible(early.name)!r} was run first, because it saves ${{{name}}}"
                         )
-                        notes.append(f"{told}, and did not pass: {reason(early)}")
+                        notes.append(f"{what}, and did not pass: {describe_failure(early)}")
                 if name in self._saved[provider]:
                     break
         return notes
 
-    def _ready(self) -> tuple[Run, Keeper]:
+    def _ready(self) -> tuple[Run, ServerPool]:
         """The run of this suite, with its server chosen."""
         session = self.file.session
         self.file.open()
-        keeper = session.turn_to(self)
+        pool = session.turn_to(self)
         if self.run is None:
             plan = Plan(suites=((self.suite, self.spec),), snapshots=self.file.plan.snapshots)
             options = self.file.options.but(gates=None, snapshots=None)
-            self.run = Run(plan, options, session.launcher, self.file.tell, keeper)
+            self.run = Run(plan, options, session.launcher, self.file.emit, pool)
             self.run.performer.start_suite(self.suite)
         if session.current is not self:
             session.current = self
-            self.file.tell(suite_started(self.suite, self.spec))
-            self.run.count_for(self.suite)
-        return self.run, keeper
+            self.file.emit(make_suite_started(self.suite, self.spec))
+            self.run.start_counting(self.suite)
+        return self.run, pool
 
     def _case_after(self, index: int | None) -> Case | None:
         if index is None or index in self._early or not _can_run(self.suite.cases[index]):
             return None
         return self.suite.cases[index]
 
-    def _take_inventory(self, keeper: Keeper) -> None:
+    def _take_inventory(self, pool: ServerPool) -> None:
         gates = self.suite.gates
         if gates and gates.coverage:
-            keeper.take_inventory(self.spec)
+            pool.take_inventory(self.spec)
 
 
 def _ending(
@@ -376,15 +376,15 @@ def _ending(
     scores: list[tuple[SessionScore, Member]],
     coverage: tuple[ServerCoverage, ...] = (),
 ) -> RunFinished:
-    conformance = conformance_of(scores)
+    conformance = score_conformance(scores)
     finished = RunFinished(
         summary=Summary(),
         duration_s=0.0,
-        findings=told_findings(findings, conformance),
+        findings=collect_findings(findings, conformance),
         conformance=conformance,
         coverage=merge_coverage([coverage]),
     )
-    return gated(finished, options, coverage)
+    return apply_gates(finished, options, coverage)
 
 
 def _can_run(case: Case) -> bool:

@@ -1,8 +1,8 @@
 """Run the files of a plan side by side, each against a server of its own.
 
-Workers run one file at a time and send its events; here they are told on in the order of
-the files, so that the report is the same however many workers there are. The file that is
-next in order is told while it runs, the others when their turn comes.
+Workers run one file at a time and send its events, which are emitted in the order of the files: the
+report is the same however many workers there are. Events of the file that is next in order are
+emitted while it runs, those of other files when their turn comes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from mcptest.engine.run import (
     Run,
     RunOptions,
     Tally,
-    conformance_of,
-    gated,
-    heard_by,
-    measured,
+    add_watchers,
+    apply_gates,
+    collect_findings,
+    combine_coverage,
+    make_run_started,
+    make_suite_started,
     merge_endings,
-    run_started,
-    suite_started,
-    told_findings,
+    score_conformance,
 )
 from mcptest.engine.server import launching
 from mcptest.transport.process.signals import Interrupts
@@ -50,10 +50,10 @@ __all__ = ["run_parallel"]
 
 _TICK_S = 0.1
 
-# What stopping a server, judging and being slow take at most.
+# Extra time for stopping a server and judging, on a slow machine.
 _MARGIN_S = 60.0
 
-# The exit status of a worker that a third signal, or its own patience, made leave.
+# The exit status of a worker that was ended by a third signal, or by its own time limit.
 _LEFT = 130
 
 
@@ -64,11 +64,11 @@ def _worker_count(wanted: int, files: int) -> int:
 
 
 def run_parallel(
-    plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener, workers: int
+    plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener, workers: int
 ) -> tuple[RunFinished, list[SessionCapture]]:
     """As `run_plan`, with so many workers (0: as many as there are cores)."""
     plan = plan.but(suites=tuple((suite, _own_server(spec)) for suite, spec in plan.suites))
-    run = _ParallelRun(plan, options, launcher, tell)
+    run = _ParallelRun(plan, options, launcher, emit)
     return run.run(_worker_count(workers, len(plan.suites)))
 
 
@@ -76,8 +76,8 @@ def _own_server(spec: ServerSpec) -> ServerSpec:
     return spec.but(isolation="file") if spec.isolation == "run" else spec
 
 
-class _Lane:
-    """One file: what its worker has told of it, and how it ended once it has."""
+class _FileProgress:
+    """One file: the events of its worker that wait to be emitted, and its ending."""
 
     def __init__(self, suite: Suite, spec: ServerSpec) -> None:
         self.suite = suite
@@ -94,8 +94,8 @@ class _Lane:
         if isinstance(event, CaseFinished):
             self.tally.add(event.result)
 
-    def patience_s(self, retries: int) -> float:
-        """Longer than any one test of this file can take, with all that comes before and after."""
+    def time_limit_s(self, retries: int) -> float:
+        """Longer than any one test of this file can take, with starting and stopping."""
         longest_s = max((case.timeout_s or 0.0 for case in self.suite.cases), default=0.0)
         most = max((case.retries or 0 for case in self.suite.cases), default=0)
         tries = 1 + max(retries, most)
@@ -104,18 +104,18 @@ class _Lane:
 
 
 class _LearnedSecrets(Record):
-    """What a worker has learned of secrets: those who write the reports blank them."""
+    """Secrets that a worker has learned, to be removed from reports."""
 
     secrets: tuple[str, ...]
 
 
 class _ParallelRun:
-    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, tell: Listener) -> None:
+    def __init__(self, plan: Plan, options: RunOptions, launcher: Launcher, emit: Listener) -> None:
         self._plan = plan
         self._options = options
         self._launcher = launcher
-        self._tell = heard_by(tell, options)
-        self._lanes = [_Lane(suite, spec) for suite, spec in plan.suites]
+        self._emit = add_watchers(emit, options)
+        self._files = [_FileProgress(suite, spec) for suite, spec in plan.suites]
         self._next_job = 0
         self._turn = 0
         self._endings: list[Ending] = []
@@ -124,38 +124,38 @@ class _ParallelRun:
 
     def run(self, count: int) -> tuple[RunFinished, list[SessionCapture]]:
         began = time.monotonic()
-        self._tell(run_started(self._plan, self._options.started_at))
+        self._emit(make_run_started(self._plan, self._options.started_at))
         workers = Workers(self._work, self._launcher.interrupts.fd)
         self._launcher.interrupts.on_second = workers.kill
         try:
-            self._hire(workers, count)
-            self._listen(workers)
+            self._start_workers(workers, count)
+            self._receive(workers)
         finally:
             workers.stop()
         finished = merge_endings(self._endings)
         scores = [score for ending in self._endings for score in ending.scores]
-        conformance = conformance_of(scores)
+        conformance = score_conformance(scores)
         finished = finished.but(
             duration_s=time.monotonic() - began,
             interrupted=self._is_interrupted,
             conformance=conformance,
-            findings=told_findings(finished.findings, conformance),
+            findings=collect_findings(finished.findings, conformance),
             bailed=self._is_over and finished.summary.total < self._plan.total,
         )
-        coverage = measured(ending.coverage for ending in self._endings)
-        finished = gated(finished, self._options, coverage)
+        coverage = combine_coverage(ending.coverage for ending in self._endings)
+        finished = apply_gates(finished, self._options, coverage)
         if not (finished.interrupted or finished.bailed or finished.fault):
             assert finished.summary.total == self._plan.total, "tests got lost between workers"
-        self._tell(finished)
+        self._emit(finished)
         captures = [capture for ending in self._endings for capture in ending.captures]
         return finished, captures
 
-    # What a worker does
+    # In a worker
 
     def _work(self, jobs: Iterator[int], send: Callable[[object], None]) -> None:
         """Run files in this process, which is a copy of the one that made the plan."""
         self._launcher.guardian.let_go()
-        # At once: a server may show them to another worker.
+        # Sent at once: another worker may receive them from a server.
         LEARNED.listener = lambda secrets: send(_LearnedSecrets(secrets=secrets))
         with Interrupts() as interrupts, launching(interrupts, self._plan.plugins) as own:
             launcher = self._launcher.but(
@@ -172,24 +172,24 @@ class _ParallelRun:
                 )
                 run = Run(plan, options, launcher, send)
                 finished = run.run()
-                coverage = run.counted()
-                captures = tuple(run.keeper.captures)
-                # What the rules say is told once, of all files together.
+                coverage = run.count_coverage()
+                captures = tuple(run.pool.captures)
+                # Conformance is reported once, for all files together.
                 finished = finished.but(
-                    conformance=CaptureScore(), findings=merge_findings(run.keeper.findings)
+                    conformance=CaptureScore(), findings=merge_findings(run.pool.findings)
                 )
-                scores = tuple(run.keeper.scores)
+                scores = tuple(run.pool.scores)
                 send(Ending(finished=finished, captures=captures, coverage=coverage, scores=scores))
 
     def _may_give_up(self, job: int) -> bool:
-        """Only the first file may say that there is no server, and only for all of them."""
+        """Whether this file may end the run if its server cannot be started."""
         first = self._plan.suites[0][1]
         return job == 0 and all(spec == first for _, spec in self._plan.suites)
 
-    # What we do
+    # In the main process
 
-    def _hire(self, workers: Workers, count: int) -> None:
-        """So many workers, or as many as there are descriptors for."""
+    def _start_workers(self, workers: Workers, count: int) -> None:
+        """Start workers: this many, or as many as there are descriptors for."""
         for _ in range(count):
             try:
                 worker = workers.start()
@@ -197,20 +197,20 @@ class _ParallelRun:
                 if not workers.alive:
                     raise
                 return
-            # Should we be killed, our guardian ends it, whatever it is busy with.
+            # If this process is killed, the guardian ends the worker.
             self._launcher.guardian.watch(worker.pid)
-            self._employ(worker)
+            self._assign(worker)
 
-    def _employ(self, worker: Worker) -> None:
+    def _assign(self, worker: Worker) -> None:
         worker.job = None
-        if self._next_job < len(self._lanes):
+        if self._next_job < len(self._files):
             worker.give(self._next_job)
             self._next_job += 1
         else:
             worker.dismiss()
 
-    def _listen(self, workers: Workers) -> None:
-        """Until all is told, or nothing more has to be."""
+    def _receive(self, workers: Workers) -> None:
+        """Receive until everything has been emitted, or the run is over."""
         tick = self._launcher.while_waiting
         while workers.alive and not self._is_over:
             self._pass_interrupt_on(workers)
@@ -218,31 +218,31 @@ class _ParallelRun:
                 for value in values:
                     self._take(worker, value)
                 if worker.has_ended:
-                    self._lose(worker, self._buried(workers, worker))
-                    if self._next_job < len(self._lanes):
-                        self._hire(workers, 1)
-            self._end_the_silent(workers)
-            self._tell_on()
+                    self._handle_exit(worker, self._reap(workers, worker))
+                    if self._next_job < len(self._files):
+                        self._start_workers(workers, 1)
+            self._kill_stuck(workers)
+            self._emit_in_order()
             if tick:
                 tick()
 
-    def _buried(self, workers: Workers, worker: Worker) -> int:
+    def _reap(self, workers: Workers, worker: Worker) -> int:
         status = workers.remove_ended(worker)
         self._launcher.guardian.release(worker.pid)
         return status
 
-    def _end_the_silent(self, workers: Workers) -> None:
-        """A worker is always heard of in time, unless it is stopped or stuck."""
+    def _kill_stuck(self, workers: Workers) -> None:
+        """Kill workers that have sent nothing for longer than any test can take."""
         for worker in workers.alive:
             if worker.job is not None:
                 silent_s = time.monotonic() - worker.last_message_at
-                if silent_s > self._lanes[worker.job].patience_s(self._options.retries):
+                if silent_s > self._files[worker.job].time_limit_s(self._options.retries):
                     worker.kill()
 
     def _pass_interrupt_on(self, workers: Workers) -> None:
         if self._launcher.interrupts.count and not self._is_interrupted:
             self._is_interrupted = True
-            self._next_job = len(self._lanes)
+            self._next_job = len(self._files)
             workers.stop_waking()
             for worker in workers.alive:
                 worker.interrupt()
@@ -254,57 +254,57 @@ class _ParallelRun:
         if isinstance(value, Exception):
             if worker.job is not None:
                 why = getattr(value, "strerror", "") or "Cannot allocate memory"
-                fault = faults.lost_worker(f"met a limit ({why})", hint_at_limit(value))
-                self._give_up(self._lanes[worker.job], fault)
+                fault = faults.lost_worker_fault(f"met a limit ({why})", hint_at_limit(value))
+                self._give_up(self._files[worker.job], fault)
             return
         assert worker.job is not None
-        lane = self._lanes[worker.job]
+        file = self._files[worker.job]
         if isinstance(value, Ending) and value.finished.interrupted and not self._is_interrupted:
-            # Somebody told the worker to stop, and it was not us: it is of no use any more.
-            self._give_up(lane, faults.lost_worker("was told to stop by a signal"))
+            # The worker was interrupted from outside, and does not run anything else.
+            self._give_up(file, faults.lost_worker_fault("was told to stop by a signal"))
             worker.job = None
             worker.dismiss()
         elif isinstance(value, Ending):
-            lane.ending = value
-            self._employ(worker)
+            file.ending = value
+            self._assign(worker)
         elif isinstance(value, SuiteStarted | SuiteFinished | CaseStarted | CaseFinished):
-            lane.take(value)
+            file.take(value)
 
-    def _lose(self, worker: Worker, status: int) -> None:
-        """A worker that went away over its work: what it has not told is not known."""
-        lane = self._lanes[worker.job] if worker.job is not None else None
-        if lane is None or lane.ending or self._is_interrupted:
+    def _handle_exit(self, worker: Worker, status: int) -> None:
+        """Report the unfinished tests of a worker that has exited."""
+        file = self._files[worker.job] if worker.job is not None else None
+        if file is None or file.ending or self._is_interrupted:
             return
         if os.WIFEXITED(status) and os.WEXITSTATUS(status) != _LEFT:
-            raise RuntimeError(f"a worker failed over {lane.suite.file}; its own words are above")
+            raise RuntimeError(f"a worker failed over {file.suite.file}; its own words are above")
         how = f"was killed by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else "left"
-        self._give_up(lane, faults.lost_worker(how))
+        self._give_up(file, faults.lost_worker_fault(how))
 
-    def _give_up(self, lane: _Lane, fault: Fault) -> None:
-        """Make errors of the tests whose end nobody has told."""
-        if not lane.has_started:
-            lane.take(suite_started(lane.suite, lane.spec))
-        for case in lane.suite.cases[lane.tally.summary.total :]:
+    def _give_up(self, file: _FileProgress, fault: Fault) -> None:
+        """Report an error for each test of the file that has no result."""
+        if not file.has_started:
+            file.take(make_suite_started(file.suite, file.spec))
+        for case in file.suite.cases[file.tally.summary.total :]:
             result = CaseResult(
                 name=case.name, status="error", line=case.line, fault=fault, tags=case.tags
             )
-            lane.take(CaseFinished(result=result))
-        if not lane.has_finished:
-            lane.take(SuiteFinished(name=lane.suite.name, file=lane.suite.file))
-        finished = RunFinished(summary=lane.tally.summary, duration_s=0.0)
-        lane.ending = Ending(finished=finished)
+            file.take(CaseFinished(result=result))
+        if not file.has_finished:
+            file.take(SuiteFinished(name=file.suite.name, file=file.suite.file))
+        finished = RunFinished(summary=file.tally.summary, duration_s=0.0)
+        file.ending = Ending(finished=finished)
 
-    def _tell_on(self) -> None:
-        """Tell what is next in order: files that are over, and the one whose turn it is."""
-        while self._turn < len(self._lanes):
-            lane = self._lanes[self._turn]
-            waiting, lane.waiting = lane.waiting, []
+    def _emit_in_order(self) -> None:
+        """Emit the events of finished files, and of the file that is next in order."""
+        while self._turn < len(self._files):
+            file = self._files[self._turn]
+            waiting, file.waiting = file.waiting, []
             for event in waiting:
-                self._tell(event)
-            if lane.ending is None:
+                self._emit(event)
+            if file.ending is None:
                 return
-            finished = lane.ending.finished
-            self._endings.append(lane.ending)
+            finished = file.ending.finished
+            self._endings.append(file.ending)
             self._turn += 1
             has_failed = finished.summary.failed or finished.summary.errors
             if finished.fault or (self._options.bail and has_failed):

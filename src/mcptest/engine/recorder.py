@@ -1,7 +1,4 @@
-"""What was said during one step, kept for those who want to read it. Bounded.
-
-Most logs are never read, so nothing is rendered until somebody asks.
-"""
+"""Record traffic: the log of one step, and the capture of a whole session."""
 
 from __future__ import annotations
 
@@ -25,18 +22,18 @@ if TYPE_CHECKING:
 
     Item = Frame | Noise | Overlong | TransportFault
 
-__all__ = ["MessageLog", "Tape"]
+__all__ = ["MessageLog", "TrafficRecorder"]
 
 
 _MAX_LINES = 200
 _MAX_CHARS = 4000
 
-# Above this an answer is not written out whole, only to be cut.
+# Larger answers are cut while they are rendered, not afterwards.
 _LARGE_BYTES = 64 * 1024
 
 
 class MessageLog:
-    """The log of one step, from the moment it began."""
+    """The messages of one step, from the moment it began; bounded, and rendered on demand."""
 
     def __init__(self) -> None:
         self._began = time.monotonic()
@@ -57,15 +54,13 @@ class MessageLog:
             self._left_out += 1
 
     def lines(self, stderr: str, size: int, session: ClientSession) -> tuple[LogLine, ...]:
-        """The log of a step whose stdout had so many bytes, with ids as they were written.
+        """The log of a step whose stdout had `size` bytes, with ids as the test has them.
 
-        When each line of stderr was written is not known: they come last.
+        The times of lines on stderr are not known: they come last.
         """
-        return tuple(self._rendered(stderr, session, is_large=size > _LARGE_BYTES))
+        return tuple(self._render(stderr, session, is_large=size > _LARGE_BYTES))
 
-    def _rendered(
-        self, stderr: str, session: ClientSession, *, is_large: bool
-    ) -> Iterator[LogLine]:
+    def _render(self, stderr: str, session: ClientSession, *, is_large: bool) -> Iterator[LogLine]:
         for at_s, what in self._kept:
             if isinstance(what, bytes):
                 line = session.line_as_written(what)
@@ -88,7 +83,7 @@ class MessageLog:
 
 
 def line_text(line: Noise | Overlong | TransportFault) -> str:
-    """A line that is no message; where only its head was kept, that is said."""
+    """A line that is not a message, with a note if only its beginning was kept."""
     if isinstance(line, TransportFault):
         return f"[{line.kind}] {line.message}"
     text = line.raw.decode("utf-8", "backslashreplace")
@@ -103,15 +98,12 @@ def _cut(text: str) -> str:
     return f"{text[:_MAX_CHARS]}… [{len(text) - _MAX_CHARS:,} more characters]"
 
 
-# Everything that is said in one session, for those who want a capture of it.
+# The prologue of a session in which the server sent nothing before the first request.
+_EMPTY_PROLOGUE = Exchange(request=ABSENT)
 
 
-# What has been said before anybody asked anything, where nothing was.
-_SILENCE = Exchange(request=ABSENT)
-
-
-class Tape:
-    """Runs along with a session from its beginning."""
+class TrafficRecorder:
+    """Records everything that is sent and received in one session."""
 
     def __init__(self) -> None:
         self.started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
@@ -143,9 +135,9 @@ class Tape:
         is_stderr_utf8: bool | None,
         written_id: Callable[[object], object],
     ) -> SessionCapture:
-        """All of it, once the session is over; requests have the ids that were written."""
+        """The capture, once the session is over; requests have the ids that tests gave them."""
         self._exchanges += self._recorder.finish()
-        prologue, *rest = self._exchanges or [_SILENCE]
+        prologue, *rest = self._exchanges or [_EMPTY_PROLOGUE]
         exchanges = [_as_written(each, written_id) for each in rest]
         return SessionCapture(
             server_label=label,
@@ -156,7 +148,7 @@ class Tape:
             started_at=self.started_at,
             exit_status=exit_status,
             stderr_utf8=is_stderr_utf8,
-            prologue=prologue if prologue != _SILENCE else None,
+            prologue=prologue if prologue != _EMPTY_PROLOGUE else None,
         )
 
 

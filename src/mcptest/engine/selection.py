@@ -1,4 +1,4 @@
-"""Which cases of the loaded suites are run: by name, tag, `only` and shard.
+"""Select the cases to run: by name, tag, `only` and shard.
 
 What the command line leaves out is not in the report at all; what `only` leaves out is
 there, as skipped, because the file itself says so.
@@ -33,7 +33,7 @@ class Shard(Record):
 
 
 class Selection(Record):
-    """What the command line says about which tests to run."""
+    """The options of the command line that select tests."""
 
     filters: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -48,17 +48,17 @@ def select(suites: Sequence[Suite], selection: Selection) -> list[Suite]:
     a filter which machine gets which file.
     """
     shard = selection.shard
-    mine = _dealt(suites, shard) if shard else suites
+    mine = _take_shard(suites, shard) if shard else suites
     if shard and not mine:
         count = len({suite.file for suite in suites})
         raise NothingSelectedError(
             f"shard {shard.number} of {shard.count} has no file: there are {count} in all"
         )
-    chosen = [_chosen(suite, selection) for suite in mine]
+    chosen = [_filter_cases(suite, selection) for suite in mine]
     alone = {suite.file for suite in chosen if any(case.only for case in suite.cases)}
-    selected = [_narrowed(suite, alone) for suite in chosen if suite.cases]
+    selected = [_apply_only(suite, alone) for suite in chosen if suite.cases]
     if not selected:
-        raise NothingSelectedError(_nothing(mine, selection))
+        raise NothingSelectedError(_describe_nothing(mine, selection))
     return selected
 
 
@@ -68,28 +68,28 @@ def describe_shard(suites: Sequence[Suite], selection: Selection, shard: Shard) 
     The order counts, because files are dealt out in order. Paths are relative to the folder that
     holds all files, so that the digest is the same wherever that folder is.
     """
-    # Only sharded runs pay for them.
+    # Loaded only for sharded runs.
     import hashlib  # noqa: PLC0415
     import json  # noqa: PLC0415
 
     files = [os.path.abspath(suite.file) for suite in suites]
     root = os.path.commonpath([os.path.dirname(file) for file in files]) if files else ""
     selected = [
-        [os.path.relpath(file, root), [case.name for case in _chosen(suite, selection).cases]]
+        [os.path.relpath(file, root), [case.name for case in _filter_cases(suite, selection).cases]]
         for file, suite in zip(files, suites, strict=True)
     ]
     digest = hashlib.sha256(json.dumps(selected).encode()).hexdigest()
     return ReportedShard(indexes=(shard.number,), count=shard.count, selection=digest)
 
 
-def _dealt(suites: Sequence[Suite], shard: Shard) -> list[Suite]:
-    """The suites of every so manieth file; a file may hold several."""
+def _take_shard(suites: Sequence[Suite], shard: Shard) -> list[Suite]:
+    """The suites of every n-th file; a file may contain several."""
     files = list(dict.fromkeys(suite.file for suite in suites))
     mine = set(files[shard.number - 1 :: shard.count])
     return [suite for suite in suites if suite.file in mine]
 
 
-def _chosen(suite: Suite, selection: Selection) -> Suite:
+def _filter_cases(suite: Suite, selection: Selection) -> Suite:
     if not (selection.filters or selection.tags or selection.skip_tags):
         return suite
     cases = tuple(case for case in suite.cases if _is_wanted(case, suite, selection))
@@ -106,14 +106,14 @@ def _is_wanted(case: Case, suite: Suite, selection: Selection) -> bool:
     return not set(selection.skip_tags) & set(case.tags)
 
 
-def _narrowed(suite: Suite, alone: set[str]) -> Suite:
+def _apply_only(suite: Suite, alone: set[str]) -> Suite:
     if suite.file not in alone:
         return suite
     cases = [case if case.only else case.but(skip=_LEFT_OUT, not_run=False) for case in suite.cases]
     return suite.but(cases=tuple(cases))
 
 
-def _nothing(suites: Sequence[Suite], selection: Selection) -> str:
+def _describe_nothing(suites: Sequence[Suite], selection: Selection) -> str:
     cases = [case for suite in suites for case in suite.cases]
     said = []
     if selection.filters:

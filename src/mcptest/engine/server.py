@@ -1,8 +1,7 @@
 """One running server and the session with it: open, perform steps, close.
 
-Everything that arrives goes through the session, which says what it means; this
-module decides what it costs. What breaks the step at hand is raised as a
-`ServerError`; what breaks a rule without breaking the step becomes a finding.
+A fault that breaks the current step is raised as a `ServerError`; what breaks a rule without
+breaking the step becomes a finding.
 """
 
 from __future__ import annotations
@@ -50,15 +49,15 @@ if TYPE_CHECKING:
     from mcptest.transport.memory.server import MemoryTarget
     from mcptest.transport.process.signals import Interrupts
 
-    # How much stderr had brought, and when it was, as a step's message was sent.
+    # When a step's message was sent: the length of stderr so far, and the time.
     _Begun = tuple[int, float]
-    # Where in all that was sent a request begins and ends.
+    # Where a request begins and ends in the bytes sent so far.
     Place = tuple[int, int]
 
-__all__ = ["Launcher", "Reply", "Server", "launching"]
+__all__ = ["Launcher", "Reply", "Server", "create_launcher", "launching"]
 
 
-# A server whose stdout has ended is given this long to end as well.
+# How long a server may go on running after its stdout has ended.
 _EXIT_AFTER_EOF_S = 0.5
 
 
@@ -68,23 +67,23 @@ class Server:
     def __init__(self, spec: ServerSpec, launcher: Launcher) -> None:
         self.launcher = launcher
         self._connect(spec)
-        self._is_end_told = False
+        self._is_end_reported = False
         self._silent_since = ""
-        # How many answers have come too late.
+        # How many late answers there were at the last timeout.
         self._late = 0
         self._begun: _Begun | None = None
-        # What the server answered to initialize.
+        # The result of initialize.
         self.handshake: dict[str, Any] = {}
         self._asked = 0
         self._is_asking = False
-        # Where in all that was sent the request begins and ends whose answer is awaited.
+        # The place of the request whose answer is awaited.
         self._request_place = (0, 0)
-        # For how long we had been stopped when it was sent.
+        # How long this process had been suspended when it was sent.
         self._stopped_s = 0.0
-        # While the time of an answer matters: up to when nothing had come.
+        # For timed answers: the last moment at which nothing had arrived.
         self._waited_until = 0.0
-        self._is_first_look = True
-        # Why the last answer to a question of ours was not the end of it.
+        self._is_first_read = True
+        # Why the last answer to `ask` did not complete the request.
         self.unfinished = ""
 
     def _connect(self, spec: ServerSpec) -> None:
@@ -92,7 +91,7 @@ class Server:
         self.spec = spec
         self.is_open = False
         self.stopped: Stopped | None = None
-        self.answered_at_the_end = False
+        self.answered_while_stopping = False
         self.findings = connection.findings
         self._session, self._wire = connection.session, connection.wire
         self._inbox = connection.inbox
@@ -101,9 +100,9 @@ class Server:
     # Opening
 
     def open(self, *, with_handshake: bool = True) -> None:
-        """Wait until the server is ready and shake hands, unless the tests do that."""
+        """Wait until the server is ready, and do the handshake unless the tests do it."""
         deadline = time.monotonic() + self.spec.startup_timeout_s
-        await_ready(self, deadline)
+        _await_ready(self, deadline)
         if with_handshake:
             self.shake_hands(deadline)
         self.is_open = True
@@ -111,24 +110,24 @@ class Server:
     def shake_hands(self, deadline: float | None = None, params: Message | None = None) -> None:
         """Open the session, as every client must before anything else."""
         deadline = deadline or time.monotonic() + self.spec.startup_timeout_s
-        self.handshake = open_session(self, deadline, params)
+        self.handshake = _open_session(self, deadline, params)
 
-    def begin_anew(self, spec: ServerSpec) -> None:
-        """Give this process up, and take a fresh one in its place."""
+    def restart(self, spec: ServerSpec) -> None:
+        """Stop this process and start a fresh one."""
         self.close()
         self._connect(spec)
 
     def ask_first(self, request: Message, deadline: float) -> Any:
         """The answer to the first request of a session."""
         method, id = request["method"], request["id"]
-        self.connection.look_around()
+        self.connection.poll()
         self._ask(encode_line(request), id)
         return self._wait_for_answer(method, id, deadline, self.spec.startup_timeout_s)
 
     # Steps
 
     def needs_fresh_process_for(self, step: Step) -> bool:
-        """Could the late answer to a call that was given up be taken for that to this step?"""
+        """Whether a late answer to an abandoned call could be taken for the answer to this step."""
         if step.id is ABSENT:
             return False
         if self._session.may_be_refused and jsonrpc.is_illegal(parse_json(step.line.decode())):
@@ -137,21 +136,21 @@ class Server:
         return keeps_id and self._session.is_owed(step.id)
 
     def perform(self, step: Step, timeout_s: float) -> Reply:
-        """Send the step's message and wait for all that it is expected to bring."""
+        """Send the step's message and wait for everything that it expects."""
         is_call = _awaits_answer(step)
         begun, self._begun = self._begun, None
-        # What was sent ahead has waited for us since then.
+        # The time starts now, also for a message that was sent ahead.
         deadline = time.monotonic() + timeout_s
         mark, began = begun or self._begin(step, is_call=is_call)
         wants_exit = step.expectation.exit_code is not None
         is_timed = step.expectation.is_timed
         answer: Any = ABSENT
         if is_call:
-            self._waited_until, self._is_first_look = began if is_timed else 0.0, True
+            self._waited_until, self._is_first_read = began if is_timed else 0.0, True
             answer = self._wait_for_answer(step.method, step.id, deadline, timeout_s)
         else:
             self._wire.wait_until_read()
-            self.refuse_refusal()
+            self.raise_if_rejected()
         elapsed_s = time.monotonic() - began
         if is_timed and is_call:
             stopped_s = self.launcher.interrupts.stopped_s - self._stopped_s
@@ -159,13 +158,13 @@ class Server:
             self.connection.put_off_rules()
         exit_code = self._wait_for_exit(deadline) if wants_exit else None
         if answer is ABSENT or not self._wire.is_pipe:
-            # One more look takes what stderr holds by now, and notices an end at once. On pipes
-            # the look that brought an answer has brought what stderr held before it.
-            self.connection.look_around()
+            # Reads what is on stderr by now, and notices an exit. On pipes, the read that found
+            # the answer has read stderr as well.
+            self.connection.poll()
         if wants_exit:
             self._session.abandon(step.id)
         elif answer is ABSENT:
-            self._refuse_gone(step)
+            self._raise_if_exited(step)
         connection = self.connection
         return Reply.made_of(
             {
@@ -181,7 +180,7 @@ class Server:
         )
 
     def ask(self, method: str, params: object = ABSENT, timeout_s: float | None = None) -> Any:
-        """A request of our own; the whole answer, which may be an error. No capture has it."""
+        """Send a request that no capture contains; the whole answer, which may be an error."""
         id = f"mcptest-{self._asked}"
         while id == "mcptest-0" or self._session.has_seen(id):
             self._asked += 1
@@ -198,20 +197,19 @@ class Server:
             self._is_asking = False
 
     def send_ahead(self, step: Step) -> None:
-        """Send the next step's request while there is still something else to do.
+        """Send the next step's request while the last result is still being reported.
 
-        A server needs some time to wake up and answer: it is spent on telling what the step
-        before brought. Nothing is sent that could turn out differently for it.
+        The server answers meanwhile. Only requests are sent for which that makes no difference.
         """
         if not _awaits_answer(step) or self._inbox.is_broken or self.connection.is_behind:
             return
         try:
             self._begun = self._begin(step, is_call=True)
         except ServerError as error:
-            # It concerns the next step, which raises it.
+            # The next step raises it.
             self._inbox.break_off(error.fault)
         except InterruptedRunError:
-            # The next wait raises it again; what has passed is reported first.
+            # The next wait raises it again, after this result has been reported.
             return
 
     @property
@@ -220,42 +218,41 @@ class Server:
         return self._begun is not None
 
     def _begin(self, step: Step, *, is_call: bool) -> _Begun:
-        # What has arrived by now belongs to the step before, and is not the answer to this one.
+        # What has arrived by now belongs to the step before.
         if self._wire.has_news:
-            self.connection.look_around()
+            self.connection.poll()
         begun = self._wire.stderr.total, time.monotonic()
         self.connection.start_step()
         if is_call:
             self._ask(step.line, step.id, keeps_id=step.keeps_id)
         elif step.id is not ABSENT:
-            # Its answer is not awaited, but it may come.
+            # Its answer is not awaited, but may arrive.
             line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
             self.connection.send(line)
         else:
             self.connection.send(self._session.prepare_notification(step.line))
-        # Soon enough: what comes meanwhile is not looked at before it is waited for.
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
         return begun
 
-    def _refuse_gone(self, step: Step) -> None:
-        """Nothing answers a notification; but a server that is gone has not taken it."""
+    def _raise_if_exited(self, step: Step) -> None:
+        """Raise if the server has exited: a notification has no answer that would show it."""
         if self.connection.is_lost:
-            raise ServerError(self.gone(f"while {visible(step.method)} was handed over"))
+            raise ServerError(self.exit_fault(f"while {visible(step.method)} was handed over"))
         if self._wire.has_closed_stdin:
-            raise ServerError(faults.deaf(step.method, self._wire))
+            raise ServerError(faults.closed_stdin_fault(step.method, self._wire))
 
-    def refuse_refusal(self) -> None:
-        """Over HTTP even what needs no answer can be refused, and that is a failure."""
+    def raise_if_rejected(self) -> None:
+        """Over HTTP, a message without an answer can be rejected, too."""
         if not self._wire.is_pipe:
-            self.connection.look_around()
+            self.connection.poll()
             self.connection.raise_broken()
 
     def wait_for_stderr(self, deadline: float) -> bool:
         return self._wire.wait_for_stderr(deadline)
 
     def wait_for_notification(self, deadline: float) -> bool:
-        """Wait until another notification comes; False at the deadline or when none can."""
+        """Wait for another notification; False at the deadline or when none can arrive."""
         before = len(self._inbox.notifications)
         while len(self._inbox.notifications) == before:
             if not self.is_usable or time.monotonic() >= deadline:
@@ -265,27 +262,27 @@ class Server:
 
     @property
     def notifications(self) -> tuple[Any, ...]:
-        """Those that have come since the step began, when it looks at them."""
+        """Those that arrived since the step began, if it looks at them."""
         return tuple(self._inbox.notifications)
 
     @property
     def capabilities(self) -> object:
-        """What the server said it can do."""
+        """The capabilities that the server declared."""
         return self._session.capabilities
 
     @property
     def is_stateless(self) -> bool:
-        """Whether it is spoken to in the era without a handshake."""
+        """Whether the session uses the revision without a handshake."""
         return self._session.is_stateless
 
     @property
     def is_initialised(self) -> bool:
-        """Whether a handshake, ours or one of a test, has been completed."""
+        """Whether a handshake, ours or a test's, has been completed."""
         return self._session.state == "operational"
 
     @property
     def late_answers(self) -> int:
-        """How many calls it has answered after their time was up."""
+        """How many calls were answered after their timeout."""
         return self.findings.count("late_response")
 
     @property
@@ -299,7 +296,7 @@ class Server:
 
     @property
     def has_ended(self) -> bool:
-        """Whether it has ended of itself, and no test has reported that."""
+        """Whether it has exited by itself, and no test has reported that."""
         return self.stopped is None and self.connection.is_lost
 
     def _wait_for_exit(self, deadline: float) -> int | None:
@@ -310,7 +307,7 @@ class Server:
                 self.connection.take(self._wire.receive(deadline))
         if not self._wire.has_exited:
             return None
-        self._is_end_told = True
+        self._is_end_reported = True
         return self.close().exit_code
 
     # One call
@@ -331,81 +328,87 @@ class Server:
                 if self._inbox.answer is not ABSENT:
                     break
                 if self._wire.is_closed:
-                    raise ServerError(self.gone_unanswered(method, id, self._request_place))
+                    raise ServerError(
+                        self.exit_before_answer_fault(method, id, self._request_place)
+                    )
                 if not is_time_left:
-                    raise ServerError(self.overdue(method, id, limit_s))
+                    raise ServerError(self.timeout_fault(method, id, limit_s))
         finally:
             self._inbox.stop_expecting()
         if not self._wire.has_read_all:
-            self.refuse_unread(method, id, self._request_place)
+            self.raise_if_unread(method, id, self._request_place)
         self._silent_since = ""
         return self._inbox.answer
 
     def _receive(self, deadline: float) -> Sequence[Item]:
         if not self._waited_until:
             return self.connection.receive(deadline)
-        # The answer is timed. Where we had to wait for what comes, it came just now; what is
-        # there already came earlier, while we were busy with what came before.
+        # The answer is timed. If we had to wait for it, it arrived just now; what is there
+        # already arrived earlier, while we were busy.
         items: Sequence[Item] = self._wire.receive(0.0)
         has_waited = not items and not self._wire.is_closed
         if has_waited:
             items = self.connection.receive(deadline, works=False)
-        if has_waited or self._is_first_look:
-            self._waited_until, self._is_first_look = time.monotonic(), False
+        if has_waited or self._is_first_read:
+            self._waited_until, self._is_first_read = time.monotonic(), False
         return items
 
-    def refuse_unread(self, method: str, id: object, place: Place) -> None:
-        """A server cannot answer what it has not read. Our replies to it may wait longer."""
+    def raise_if_unread(self, method: str, id: object, place: Place) -> None:
+        """Raise if the request that was answered has not been read."""
         if not self._wire.is_pipe:
             return
         begin, end = place
         sent, unsent = self._wire.sent_bytes, self._wire.unsent_bytes
         if unsent > sent - end:
-            raise ServerError(faults.premature(method, id, self._wire, unsent - (sent - end)))
+            raise ServerError(
+                faults.partly_read_fault(method, id, self._wire, unsent - (sent - end))
+            )
         if self._wire.unread_bytes >= sent - begin:
-            raise ServerError(faults.unread(method, id, self._wire))
+            raise ServerError(faults.unread_request_fault(method, id, self._wire))
 
-    def gone_unanswered(self, method: str, id: object, place: Place) -> Fault:
-        """That the server has ended, and this call has no answer."""
+    def exit_before_answer_fault(self, method: str, id: object, place: Place) -> Fault:
+        """The server has exited, and this call has no answer."""
         wire = self._wire
         if self.is_open and wire.is_pipe and wire.unread_bytes >= wire.sent_bytes - place[0]:
-            return self.gone_unasked(method, id)
-        return self.gone(f"while {faults.call(method, id)} was waiting for its answer")
+            return self.exit_before_read_fault(method, id)
+        return self.exit_fault(
+            f"while {faults.describe_call(method, id)} was waiting for its answer"
+        )
 
-    def gone_unasked(self, method: str, id: object) -> Fault:
-        """That the server has ended of itself before it read a call."""
-        when = f"after its last answer, before it read {faults.call(method, id)}"
-        return self.gone(when, effect="definite")
+    def exit_before_read_fault(self, method: str, id: object) -> Fault:
+        """The server has exited by itself before it read a call."""
+        when = f"after its last answer, before it read {faults.describe_call(method, id)}"
+        return self.exit_fault(when, effect="definite")
 
     # Faults
 
-    def gone(self, when: str, *, effect: Effect | None = None) -> Fault:
-        """That the server has ended, or its stdout has, at a moment that must not be one."""
+    def exit_fault(self, when: str, *, effect: Effect | None = None) -> Fault:
+        """The server has exited, or closed its stdout, when it should not."""
         self._wire.wait_for_exit(time.monotonic() + _EXIT_AFTER_EOF_S)
         has_exited, was_open = self._wire.has_exited, self.is_open
-        # Whoever runs tests is told by the test; a question of ours is nobody's test.
-        self._is_end_told = not self._is_asking
+        # The test reports it, unless it happened in a request of our own.
+        self._is_end_reported = not self._is_asking
         stopped = self.close()
-        fault = faults.gone(
-            self._wire, when, stopped if has_exited else None, self._inbox.clues, was_open
+        fault = faults.exit_fault(
+            self._wire, when, stopped if has_exited else None, self._inbox.hints, was_open
         )
         return fault.but(effect=effect) if effect else fault
 
-    def overdue(self, method: str, id: object, limit_s: float) -> Fault:
-        """That a call was not answered in time; it is given up."""
-        clues = self._inbox.clues or faults.busy_clue(self._inbox.messages)
-        fault = faults.timed_out(self._wire, method, id, limit_s, clues)
+    def timeout_fault(self, method: str, id: object, limit_s: float) -> Fault:
+        """A call was not answered in time; it is abandoned and cancelled."""
+        hints = self._inbox.hints or faults.describe_other_messages(self._inbox.messages)
+        fault = faults.timeout_fault(self._wire, method, id, limit_s, hints)
         if self.late_answers > self._late:
             self._late, self._silent_since = self.late_answers, ""
-        fault = faults.after_silence(fault, self._silent_since)
-        self._silent_since = self._silent_since or faults.call(method, id)
+        fault = faults.add_silence_hint(fault, self._silent_since)
+        self._silent_since = self._silent_since or faults.describe_call(method, id)
         self._session.abandon(id)
         if method not in ("initialize", "server/discover"):
             self._cancel(id, "timed out")
         return fault
 
     def give_up(self, step: Step) -> None:
-        """Nobody waits for the answer to this step any more, and the server is told so."""
+        """Abandon and cancel the request of this step, which is interrupted."""
         if self.is_usable and step.id is not ABSENT:
             self._inbox.forgive(step.id)
             self._session.abandon(step.id)
@@ -414,43 +417,43 @@ class Server:
     def _cancel(self, id: object, reason: str) -> None:
         id = self._session.wire_id(id)
         if self._session.is_stateless and self._wire.give_up(id):
-            # Over HTTP the end of the stream is what tells the server.
+            # Over HTTP, closing the stream cancels the request.
             return
         params = {"requestId": id, "reason": reason}
         line = encode_line(jsonrpc.notification("notifications/cancelled", params))
         if self._is_asking:
-            # As private as the question that it takes back.
+            # As private as the request that it cancels.
             self.connection.ask_privately(line, str(id))
         self.connection.send(line)
 
     # Ending
 
     def close(self, *, at_once: bool = False) -> Stopped:
-        """Stop the server by the ladder, once; later calls return how it went."""
+        """Stop the server, once; later calls return how that went."""
         if self.stopped is None:
-            self.connection.hear_out(self._wire.receive(0.0, heed_interrupts=False))
+            self.connection.take_last(self._wire.receive(0.0, heed_interrupts=False))
             self.stopped = self._wire.end(self.launcher.grace, at_once=at_once)
             self.is_open = False
-            self._hear_out()
+            self._take_last_output()
             self._session.terminate()
-            self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_told)
+            self.findings.note_ending(self.stopped, self._wire.decoder, self._is_end_reported)
         return self.stopped
 
-    def _hear_out(self) -> None:
-        """What came while the server was being stopped breaks no test; it is told all the same."""
+    def _take_last_output(self) -> None:
+        """What arrives while the server is being stopped breaks no test; it becomes findings."""
         late = self.findings.count("late_response")
-        self.connection.hear_out(self._wire.last_output)
-        self.answered_at_the_end = self.findings.count("late_response") > late
+        self.connection.take_last(self._wire.last_output)
+        self.answered_while_stopping = self.findings.count("late_response") > late
         fault = self._inbox.take_fault()
         if fault:
             self.findings.add(fault.kind, fault.message)
 
     def capture(self) -> SessionCapture | None:
-        """Everything that was said, when traffic is kept."""
+        """The capture of the session, if traffic is kept."""
         return self.connection.capture(self._exit_status)
 
     def score(self) -> tuple[SessionScore, Member] | None:
-        """What the rules say of the session; None when they were not asked."""
+        """The verdicts of the rules on the session; None if they are not checked."""
         return self.connection.score(self._exit_status)
 
     @property
@@ -464,9 +467,6 @@ def _awaits_answer(step: Step) -> bool:
     return step.id is not ABSENT and not is_about_exit
 
 
-# What servers of a run are started with, and what a step with one of them brings.
-
-
 class Launcher(Record):
     """What every server of a run is started with."""
 
@@ -477,34 +477,40 @@ class Launcher(Record):
     judges: bool = False
     keeps_log: LogWish = ""
     while_waiting: Callable[[], None] | None = None
-    # An object in our own process, in the place of every server of the run.
+    # An object in this process that is tested instead of a server.
     memory: MemoryTarget | None = None
 
 
 @contextmanager
 def launching(
-    interrupts: Interrupts, plugins: PluginDesk | None, **wishes: Any
+    interrupts: Interrupts, plugins: PluginDesk | None, **settings: Any
 ) -> Iterator[Launcher]:
-    """What a run of this process starts servers and plugins with; at the end, nothing is left.
-
-    A second signal kills every server. `wishes` are fields of `Launcher`.
-    """
-    guardian = Guardian(adopts_orphans=True)
-    interrupts.on_second = guardian.kill_all
+    """A launcher for servers and plugins; at the end, every process has been stopped."""
+    launcher = create_launcher(interrupts, adopts_orphans=True, **settings)
     if plugins:
-        plugins.open(guardian, interrupts)
+        plugins.open(launcher.guardian, interrupts)
     try:
-        yield Launcher(guardian=guardian, interrupts=interrupts, judges=True, **wishes)
+        yield launcher
     finally:
         if plugins:
             plugins.close()
-        guardian.dismiss()
+        launcher.guardian.dismiss()
+
+
+def create_launcher(interrupts: Interrupts, *, adopts_orphans: bool, **settings: Any) -> Launcher:
+    """A launcher with a guardian of its own; `settings` are fields of `Launcher`.
+
+    A second signal kills every server.
+    """
+    guardian = Guardian(adopts_orphans=adopts_orphans)
+    interrupts.on_second = guardian.kill_all
+    return Launcher(guardian=guardian, interrupts=interrupts, judges=True, **settings)
 
 
 class Reply(Record):
-    """What a step brought: the answer (ABSENT when none was awaited), its time, stderr.
+    """The outcome of a step: the answer (ABSENT when none was awaited), its time, stderr.
 
-    `unfinished` says why the answer is not the end of the call, and "" where it is.
+    `unfinished` says why the answer does not complete the call, "" when it does.
     """
 
     message: Any
@@ -517,17 +523,14 @@ class Reply(Record):
     unfinished: str = ""
 
 
-# Open a session with a server that has been started: in the era of the protocol that it speaks.
-#
-# With a handshake, unless the stateless era is asked for. A server that refuses the handshake is
-# asked once more, as a fresh process, whether it is of that era; both are never tried on one.
-
+# Opening a session: with a handshake, unless the stateless revision is demanded. If a server
+# rejects the handshake, a fresh process is asked whether it is stateless.
 
 _INFO_KEY = "io.modelcontextprotocol/serverInfo"
 
 
-def await_ready(server: Server, deadline: float) -> None:
-    """Wait until the server can be spoken to."""
+def _await_ready(server: Server, deadline: float) -> None:
+    """Wait until the server accepts messages."""
     connection = server.connection
     connection.start_step()
     if server.spec.ready_pattern:
@@ -536,7 +539,7 @@ def await_ready(server: Server, deadline: float) -> None:
     if fault:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
-        raise ServerError(server.gone("while it was awaited to listen"))
+        raise ServerError(server.exit_fault("while it was awaited to listen"))
     if connection.wire.foreign_listener:
         message = "what listens at the URL is no process that the command is known to have started"
         server.findings.add("foreign_listener", message, quote=connection.wire.foreign_listener)
@@ -547,22 +550,20 @@ def await_ready(server: Server, deadline: float) -> None:
 
 
 def _wait_for_pattern(server: Server, deadline: float) -> None:
-    # Few servers have one.
-
     wire, connection = server.connection.wire, server.connection
-    pattern = ReadyPattern(server.spec.ready_pattern)
+    pattern = _ReadyPattern(server.spec.ready_pattern)
     while not pattern.is_found_in(wire.stderr):
-        # Stdout is watched too: a server that ends or talks nonsense is noticed here.
+        # Stdout is read as well, to notice a server that exits or writes nonsense.
         connection.take(wire.receive(min(deadline, time.monotonic() + 0.05)))
         connection.raise_broken()
         if wire.is_closed:
-            raise ServerError(server.gone("while it was awaited to be ready"))
+            raise ServerError(server.exit_fault("while it was awaited to be ready"))
         if time.monotonic() >= deadline:
-            raise ServerError(faults.not_ready(server.spec, wire))
+            raise ServerError(faults.not_ready_fault(server.spec, wire))
 
 
-def open_session(server: Server, deadline: float, params: Message | None) -> dict[str, Any]:
-    """What the server says of itself; `params` replace those of initialize."""
+def _open_session(server: Server, deadline: float, params: Message | None) -> dict[str, Any]:
+    """The result of the handshake; `params` replace those of initialize."""
     session, wire = server.connection.session, server.connection.wire
     if session.is_stateless:
         return _discover(server, deadline)
@@ -578,17 +579,17 @@ def open_session(server: Server, deadline: float, params: Message | None) -> dic
         server.findings.add("protocol_violation", f"in the answer to initialize, {gap}")
     server.connection.send(encode_line(session.accept(result)))
     wire.wait_until_read()
-    server.refuse_refusal()
+    server.raise_if_rejected()
     return result
 
 
 def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
-    """A fresh process in the other era; the refusal stands when that does not help."""
+    """Try a fresh process without a handshake; if that fails, raise the refusal."""
     spec = server.spec
     try:
-        server.begin_anew(spec.but(protocol_version=STATELESS))
+        server.restart(spec.but(protocol_version=STATELESS))
         deadline = time.monotonic() + spec.startup_timeout_s
-        await_ready(server, deadline)
+        _await_ready(server, deadline)
         found = _discover(server, deadline)
     except ServerError as error:
         hint = f"and asked without a handshake: {error.fault.message}"
@@ -601,7 +602,7 @@ def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
 
 
 def _discover(server: Server, deadline: float) -> dict[str, Any]:
-    # Only in this era does a server ask for more in its answers.
+    # Only stateless servers ask for more in their answers.
     from mcptest.protocol.session import InputRounds  # noqa: PLC0415
 
     session = server.connection.session
@@ -609,43 +610,42 @@ def _discover(server: Server, deadline: float) -> dict[str, Any]:
     try:
         answer = server.ask_first(session.discover(), deadline)
     except ServerError as error:
-        raise ServerError(_said_of(server, error.fault)) from None
+        raise ServerError(_correct_hint(server, error.fault)) from None
     fault = discovery_fault(answer)
     if fault:
-        raise ServerError(faults.with_evidence(_said_of(server, fault), server.connection.wire))
+        raise ServerError(
+            faults.with_evidence(_correct_hint(server, fault), server.connection.wire)
+        )
     result: dict[str, Any] = answer["result"]
     session.accept_discovery(result)
     if not server.connection.wire.is_pipe:
-        # A pipe has no headers that could tell what the tools want in them.
+        # Headers of later calls depend on the schemas of the tools.
         from mcptest.engine.lists import learn_tools  # noqa: PLC0415
 
         learn_tools(server, deadline)
-    # As a handshake would have told it.
+    # In the form of an answer to initialize.
     meta = result.get("_meta")
     info = meta.get(_INFO_KEY) if isinstance(meta, dict) else None
     return {"protocolVersion": STATELESS, "serverInfo": info or {}} | result
 
 
-def _said_of(server: Server, fault: Fault) -> Fault:
-    """The fault; what it advises to leave out is what was given."""
+def _correct_hint(server: Server, fault: Fault) -> Fault:
+    """The fault with a hint that names the setting that was used."""
     if server.spec.spec_version:
         return fault
     key = '"protocol_version" (in a config "protocolVersion")'
     return fault.but(hint=fault.hint.replace("--spec-version", key))
 
 
-# Watch stderr for the text with which a server says that it is ready.
-
-
-# How long the pattern may compute on one piece of text.
+# How long the pattern may compute on one piece of stderr.
 _LIMIT = CpuLimit(2.0)
 
-# What it may look back over when text arrives in pieces.
+# How far a match may reach back into earlier pieces.
 _CARRY_CHARS = 4096
 
 
-class ReadyPattern:
-    """Looks at each piece of stderr once, and a little of what came before it."""
+class _ReadyPattern:
+    """Searches stderr for the pattern of a server that is ready, each piece once."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -662,4 +662,4 @@ class ReadyPattern:
                 return self._pattern.search(self._text) is not None
         except PatternTimeoutError as error:
             culprit = PatternTimeoutError(error.limit_s, self._source)
-            raise ServerError(faults.slow_pattern(culprit)) from None
+            raise ServerError(faults.slow_pattern_fault(culprit)) from None

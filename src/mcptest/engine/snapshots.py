@@ -1,9 +1,8 @@
-"""The snapshots of a run: read when they are first asked for, written when all is over.
+"""The snapshots of a run: read when first needed, written at the end.
 
-Those of `shop/mcptest.yaml` are in `shop/__snapshots__/mcptest.yaml.snap.yaml`. While tests
-run, books only note what they see, in whichever process that is; `Snapshots.finish` is given
-all of it and changes the files, each as a whole or not at all. What cannot be written is a
-problem of the run, and keeps nothing else from being told.
+Those of `shop/mcptest.yaml` are in `shop/__snapshots__/mcptest.yaml.snap.yaml`. While tests run,
+in any process, the values are only collected; `Snapshots.finish` gets all of them and replaces the
+files, each as a whole or not at all. A file that cannot be written becomes a finding of the run.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ _ENDING = ".snap.yaml"
 
 
 def mode_of(update: bool, force: bool, environment: Mapping[str, str]) -> SnapshotMode:
-    """What a run does with snapshots; RefusedError where they would be accepted unseen."""
+    """What a run does with snapshots; RefusedError if CI would accept changes unseen."""
     ci = ci_variable(environment)
     if update and ci and not force:
         raise RefusedError(
@@ -78,7 +77,7 @@ def is_snapshot_path(path: str) -> bool:
 
 
 class Snapshots:
-    """All snapshots of a run. What `redact` blanks is neither kept nor compared.
+    """All snapshots of a run. `redact` removes secrets before values are kept or compared.
 
     Secrets are known when all files are read, so `redact` may be set until the first test.
     """
@@ -90,19 +89,19 @@ class Snapshots:
         self._taken: list[SnapshotTaken] = []
 
     def book(self, file: str) -> Book:
-        """The snapshots of one suite; a file that nobody asks for is not looked at."""
+        """The snapshots of one suite; its file is read when first needed."""
         if file not in self._books:
             self._books[file] = Book(self, file, self._taken)
         return self._books[file]
 
     def taken(self) -> tuple[SnapshotTaken, ...]:
-        """What this process has seen since this was last asked."""
+        """The snapshots taken in this process since the last call."""
         taken = tuple(self._taken)
         self._taken.clear()
         return taken
 
     def try_again(self) -> None:
-        """What was seen until now belongs to a try that did not pass."""
+        """Mark the snapshots taken so far as those of a failed attempt."""
         self._taken[:] = [each.but(is_past=True) for each in self._taken]
 
     def finish(
@@ -111,10 +110,10 @@ class Snapshots:
         is_complete: bool,
         held: Iterable[SnapshotTaken] = (),
     ) -> tuple[SnapshotReport, tuple[Finding, ...]]:
-        """Write what is new or accepted, and say what was done, and what went wrong.
+        """Write what is new or accepted; a report, and findings for what went wrong.
 
-        What no test asks for any more is removed in the mode "update", after a run in which
-        whole files ran; else it is only named. What is `held` is neither.
+        Unused snapshots are removed in the mode "update" if whole files ran (`is_complete`), else
+        only reported. Those `held` by failed tests are neither written nor unused.
         """
         by_file: dict[str, list[SnapshotTaken]] = {file: [] for file in self._books}
         for taken in all_taken:
@@ -127,22 +126,22 @@ class Snapshots:
                 done[file] = self.book(file).settle(by_file[file], is_complete)
             except (FormatError, UsageError) as error:
                 lost += by_file[file]
-                problems.append(not_written(file, error))
+                problems.append(unwritten_finding(file, error))
             else:
-                problems += clashes(file, done[file].clashing)
-        report = reported(done, unwritten=names_by_file(lost), held=names_by_file(held))
+                problems += clash_findings(file, done[file].clashing)
+        report = make_report(done, unwritten=names_by_file(lost), held=names_by_file(held))
         return report, tuple(problems)
 
 
 class Book:
-    """The snapshots of one suite: what `mcptest.matching.snapshot_matcher` asks and tells."""
+    """The snapshots of one suite, as the snapshot matcher uses them."""
 
     def __init__(self, owner: Snapshots, file: str, taken: list[SnapshotTaken]) -> None:
         self.file = file
         self.path = snapshot_path(file)
         self._owner = owner
         self._taken = taken
-        # Where in the file the names stand; those that authors give may stand in many places.
+        # The places of the names in the file; a name given by the author may have several.
         self._declared: dict[str, Trail] = {}
         self._entries: dict[str, object] | None = None
 
@@ -151,18 +150,18 @@ class Book:
         return self._owner.mode
 
     def declare(self, key: str, place: Trail, *, is_given: bool) -> None:
-        """Some test has a snapshot of this name. FormatError when the file is no good."""
+        """Register the name of a snapshot. FormatError when the file is invalid."""
         key = _writable(key)
         if is_given:
             self._declared.setdefault(key, None)
         elif self._declared.get(key) not in (None, place):
             raise ParameterError(
-                f"has the same name as another one, {visible(key)!r}: nobody could tell them apart",
+                f"has the same name as another one, {visible(key)!r}: they could not be told apart",
                 "give one of them another name: {snapshot: NAME}",
             )
         else:
             self._declared[key] = place
-        # While files are loaded every mistake can still be told, and nothing has started.
+        # Read while files are loaded, so that its mistakes are reported before anything runs.
         self._stored()
 
     def redacted(self, value: object) -> object:
@@ -173,13 +172,13 @@ class Book:
         return self.redacted(self._stored().get(self._name(key), ABSENT))
 
     def _name(self, key: str) -> str:
-        """The name as the file may have it; secrets are known by the time a test runs."""
+        """The name without secrets, which are known by the time a test runs."""
         return str(self.redacted(_writable(key)))
 
     def saw(
         self, key: str, value: object, *, is_same: bool, place: tuple[str | int, ...] = ()
     ) -> None:
-        """Note what came for this snapshot; the last look at it counts."""
+        """Record the value for this snapshot; the last one counts."""
         key = self._name(key)
         status = self._status(key, is_same)
         kept = self.redacted(value) if status in WRITTEN else ABSENT
@@ -189,7 +188,7 @@ class Book:
     def _status(self, key: str, same: bool) -> SnapshotStatus:
         stored = self._stored().get(key, ABSENT)
         if same:
-            # A secret that was written before anybody called it one must not stay.
+            # A value that was written before it became a secret must be replaced.
             is_clean = self.mode == "check" or is_same(stored, self.redacted(stored))
             return "same" if is_clean else "updated"
         if self.mode == "update":
@@ -205,7 +204,7 @@ class Book:
         try:
             self._target()
         except OSError as error:
-            # Also before it is only read: what is elsewhere must not be shown as a mistake of ours.
+            # Also for reading: messages must not quote a file outside the folder.
             reason = Diagnostic(code="F001", file=self.path, message=str(error.strerror))
             raise FormatError([reason]) from None
         if not os.path.lexists(self.path):
@@ -217,16 +216,16 @@ class Book:
         return resolve_inside(self.path, os.path.dirname(self.file))
 
     def settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
-        """Write what is to be written of all that was seen; UsageError when that fails."""
-        found = self._settled(taken, is_complete)
+        """Write the file if needed; UsageError when that fails."""
+        found = self._settle(taken, is_complete)
         if found.entries is None:
             return found
         try:
             folder = os.path.dirname(self._target())
             os.makedirs(folder, exist_ok=True)
             with files.locked(folder, files.PATIENCE_S):
-                # Anew: another run may have written to it, up to this moment.
-                found = self._settled(taken, is_complete)
+                # Read again: another run may have written to it meanwhile.
+                found = self._settle(taken, is_complete)
                 if found.entries is not None:
                     self._write(found.entries)
         except TimeoutError:
@@ -236,12 +235,12 @@ class Book:
             raise UsageError(f"cannot write {visible(self.path)}: {error.strerror}") from None
         return found
 
-    def _settled(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
+    def _settle(self, taken: list[SnapshotTaken], is_complete: bool) -> Settled:
         stored = self._read()
         known = stored if self._entries is None else self._entries
         declared = set(map(self._name, self._declared))
         removes = self.mode == "update" and is_complete
-        return settled(taken, stored, known, declared, removes=removes)
+        return settle_snapshots(taken, stored, known, declared, removes=removes)
 
     def _write(self, entries: dict[str, object]) -> None:
         if entries:
@@ -252,7 +251,7 @@ class Book:
         self._entries = entries
 
     def _rendered(self, entries: dict[str, object]) -> str:
-        """The text of the file, which has been read back: a broken file helps nobody."""
+        """The text of the file, after checking that it can be read back."""
         text = write_snapshots(entries, os.path.basename(self.file))
         try:
             is_kept = is_same(entries, read_snapshots(text, self.path))
@@ -269,11 +268,8 @@ class Book:
 
 
 def _writable(key: str) -> str:
-    """The name without half characters, which no file can hold."""
+    """The name without lone surrogates, which UTF-8 cannot encode."""
     return key.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-# What is said about the snapshots of a run: names by file, and problems as findings. Pure.
 
 
 _NOT_WRITTEN = "snapshots_not_written"
@@ -286,7 +282,7 @@ def _names_in(taken: Iterable[SnapshotTaken]) -> tuple[str, ...]:
 
 
 def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
-    """The names of what was to be written, by file; a file without any is left out."""
+    """The names of the snapshots by file."""
     found: dict[str, list[SnapshotTaken]] = {}
     for each in taken:
         found.setdefault(each.file, []).append(each)
@@ -294,8 +290,8 @@ def names_by_file(taken: Iterable[SnapshotTaken]) -> Keys:
     return {file: names for file, names in named.items() if names}
 
 
-def reported(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> SnapshotReport:
-    """All of it in one report."""
+def make_report(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> SnapshotReport:
+    """The report on all files."""
 
     def named(what: str) -> Keys:
         found = {file: tuple(getattr(each, what)) for file, each in done.items()}
@@ -309,8 +305,8 @@ def reported(done: Mapping[str, Settled], *, unwritten: Keys, held: Keys) -> Sna
     )
 
 
-def not_written(file: str, error: FormatError | UsageError) -> Finding:
-    """That a file could not be read or written at the end, for whatever reason."""
+def unwritten_finding(file: str, error: FormatError | UsageError) -> Finding:
+    """The finding that a file could not be read or written at the end."""
     if isinstance(error, FormatError):
         first = error.diagnostics[0]
         message = f"cannot keep the snapshots of {visible(file)}: {first.message}"
@@ -320,8 +316,8 @@ def not_written(file: str, error: FormatError | UsageError) -> Finding:
     return Finding(kind=_NOT_WRITTEN, server="", message=f"{message}; {help}" if help else message)
 
 
-def clashes(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
-    """That tests share a name by mistake, one for each such name."""
+def clash_findings(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Finding]:
+    """A finding for each name that several tests use for different values."""
     for key, tests in sorted(clashing.items()):
         who = " and ".join(f'"{visible(shorten(test, _MAX_NAME))}"' for test in tests[:2])
         many = f"the tests {who} bring" if len(tests) > 1 else f"the test {who} brings"
@@ -333,11 +329,8 @@ def clashes(file: str, clashing: Mapping[str, tuple[str, ...]]) -> Iterator[Find
         yield Finding(kind=_SHARED, server="", message=message)
 
 
-# What the file of a suite's snapshots is to hold after a run, and what is said of it. Pure.
-
-
 class Settled(Record):
-    """What becomes of the snapshots of one file, by their names.
+    """The names of the snapshots of one file, by what happens to them.
 
     `entries` are those that the file is to hold, None where it stays as it is. `clashing` has
     the names of the tests that do not agree.
@@ -352,7 +345,7 @@ class Settled(Record):
     clashing: dict[str, tuple[str, ...]] = {}  # noqa: RUF012  # nothing of a record changes
 
 
-def settled(
+def settle_snapshots(
     taken: Sequence[SnapshotTaken],
     stored: Entries,
     known: Entries,
@@ -360,12 +353,12 @@ def settled(
     *,
     removes: bool,
 ) -> Settled:
-    """What all that was `taken` makes of what is `stored` now.
+    """Decide what happens to the snapshots that were `taken`, given those `stored` now.
 
-    `known` is what was stored when the run began: what somebody else has added since then is
+    `known` is what was stored when the run began: what was added by others since then is
     neither stale nor replaced by something that is new to us as well.
     """
-    # What an earlier try saw is neither accepted nor stale.
+    # Values of an earlier attempt are neither accepted nor unused.
     seen = {each.key for each in taken}
     last = {each.key: each for each in taken if not each.is_past}
     clash = clashing(taken)
@@ -390,7 +383,7 @@ def settled(
 
 
 def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
-    """Which snapshots would have been written with two different values."""
+    """Snapshots that would have been written with two different values."""
     written: dict[str, list[object]] = {}
     for each in taken:
         if each.status in WRITTEN:
@@ -400,7 +393,7 @@ def _varying(taken: Sequence[SnapshotTaken]) -> set[str]:
 
 
 def clashing(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
-    """Snapshots that are wanted with different values, and the names of the tests that do.
+    """Snapshots for which tests have different values, with the names of these tests.
 
     Whichever of them were accepted, the other one would fail from then on. A test may want
     two itself, at two places; at one place, the last look counts.
@@ -409,7 +402,7 @@ def clashing(taken: Sequence[SnapshotTaken]) -> dict[str, tuple[str, ...]]:
     for each in taken:
         if each.status != "different" and not each.is_past:
             looks.setdefault(each.key, {})[each.turn, each.place] = each
-    # What is as it is stored brings no value of its own.
+    # A value equal to the stored one does not clash.
     return {
         key: tuple(dict.fromkeys(look.test for look in by_place.values()))
         for key, by_place in looks.items()
@@ -427,11 +420,8 @@ def _is_one(one: object, other: object) -> bool:
     return is_met(one, other)
 
 
-# Hear what tests saw of snapshots, in whichever process they ran, and settle it at the end.
-
-
 class SnapshotWatch:
-    """Collects the snapshots of a run. `is_whole` says that no test was left out."""
+    """Collects the snapshots of a run from its events. `is_whole`: no test was left out."""
 
     def __init__(self, snapshots: Snapshots, *, is_whole: bool) -> None:
         self._snapshots = snapshots
@@ -440,17 +430,17 @@ class SnapshotWatch:
         self._taken: list[SnapshotTaken] = []
         self._held: list[SnapshotTaken] = []
 
-    def hear(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         if not isinstance(event, CaseFinished):
             return
         self._turn += 1
         result = event.result
         seen = [each.but(test=result.name, turn=self._turn) for each in result.snapshots]
-        # What comes with something that is wrong is not right by itself.
+        # Snapshots of a test that did not pass are not accepted.
         (self._taken if result.status == "passed" else self._held).extend(seen)
 
-    def settled(self, finished: RunFinished) -> RunFinished:
-        """Write what is to be written, now that all is known; the end of the run says it."""
+    def finish(self, finished: RunFinished) -> RunFinished:
+        """Write the files; the end of the run with the report and its findings."""
         is_complete = self._is_whole and not finished.bailed
         report, problems = self._snapshots.finish(self._taken, is_complete, self._held)
         return finished.but(snapshots=report, findings=(*finished.findings, *problems))

@@ -1,8 +1,8 @@
-"""Hold the structured output of tools against their own schemas, without being asked.
+"""Check the structured output of tools against their own output schemas.
 
 What a server declares is read once, and again when it says that its tools are others. Its
 schemas must be JSON Schema, and what it answers must be what it declares. Nothing that a schema
-refers to is ever fetched. What could not be checked is told.
+refers to is ever fetched. What could not be checked is reported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from mcptest.core.record import ABSENT, Record
 from mcptest.core.results import Mismatch
 from mcptest.core.strict_json import dump_json
 from mcptest.core.text import visible
-from mcptest.engine.bounded import tried_apart
+from mcptest.engine.bounded import find_read_failure
 from mcptest.engine.lists import read_tools
 from mcptest.matching.matchers.schema import MATCHERS, declared_schema
 from mcptest.matching.registry import BadSchemaError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Outputs"]
 
-# A few lines of schema can mean more work than there is time.
+# A small schema can require more work than there is time.
 _LIMIT_S = 2.0
 _CHECK = MATCHERS[0].check
 
@@ -60,10 +60,10 @@ class _Tool(Record):
 
 
 class _Known(Record):
-    """What the tools of a server declare, by name: once each, unless it lists them otherwise.
+    """What the tools of a server declare, by name.
 
-    `gap` says why there may be more tools. It was learned from this process, which had said so
-    often until then that its tools are others. Of a `final` one, the list is not read again.
+    `gap` says why there may be more tools. The list was read from `process`, after so many
+    announced `changes`. A list that `is_final` is not read again.
     """
 
     spec: ServerSpec
@@ -80,11 +80,11 @@ class _Known(Record):
         changes = server.connection.inbox.tool_changes
         if self.process() is server:
             return changes == self.changes
-        # Another process begins as the first one did.
+        # A new process begins like the first one.
         return not (changes or self.changes)
 
     def began(self, server: Server) -> bool:
-        """Whether this is the list of this process until it says that its tools are others."""
+        """Whether this list applied to this process before it announced a change."""
         return self.process() is server or not self.changes
 
 
@@ -95,7 +95,7 @@ class Outputs:
         self._servers: list[_Known] = []
 
     def learn(self, server: Server) -> _Known:
-        """What the tools of a server declare. It is asked once, and when it says so again."""
+        """What the tools of a server declare; read once, and after each announced change."""
         before = self._known(server.spec)
         if before and before.holds_for(server):
             return before
@@ -114,12 +114,12 @@ class Outputs:
         return next(same, None) or next(equal, None)
 
     def judge(self, server: Server, tool: str, reply: Reply) -> tuple[Mismatch, ...]:
-        """What is wrong with an answer of this tool, and with its schemas."""
+        """The mismatches of an answer of this tool, and of its schemas."""
         before = self._known(server.spec)
         known = self.learn(server)
         tools = known.tools.get(tool, ())
         if before and before is not known and before.began(server):
-            # A list that becomes another one with the answer excuses nothing.
+            # A change that is announced with the answer does not apply to it.
             others = [each.declared for each in tools]
             old = (each for each in before.tools.get(tool, ()) if each.declared not in others)
             tools = (*tools, *(each.but(when=_BEFORE) for each in old))
@@ -153,7 +153,7 @@ def _learned(server: Server) -> _Known:
 
 
 def _learned_again(known: _Known, before: _Known, server: Server) -> _Known:
-    """What was learned before, and as much as there is of what it should be by now.
+    """What was known before, updated by what could be read now.
 
     Who says that the tools are others and cannot list them is not asked over and over.
     """
@@ -170,7 +170,7 @@ def _judge_tool(name: str, tool: _Tool, reply: Reply, launcher: Launcher) -> Ite
 
 
 def _is_success(reply: Reply) -> bool:
-    """Whether an answer would have to be what an outputSchema says."""
+    """Whether an answer must conform to the outputSchema."""
     message = reply.message if isinstance(reply.message, dict) else {}
     result = message.get("result")
     return isinstance(result, dict) and result.get("isError") is not True
@@ -188,11 +188,11 @@ def _judge_output(tool: _Tool, reply: Reply, launcher: Launcher) -> Iterator[Mis
         why = f"is missing: the tool declares an outputSchema{tool.when}, so it must answer with it"
         yield Mismatch(path=_PATH, expected=_WANTED, actual=ABSENT, message=why)
     elif not (tool.is_plain and is_plainly_valid(tool.schema, value)):
-        yield from _weighed(tool, value, launcher)
+        yield from _validate(tool, value, launcher)
 
 
-def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
-    """What a validator says, where it may take long in a process of its own."""
+def _validate(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, ...]:
+    """The mismatches that the validator finds; large work is done in another process."""
 
     def judge() -> tuple[Mismatch, ...]:
         miss = _CHECK(tool.output, value)
@@ -201,10 +201,10 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
         why = f"does not meet the tool's own outputSchema{tool.when}: {miss.why}"
         return (Mismatch(path=_PATH, expected=_WANTED, actual=value, message=why),)
 
-    # What is no object is true or false, and no work at all.
+    # A boolean schema needs no work.
     if not isinstance(tool.schema, dict) or is_affordable(tool.schema, value):
         return judge()
-    # What cannot be judged is never taken for right.
+    # A value that could not be validated is a mismatch.
     try:
         return judge_in_child(judge, _LIMIT_S, launcher)
     except (PatternTimeoutError, EOFError):
@@ -218,7 +218,7 @@ def _weighed(tool: _Tool, value: object, launcher: Launcher) -> tuple[Mismatch, 
 def _read(entry: dict[str, Any], server: Server) -> _Tool:
     compiled: dict[str, Any] = {}
     mistakes = []
-    trial = partial(tried_apart, server.launcher)
+    trial = partial(find_read_failure, server.launcher)
     for key in ("inputSchema", "outputSchema"):
         if key not in entry:
             continue
@@ -232,7 +232,7 @@ def _read(entry: dict[str, Any], server: Server) -> _Tool:
                 "bad_schema", f"the {key} of the tool {visible(entry['name'])} {why}"
             )
     schema = entry.get("outputSchema")
-    # Only a validator knows the formats of texts.
+    # Only the validator knows formats.
     is_plain = isinstance(schema, dict) and '"format"' not in dump_json(schema)
     return _Tool(
         declared=dump_json([entry.get("inputSchema"), schema]),

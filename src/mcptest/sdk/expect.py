@@ -8,7 +8,7 @@ from functools import lru_cache
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.results import CaseResult
 from mcptest.core.text import visible
-from mcptest.engine.loading import Shelf
+from mcptest.engine.loading import SuiteResources
 from mcptest.engine.server import Launcher
 from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
@@ -161,7 +161,7 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
 @lru_cache(maxsize=1)
 def _registry() -> Registry:
     """The matchers there are: ours, and those of packages that are installed beside us."""
-    return Shelf(lambda file: ()).registry_for("", "")
+    return SuiteResources(lambda file: ()).registry_for("", "")
 
 
 def _told(complaint: PathDiagnostic) -> str:

@@ -16,7 +16,7 @@ from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import shorten, visible
 from mcptest.engine.loading import Wanted, load_plan
-from mcptest.engine.run import options_for, run_plan
+from mcptest.engine.run import make_options, run_plan
 from mcptest.engine.selection import Selection
 from mcptest.engine.server import Launcher, Server
 from mcptest.formats.config import read_client
@@ -388,7 +388,7 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
 
 
 def _run_quietly(plan: Plan, launcher: Launcher, book: _Book) -> RunFinished:
-    options = options_for(plan)
+    options = make_options(plan)
     with silence_fork_warnings():
         return run_plan(plan, options, launcher, book.hear)[0]
 

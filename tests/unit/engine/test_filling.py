@@ -20,7 +20,7 @@ PLAIN = Step(line=b"{}\n", method="ping", expectation=Expectation())
 def filled(fill: Callable[[Mapping[str, object]], Step]) -> Step:
     nobody: Any = None
     performer = Performer(nobody)
-    return performer._filled(PLAIN.but(template=Template(needs=(), fill=fill)))
+    return performer._fill(PLAIN.but(template=Template(needs=(), fill=fill)))
 
 
 def test_what_takes_too_long_to_put_in_is_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,14 +21,14 @@ from mcptest.transport.process.stopping import Stopped
 def test_how_a_server_ended_is_a_sentence(exit_code: int, message: str) -> None:
     findings = Findings("shop")
     stopped = Stopped(ended_by="exited", exit_code=exit_code, took_s=0.0, left_behind={})
-    findings.note_ending(stopped, LineDecoder(), is_told=False)
+    findings.note_ending(stopped, LineDecoder(), is_reported=False)
     assert [(each.kind, each.message) for each in findings] == [("unclean_end", message)]
 
 
 def test_the_end_of_a_server_that_was_killed_at_once_is_ours() -> None:
     findings = Findings("shop")
     stopped = Stopped(ended_by="at_once", exit_code=-9, took_s=0.0, left_behind={})
-    findings.note_ending(stopped, LineDecoder(), is_told=False)
+    findings.note_ending(stopped, LineDecoder(), is_reported=False)
     assert list(findings) == []
 
 

@@ -8,7 +8,7 @@ from mcptest.core.coverage import CoveredOffer, CoveredProperty, ServerCoverage,
 from mcptest.core.events import CaseFinished, RunFinished, SuiteStarted
 from mcptest.core.plan import Case, Gates, ServerSpec, Suite
 from mcptest.core.results import CaseResult, Summary
-from mcptest.engine.run import GateWatch
+from mcptest.engine.gates import GateWatch
 
 HOME = "mcptest.yaml"
 
@@ -44,7 +44,7 @@ DONE = RunFinished(summary=Summary(passed=1), duration_s=1.0)
 
 def told(watch: GateWatch, *servers: ServerCoverage) -> list[str]:
     """What is said at the end of gates that were missed."""
-    return list(watch.asked(DONE, servers).missed_gates)
+    return list(watch.check(DONE, servers).missed_gates)
 
 
 def missed(
@@ -59,10 +59,10 @@ def missed(
 
 
 def hear(watch: GateWatch, file: str, *took_ms: float) -> None:
-    watch.hear(SuiteStarted(name="s", file=file, format="suite", server="a", total=1))
+    watch.observe(SuiteStarted(name="s", file=file, format="suite", server="a", total=1))
     times = tuple(each / 1000 for each in took_ms)
     result = CaseResult(name="n", status="passed", line=1, times_s=times)
-    watch.hear(CaseFinished(result=result))
+    watch.observe(CaseFinished(result=result))
 
 
 # Coverage
@@ -254,7 +254,7 @@ STRICT = Gates(coverage={"tools": 100.0})
 
 def test_a_shard_asks_the_gates_of_suites_that_it_has_the_whole_of() -> None:
     watch = GateWatch([suite(STRICT)], {HOME: (HOME,)})
-    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    ended = watch.check(DONE, [coverage("a", 1, 1)])
     assert (len(ended.missed_gates), ended.findings, ended.unasked_gates) == (1, (), ())
 
 
@@ -262,13 +262,13 @@ def test_a_shard_says_which_suite_is_meant_when_other_shards_have_others() -> No
     wanted = "coverage of tools is 50.0 %, and the suite asks for 100 %; unused: tool1"
     for files, owner in (({}, ""), ({"other.yaml": ("other.yaml",)}, f"{HOME}: ")):
         watch = GateWatch([suite(STRICT)], {HOME: (HOME,), **files})
-        assert watch.asked(DONE, [coverage("a", 1, 1)]).missed_gates == (owner + wanted,)
+        assert watch.check(DONE, [coverage("a", 1, 1)]).missed_gates == (owner + wanted,)
 
 
 def test_a_shard_with_a_part_of_a_suite_says_so_and_keeps_what_it_measured() -> None:
     watch = GateWatch([suite(STRICT)], {HOME: (HOME, "part.yaml")})
     hear(watch, HOME, 2.0)
-    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    ended = watch.check(DONE, [coverage("a", 1, 1)])
     assert ended.missed_gates == ()
     [finding] = ended.findings
     assert finding.kind == "gates_not_asked"
@@ -279,14 +279,14 @@ def test_a_shard_with_a_part_of_a_suite_says_so_and_keeps_what_it_measured() -> 
 
 def test_where_a_filter_left_tests_out_it_is_said_that_no_gate_was_asked() -> None:
     watch = GateWatch([suite(STRICT)], {HOME: (HOME,)}, is_filtered=True)
-    ended = watch.asked(DONE, [coverage("a", 1, 1)])
+    ended = watch.check(DONE, [coverage("a", 1, 1)])
     assert (ended.missed_gates, ended.unasked_gates) == ((), ())
     assert [finding.kind for finding in ended.findings] == ["gates_not_asked"]
 
 
 def test_a_run_that_stopped_early_misses_no_gate() -> None:
     watch = GateWatch([suite(STRICT)])
-    assert watch.asked(DONE.but(bailed=True), []) == DONE.but(bailed=True)
+    assert watch.check(DONE.but(bailed=True), []) == DONE.but(bailed=True)
 
 
 @pytest.mark.parametrize(

@@ -90,11 +90,11 @@ def test_whoever_listens_hears_of_a_plain_answer_first() -> None:
 def test_a_step_begins_without_the_clues_of_the_one_before() -> None:
     desk = Desk()
     desk.inbox.take([NOISE])
-    clues, noise = desk.inbox.clues, desk.inbox.noise
+    hints, noise = desk.inbox.hints, desk.inbox.noise
     desk.inbox.start_step()
-    assert (desk.inbox.clues, desk.inbox.noise, desk.inbox.messages) == ([], [], 0)
+    assert (desk.inbox.hints, desk.inbox.noise, desk.inbox.messages) == ([], [], 0)
     # They may be part of a fault that is still to be told.
-    assert (len(clues), len(noise)) == (1, 1)
+    assert (len(hints), len(noise)) == (1, 1)
 
 
 def test_notifications_are_kept_for_the_step_that_looks_at_them_only() -> None:

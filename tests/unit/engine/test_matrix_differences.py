@@ -31,9 +31,9 @@ def result(name: str, status: Status = "passed", **fields: Any) -> CaseResult:
 def heard(*results: CaseResult, suites: int = 1) -> WayResults:
     way = WayResults()
     for _ in range(suites):
-        way.hear(SuiteStarted(name="s", file="s.yml", format="suite", server="", total=1))
+        way.observe(SuiteStarted(name="s", file="s.yml", format="suite", server="", total=1))
         for each in results:
-            way.hear(CaseFinished(result=each))
+            way.observe(CaseFinished(result=each))
     return way
 
 

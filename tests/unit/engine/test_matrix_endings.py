@@ -7,7 +7,7 @@ from typing import Any
 from mcptest.core.events import RunFinished
 from mcptest.core.matrix import Way
 from mcptest.core.results import CaptureScore, Fault, Finding, SessionScore, SnapshotReport, Summary
-from mcptest.engine.matrix import Opening, Probe, merge_ways, unreachable, with_broken_ways
+from mcptest.engine.matrix import Opening, Probe, merge_ways, unreachable_fault, with_broken_ways
 
 STDIO = Way(transport="stdio", revision="2025-11-25")
 LATER = Way(transport="stdio", revision="2026-07-28")
@@ -72,7 +72,7 @@ def test_the_last_way_says_how_the_run_ended() -> None:
 
 def test_an_era_that_is_not_spoken_is_nothing_wrong() -> None:
     probes = [Probe(way=STDIO, opening=SPOKEN), Probe(way=LATER, fault=REFUSED)]
-    assert unreachable(probes) is None
+    assert unreachable_fault(probes) is None
 
 
 def test_a_transport_without_any_era_is_a_fault_that_says_what_to_do() -> None:
@@ -83,7 +83,7 @@ def test_a_transport_without_any_era_is_a_fault_that_says_what_to_do() -> None:
         Probe(way=HTTP, fault=dead),
         Probe(way=later, fault=REFUSED),
     ]
-    fault = unreachable(probes)
+    fault = unreachable_fault(probes)
     assert fault is not None
     assert fault.kind == "connect_failed"
     message = "the server cannot be tested over http: nobody listens; not that one"
@@ -95,7 +95,7 @@ def test_what_broke_in_one_era_is_told_before_what_is_not_spoken() -> None:
     broken = Fault(kind="http_status", message="status 500")
     later = Way(transport="http", revision="2026-07-28")
     probes = [Probe(way=HTTP, fault=REFUSED), Probe(way=later, fault=broken, is_broken=True)]
-    fault = unreachable(probes)
+    fault = unreachable_fault(probes)
     assert fault is not None
     assert fault.kind == "http_status"
 

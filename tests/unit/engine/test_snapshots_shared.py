@@ -61,10 +61,10 @@ class Scene:
         result = CaseResult(name=name, status=status, line=1)
         result = with_snapshots(result, self.snapshots.taken())
         self.results.append(result)
-        self._watch.hear(CaseFinished(result=result))
+        self._watch.observe(CaseFinished(result=result))
 
     def end(self) -> tuple[SnapshotReport, tuple[Finding, ...]]:
-        finished = self._watch.settled(DONE)
+        finished = self._watch.finish(DONE)
         assert finished.snapshots is not None
         return finished.snapshots, finished.findings
 

@@ -84,7 +84,7 @@ def test_names_that_come_out_the_same_are_refused_with_their_place(file: str) ->
     assert found.code == "F013"
     assert found.message == (
         'the matcher "snapshot" has the same name as another one, '
-        "'a > step 1 > result': nobody could tell them apart"
+        "'a > step 1 > result': they could not be told apart"
     )
     assert found.help == "give one of them another name: {snapshot: NAME}"
 

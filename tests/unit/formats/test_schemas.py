@@ -22,7 +22,7 @@ from mcptest.cli.commands.schema import FORMATS, schema_of
 from mcptest.cli.main import main
 from mcptest.core.errors import FormatError
 from mcptest.core.results import ExitCode
-from mcptest.engine.loading import Shelf, Wanted, load_suites
+from mcptest.engine.loading import SuiteResources, Wanted, load_suites
 from mcptest.formats.cases import is_turn, load_cases
 from mcptest.formats.conductor import load_conductor
 from mcptest.formats.config import load_config
@@ -76,7 +76,7 @@ def load(format: str, text: str, file: str) -> tuple[Diagnostic, ...]:
     """Load a text of a format; its warnings."""
     registry = builtin_registry()
     if format == "suite":
-        shelf = Shelf(lambda file: (), "check")
+        shelf = SuiteResources(lambda file: (), "check")
         context = SuiteContext(
             environment=ENVIRONMENT,
             folder="/nowhere",

@@ -6,7 +6,7 @@ from typing import Any
 
 from mcptest.core.errors import FormatError
 from mcptest.core.plan import Case
-from mcptest.engine.dialogue import other_kind
+from mcptest.engine.dialogue import describe_other_kind
 from mcptest.engine.judge import judge
 from mcptest.engine.server import Reply
 from mcptest.formats.cases import is_turn, load_cases
@@ -128,7 +128,7 @@ def is_met(
         request, response = case.dialogue.turns[:2]
         assert response.expectation is not None
         reply = _reply(request.id, answer)
-        if other_kind("out", source_of(response.value), reply.message):
+        if describe_other_kind("out", source_of(response.value), reply.message):
             return False
         return not any(True for _ in judge(response.expectation, reply))
     step = case.steps[0]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "call"]
 
@@ -52,7 +52,7 @@ def call(arguments: Arguments) -> int:
     is_checked = not arguments.has("--no-check")
     style = OutputStyle(arguments)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         schema = _schema(visit, name, is_checked=is_checked)
         built = build_arguments(parsed, schema, given, is_checked=is_checked)
         answer = visit.ask("tools/call", {"name": name, "arguments": built})
@@ -72,7 +72,7 @@ def call(arguments: Arguments) -> int:
     return use_server(arguments, choose_server(arguments), work)
 
 
-def _schema(visit: Visit, name: str, *, is_checked: bool) -> dict[str, Any]:
+def _schema(visit: SingleServer, name: str, *, is_checked: bool) -> dict[str, Any]:
     """Return the input schema of a tool; raise a `UsageError` if there is no such tool."""
     listing = list_features(visit.ask, KINDS["tools"])
     tool = listing.find(name)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
     from mcptest.explore.discover import Probe
 
     Message = dict[str, Any]
@@ -64,7 +64,7 @@ def discover(arguments: Arguments) -> int:
     spec = with_short_timeout(choose_server(arguments), arguments)
     block = _server_block(arguments, spec, target)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         if visit.is_stateless:
             # Spares each run of the file a handshake that the server refuses.
             block["protocolVersion"] = STATELESS
@@ -154,7 +154,7 @@ def _without_secrets(env: Message) -> Message:
 
 
 def build_verified_suite(
-    visit: Visit, launcher: Launcher, file: str, block: Mapping[str, object] | None
+    visit: SingleServer, launcher: Launcher, file: str, block: Mapping[str, object] | None
 ) -> tuple[str, list[Probe]]:
     """Return the text of a test file whose tests have passed or are skipped, and its probes."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]

@@ -20,7 +20,8 @@ from mcptest.docgen.html import render_html
 from mcptest.docgen.markdown import render_markdown
 from mcptest.docgen.model import ServerDescription
 from mcptest.engine.discovery import CONFIG_NAMES
-from mcptest.engine.loading import Unneeded, Wanted, load_suites
+from mcptest.engine.loading import PlaceholderEnvironment, Wanted, load_suites
+from mcptest.engine.single_server import SingleServer
 from mcptest.explore.features import is_declared, list_features
 
 TYPE_CHECKING = False
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.plan import Suite
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
 
 __all__ = ["COMMAND", "docs"]
 
@@ -62,7 +62,7 @@ def docs(arguments: Arguments) -> int:
             f"{CONFIG_NAMES[0]} into this folder",
         )
 
-    def work(visit: Visit, _launcher: Launcher) -> int:
+    def work(visit: SingleServer, _launcher: Launcher) -> int:
         described, is_whole = _describe(visit)
         visit.close()
         _write(described, suites, output)
@@ -95,7 +95,9 @@ def _is_same(one: str, other: str) -> bool:
 
 def _suites(paths: Sequence[str]) -> list[Suite]:
     # Servers that the files describe are not started.
-    suites, mistakes, warnings = load_suites(Wanted(paths=tuple(paths)), Unneeded(os.environ))
+    suites, mistakes, warnings = load_suites(
+        Wanted(paths=tuple(paths)), PlaceholderEnvironment(os.environ)
+    )
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -103,7 +105,7 @@ def _suites(paths: Sequence[str]) -> list[Suite]:
     return suites
 
 
-def _describe(visit: Visit) -> tuple[ServerDescription, bool]:
+def _describe(visit: SingleServer) -> tuple[ServerDescription, bool]:
     """Return the description that a live server gives, and whether it is complete."""
     declared = [kind for kind in KINDS.values() if is_declared(kind, visit.capabilities)]
     listings = [list_features(visit.ask, kind) for kind in declared]

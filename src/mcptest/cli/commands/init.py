@@ -13,6 +13,7 @@ from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 from mcptest.engine.discovery import CONFIG_NAMES, find_config, read_text
 from mcptest.engine.files import resolve_inside
+from mcptest.engine.single_server import SingleServer
 from mcptest.explore.scaffold import (
     CLUES,
     Guess,
@@ -27,7 +28,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
 
 __all__ = ["COMMAND", "init"]
 
@@ -104,7 +104,7 @@ class _Seen:
     def __init__(self) -> None:
         self.suite = ""
 
-    def look(self, visit: Visit, launcher: Launcher) -> int:
+    def look(self, visit: SingleServer, launcher: Launcher) -> int:
         self.suite, _ = build_verified_suite(visit, launcher, _SUITE, None)
         return ExitCode.PASSED
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.core.coverage import Kind
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "list_all"]
 
@@ -35,7 +35,7 @@ def list_all(arguments: Arguments) -> int:
     wanted = _parse_kinds(arguments)
     style = OutputStyle(arguments)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         return _show(visit, wanted, style, is_chosen=bool(arguments.paths))
 
     return use_server(arguments, choose_server(arguments), work)
@@ -51,7 +51,7 @@ def _parse_kinds(arguments: Arguments) -> list[Kind]:
     return [KINDS[name] for name in arguments.paths or KINDS]
 
 
-def _show(visit: Visit, wanted: list[Kind], style: OutputStyle, *, is_chosen: bool) -> int:
+def _show(visit: SingleServer, wanted: list[Kind], style: OutputStyle, *, is_chosen: bool) -> int:
     declared = [kind for kind in wanted if is_declared(kind, visit.capabilities)]
     for kind in wanted:
         if is_chosen and kind not in declared:
@@ -77,7 +77,7 @@ def _show(visit: Visit, wanted: list[Kind], style: OutputStyle, *, is_chosen: bo
     return ExitCode.FAILED if problems else ExitCode.PASSED
 
 
-def _heading(visit: Visit) -> list[str]:
+def _heading(visit: SingleServer) -> list[str]:
     info = visit.server_info
     name, version = info.get("name", visit.spec.name), info.get("version", "")
     title = visible(f"{name} {version}".strip())

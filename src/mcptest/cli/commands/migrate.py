@@ -27,7 +27,14 @@ from mcptest.engine.discovery import (
     format_of,
     read_text,
 )
-from mcptest.engine.loading import Servers, Shelf, Unneeded, Wanted, load_suites, placed
+from mcptest.engine.loading import (
+    PlaceholderEnvironment,
+    Servers,
+    SuiteResources,
+    Wanted,
+    load_suites,
+    resolve_folders,
+)
 from mcptest.formats.cases import is_turn
 from mcptest.formats.config import load_config
 from mcptest.formats.suite.loader import SuiteContext, load_suite
@@ -88,7 +95,7 @@ def migrate(arguments: Arguments) -> int:
 
 def _refuse_mistakes(arguments: Arguments) -> None:
     wanted = Wanted(paths=arguments.paths, config=arguments.last("--config"))
-    _, mistakes, warnings = load_suites(wanted, Unneeded(os.environ))
+    _, mistakes, warnings = load_suites(wanted, PlaceholderEnvironment(os.environ))
     if mistakes:
         raise FormatError([*mistakes, *warnings])
     for warning in warnings:
@@ -133,16 +140,16 @@ class _SuiteFolder:
     def __init__(self, folder: str) -> None:
         self.path = os.path.abspath(folder or ".")
         self._suite = os.path.join(self.path, "mcptest.yaml")
-        self._shelf = Shelf(self._plugins_of)
+        self._shelf = SuiteResources(self._plugins_of)
         self.registry = self._shelf.registry_with(self._suite, ())
 
     def _plugins_of(self, file: str) -> tuple[PluginSpec, ...]:
-        return Servers(Wanted(), Unneeded(os.environ), [], []).plugins_of(file)
+        return Servers(Wanted(), PlaceholderEnvironment(os.environ), [], []).plugins_of(file)
 
     def find_mistake(self, text: str) -> str:
         """Return the first mistake in the text of a suite in this folder, "" if there is none."""
         context = SuiteContext(
-            environment=Unneeded(os.environ),
+            environment=PlaceholderEnvironment(os.environ),
             folder=self.path,
             read_beside=SuiteFolders(()).reader_beside(self._suite),
             registry_with=lambda plugins: self._shelf.registry_with(self._suite, plugins),
@@ -227,7 +234,7 @@ def _find_server(file: str, own: object, arguments: Arguments) -> ServerConfig:
         path = find_config(".") or find_config(os.path.dirname(file) or ".")
     if path:
         text = read_text(path)
-        load_config(text, path, Unneeded(os.environ))
+        load_config(text, path, PlaceholderEnvironment(os.environ))
         own, file = read_document(text, path).value, path
     if not isinstance(own, dict):
         raise UsageError(
@@ -235,7 +242,9 @@ def _find_server(file: str, own: object, arguments: Arguments) -> ServerConfig:
             f"give --config FILE or --server-command, or put a {CONFIG_NAMES[0]} beside it",
         )
     spec = ServerSpec(name="", command=(), cwd=str(own.get("cwd") or ""))
-    return ServerConfig(keys=own, file=file, cwd=placed(spec, os.path.dirname(file) or ".").cwd)
+    return ServerConfig(
+        keys=own, file=file, cwd=resolve_folders(spec, os.path.dirname(file) or ".").cwd
+    )
 
 
 COMMAND = Command(

@@ -15,7 +15,7 @@ from mcptest.core.errors import FormatError, NothingSelectedError, UsageError
 from mcptest.core.results import ExitCode
 from mcptest.core.text import visible
 from mcptest.engine.discovery import SuiteFolders, read_text
-from mcptest.engine.loading import Unneeded
+from mcptest.engine.loading import PlaceholderEnvironment
 from mcptest.formats.cases import load_cases
 from mcptest.matching.registry import builtin_registry
 from mcptest.mock.canned import ManifestPlayer
@@ -193,7 +193,7 @@ class _Files:
             path,
             self._registry,
             # No server is started, whatever the file says about one.
-            Unneeded(os.environ),
+            PlaceholderEnvironment(os.environ),
             self._folders.reader_beside(path),
             for_mock=True,
             bounded=_LOAD_LIMIT,

@@ -18,7 +18,7 @@ from mcptest.core.secrets import is_secret, redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
 from mcptest.engine.discovery import SuiteFolders, read_text
-from mcptest.engine.loading import Servers, Unneeded, Wanted
+from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.formats.keys import diagnose
 from mcptest.formats.suite.loader import read_parts
 from mcptest.matching.registry import builtin_registry
@@ -219,7 +219,7 @@ def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, 
     suite = find_suite(config)
     asked = Wanted(config="" if suite else config, plugins=parse_plugins(arguments))
     # The server of the config is not started, so its variables may be unset.
-    servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
+    servers = Servers(asked, PlaceholderEnvironment(os.environ), mistakes, warnings)
     # A suite that is named is used alone; one that is found, together with the config beside it.
     found = asked.plugins if config and suite else servers.plugins_of("")
     folders = asked.folders()

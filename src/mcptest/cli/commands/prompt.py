@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from mcptest.cli.options import Arguments
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "prompt"]
 
@@ -41,7 +41,7 @@ def prompt(arguments: Arguments) -> int:
     is_checked = not arguments.has("--no-check")
     style = OutputStyle(arguments)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         schema = _schema(visit, name) if is_checked else {}
         built = build_arguments(parsed, schema, {}, is_checked=is_checked)
         answer = visit.ask("prompts/get", {"name": name, "arguments": built})
@@ -57,7 +57,7 @@ def prompt(arguments: Arguments) -> int:
     return use_server(arguments, choose_server(arguments), work)
 
 
-def _schema(visit: Visit, name: str) -> dict[str, Any]:
+def _schema(visit: SingleServer, name: str) -> dict[str, Any]:
     """Return the arguments of a prompt as a JSON Schema, like that of a tool; all are strings."""
     listing = list_features(visit.ask, KINDS["prompts"])
     found = listing.find(name)

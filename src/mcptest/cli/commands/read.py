@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mcptest.cli.options import Arguments
     from mcptest.engine.server import Launcher
-    from mcptest.engine.single_server import Visit
+    from mcptest.engine.single_server import SingleServer
 
 __all__ = ["COMMAND", "read"]
 
@@ -40,7 +40,7 @@ def read(arguments: Arguments) -> int:
     uri = arguments.paths[0]
     style = OutputStyle(arguments)
 
-    def work(visit: Visit, launcher: Launcher) -> int:
+    def work(visit: SingleServer, launcher: Launcher) -> int:
         answer = visit.ask("resources/read", {"uri": uri})
         result = extract_result(answer, "resources/read", arguments)
         if result is None:
@@ -55,7 +55,7 @@ def read(arguments: Arguments) -> int:
     return use_server(arguments, choose_server(arguments), work)
 
 
-def _suggest(visit: Visit, uri: str) -> None:
+def _suggest(visit: SingleServer, uri: str) -> None:
     """Suggest a similar URI, after the read failed: resources need not be listed."""
     names = list_features(visit.ask, KINDS["resources"]).names
     meant = closest(uri, names)

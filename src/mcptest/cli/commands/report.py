@@ -17,7 +17,7 @@ from mcptest.core.errors import FormatError, McptestError, NothingSelectedError,
 from mcptest.core.results import exit_code_of
 from mcptest.core.text import visible
 from mcptest.engine.discovery import read_now
-from mcptest.engine.run import RunOptions, gated
+from mcptest.engine.run import RunOptions, apply_gates
 from mcptest.reporters.run_model import merge_runs
 from mcptest.reporters.saved import read_saved_run
 
@@ -61,7 +61,7 @@ def report(arguments: Arguments) -> int:
     try:
         runs = _read(files)
         run = merge_runs(runs, allow_missing=allow_missing) if is_merge else runs[0][1]
-        run.last = gated(run.finished, RunOptions(started_at="", min_coverage=wanted))
+        run.last = apply_gates(run.finished, RunOptions(started_at="", min_coverage=wanted))
     except McptestError as error:
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         reports.write_failure(error, now, json_on_stdout=True)

@@ -6,7 +6,6 @@ import gc
 import os
 import time
 from contextlib import suppress
-from functools import partial
 
 from mcptest.cli.options import Command
 from mcptest.cli.output import describe_exhaustion, hide_secrets, is_terminal, write_stderr
@@ -22,53 +21,52 @@ from mcptest.cli.run_options import (
 from mcptest.cli.signals import without_gc
 from mcptest.core.errors import McptestError, OwnFaultError, UsageError
 from mcptest.core.events import ReportedShard
-from mcptest.core.record import Record
 from mcptest.core.results import NOT_KEPT, exit_code_of
 from mcptest.engine.loading import load_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from mcptest.cli.matrix import TransportMatrix
     from mcptest.cli.options import Arguments
-    from mcptest.core.events import Listener, RunFinished
+    from mcptest.core.events import RunFinished
     from mcptest.engine.code_coverage import Collectors
     from mcptest.engine.loading import Plan, Wanted
-    from mcptest.engine.server import Launcher
+    from mcptest.engine.run import RunOptions
     from mcptest.protocol.capture import SessionCapture
-    from mcptest.transport.process.signals import Interrupts
 
 __all__ = ["COMMAND", "CONDUCTOR_COMMAND", "run"]
 
 
-# After a signal, reports that are being written get this long, in case a pipe is never read.
+# How long an interrupted run may take to write its reports.
 _WRITING_PATIENCE_S = 2.0
 
 
-# Keeps the plan alive until the process exits: freeing a large plan takes longer.
+# Keeps the plan alive until the process ends: freeing it takes longer than exiting.
 _kept: list[Plan] = []
-
-
-class Limits(Record):
-    """The numbers on the command line; `workers` is None unless files run side by side."""
-
-    workers: int | None
-    retries: int
-    min_coverage: float | None
 
 
 def run(arguments: Arguments) -> int:
     """Load the tests, run them, write the reports; return the exit code."""
     if WATCHER_VARIABLE in os.environ:
-        from mcptest.transport.process.workers import follow  # noqa: PLC0415  # only with --watch
+        from mcptest.transport.process.workers import follow  # noqa: PLC0415  # in rounds of a watch only
 
         follow(os.environ.pop(WATCHER_VARIABLE))
     matrix = _matrix(arguments)
     if arguments.has("--watch"):
-        from mcptest.cli.watch import watch  # noqa: PLC0415  # rare
+        from mcptest.cli.watch import watch  # noqa: PLC0415  # for those who want it
 
         return watch(arguments)
     asked = matrix.request if matrix else parse_request(arguments)
-    limits = _limits(arguments)
+    settings: dict[str, Any] = {
+        "strict_invariants": arguments.has("--strict-invariants"),
+        "bail": arguments.has("--bail"),
+        "retries": retries(arguments),
+        "min_coverage": min_coverage(arguments),
+        "allow_not_run": arguments.has("--allow-not-run"),
+        "workers": parallel(arguments),
+    }
     reports = Reports.of(arguments)
     with without_gc():
         try:
@@ -79,7 +77,7 @@ def run(arguments: Arguments) -> int:
             reports.write_failure(error, _now())
             raise
         _load_runner()
-        # The plan lives until the end, so the collector need not visit it.
+        # The plan lives until the end: the collector need not look at it again.
         gc.freeze()
     _kept.append(plan)
     if collectors:
@@ -87,7 +85,7 @@ def run(arguments: Arguments) -> int:
     hide_secrets(plan.secrets)
     reports.open(plan.secrets)
     try:
-        finished = _run_and_report(plan, limits, arguments, reports, matrix)
+        finished = _run_and_report(plan, settings, arguments, reports, matrix)
     except McptestError:
         raise
     except Exception as error:
@@ -108,7 +106,7 @@ def _failed_shard(asked: Wanted) -> ReportedShard | None:
 
 
 def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
-    """Overwrite reports of an earlier run, which could be mistaken for the result of this one."""
+    """Write a failure report, so that no report of an earlier run is taken for this one."""
     if isinstance(error, BrokenPipeError) and not reports.has_files:
         # The reader of standard output is gone, and there is no other report.
         return
@@ -120,22 +118,42 @@ def _write_fault(error: Exception, plan: Plan, reports: Reports) -> None:
 
 
 def _load_runner() -> None:
-    # Modules that start processes are imported only if the files have no mistakes.
+    # Loaded only once the files are known to be valid.
     import mcptest.engine.run  # noqa: PLC0415
     import mcptest.transport.process.guardian  # noqa: F401, PLC0415
 
 
 def _run_and_report(
     plan: Plan,
-    limits: Limits,
+    settings: dict[str, Any],
     arguments: Arguments,
     reports: Reports,
     matrix: TransportMatrix | None,
 ) -> RunFinished:
+    from mcptest.engine.run import make_options, run_plan  # noqa: PLC0415  # as above
+    from mcptest.engine.server import launching  # noqa: PLC0415  # as above
     from mcptest.transport.process.signals import Interrupts  # noqa: PLC0415  # as above
 
+    if settings["workers"] is None:
+        settings["workers"] = plan.workers
+
+    def options_for(plan: Plan) -> RunOptions:
+        return make_options(plan, **settings)
+
     with Interrupts() as interrupts:
-        finished, captures = _run(plan, limits, arguments, reports, interrupts, matrix)
+        if is_terminal():
+            interrupts.on_first = _print_interrupted
+        with launching(
+            interrupts,
+            plan.plugins,
+            keeps_traffic=arguments.has("--capture"),
+            keeps_log=reports.wants_log,
+            while_waiting=reports.tick,
+        ) as launcher:
+            if matrix:
+                finished, captures = matrix.run(plan, options_for, launcher, reports.tell)
+            else:
+                finished, captures = run_plan(plan, options_for(plan), launcher, reports.tell)
         interrupts.shorten_patience(_WRITING_PATIENCE_S)
         files = {}
         if arguments.has("--capture"):
@@ -147,23 +165,15 @@ def _run_and_report(
 def _matrix(arguments: Arguments) -> TransportMatrix | None:
     if not (arguments.has("--transport-matrix") or arguments.has("--http-command")):
         return None
-    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # rare
+    from mcptest.cli.matrix import TransportMatrix  # noqa: PLC0415  # for those who want it
 
     return TransportMatrix.of(arguments)
-
-
-def _limits(arguments: Arguments) -> Limits:
-    return Limits(
-        workers=parallel(arguments),
-        retries=retries(arguments),
-        min_coverage=min_coverage(arguments),
-    )
 
 
 def _collectors(arguments: Arguments) -> Collectors | None:
     if not arguments.has("--server-coverage"):
         return None
-    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # rare
+    from mcptest.engine.code_coverage import Collectors  # noqa: PLC0415  # for those who want it
 
     return Collectors(arguments.last("--server-coverage"))
 
@@ -172,72 +182,11 @@ def _now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def _run(
-    plan: Plan,
-    limits: Limits,
-    arguments: Arguments,
-    reports: Reports,
-    interrupts: Interrupts,
-    matrix: TransportMatrix | None,
-) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.engine.server import launching  # noqa: PLC0415  # as above
-
-    if is_terminal():
-        interrupts.on_first = _tell_what_happens
-    with launching(
-        interrupts,
-        plan.plugins,
-        keeps_traffic=arguments.has("--capture"),
-        keeps_log=reports.wants_log,
-        while_waiting=reports.tick,
-    ) as launcher:
-        if matrix is None:
-            return _run_once(plan, launcher, reports.tell, limits, arguments)
-        run_way = partial(_run_once, limits=limits, arguments=arguments, may_give_up=False)
-        bail, is_strict = arguments.has("--bail"), _is_strict(plan, arguments)
-        options = matrix.options(plan, _now(), bail=bail, is_strict=is_strict)
-        return matrix.run(plan, options, launcher, reports.tell, run_way)
-
-
-def _tell_what_happens() -> None:
-    # Called from a signal handler, so without buffered streams.
+def _print_interrupted() -> None:
+    # May be called at any moment, so it is written without any buffer.
     text = "\r\x1b[Kinterrupted: stopping the server; Ctrl-C again kills it at once\n"
     with suppress(OSError):
         os.write(2, text.encode())
-
-
-def _run_once(
-    plan: Plan,
-    launcher: Launcher,
-    tell: Listener,
-    limits: Limits,
-    arguments: Arguments,
-    may_give_up: bool = True,
-) -> tuple[RunFinished, list[SessionCapture]]:
-    from mcptest.engine.run import options_for, run_plan  # noqa: PLC0415  # as above
-
-    options = options_for(
-        plan,
-        strict_invariants=arguments.has("--strict-invariants"),
-        bail=arguments.has("--bail"),
-        retries=limits.retries,
-        min_coverage=limits.min_coverage,
-        allow_not_run=arguments.has("--allow-not-run"),
-        may_give_up=may_give_up,
-    )
-    workers = limits.workers
-    if workers is None:
-        workers = max((suite.parallel or 0 for suite, _ in plan.suites), default=0) or None
-    if workers is None:
-        return run_plan(plan, options, launcher, tell)
-    from mcptest.engine.parallel import run_parallel  # noqa: PLC0415  # rare
-
-    return run_parallel(plan, options, launcher, tell, workers)
-
-
-def _is_strict(plan: Plan, arguments: Arguments) -> bool:
-    asked = any(spec.strict_invariants for _, spec in plan.suites)
-    return asked or arguments.has("--strict-invariants")
 
 
 def _render_captures(captures: list[SessionCapture]) -> str:

@@ -7,7 +7,7 @@ import pytest
 from mcptest.core.plan import Expectation, Performance
 from mcptest.core.record import ABSENT
 from mcptest.core.results import Mismatch
-from mcptest.engine.judge import is_plainly_met, judge, server_words, stderr_may_still_come
+from mcptest.engine.judge import is_plainly_met, judge, quote_server_errors, stderr_may_still_come
 from mcptest.engine.server import Reply
 from mcptest.matching.patterns import parse_pattern
 from mcptest.matching.registry import builtin_registry
@@ -153,16 +153,16 @@ DIFFERS = (Mismatch(path="result", expected={}, actual=ABSENT, message="is missi
 def test_what_the_server_says_about_a_failure_is_passed_on(
     message: object, words: list[str]
 ) -> None:
-    assert list(server_words(message, DIFFERS)) == words
-    assert list(server_words(message, ())) == []
+    assert list(quote_server_errors(message, DIFFERS)) == words
+    assert list(quote_server_errors(message, ())) == []
 
 
 def test_what_a_mismatch_shows_already_is_not_said_again() -> None:
     shown = Mismatch(path="error.code", expected=1, actual=2, message="differs")
-    assert list(server_words({"error": {"code": 2, "message": "m"}}, (shown,))) == []
+    assert list(quote_server_errors({"error": {"code": 2, "message": "m"}}, (shown,))) == []
     text = Mismatch(path="result.content[0].text", expected="a", actual="b", message="differs")
     answer = {"result": {"isError": True, "content": [{"text": "b"}]}}
-    assert list(server_words(answer, (text,))) == []
+    assert list(quote_server_errors(answer, (text,))) == []
 
 
 PLAIN = Expectation(response={"id": 1, "ok": True}, stderr="")

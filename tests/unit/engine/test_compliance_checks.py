@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from mcptest.core.plan import Step
-    from mcptest.engine.pool import Keeper
+    from mcptest.engine.pool import ServerPool
 
 SPEC = ServerSpec(name="shop", command=("shop",))
 HELLO: dict[str, Any] = {
@@ -55,8 +55,8 @@ class Shop:
         return Reply(message=answer, elapsed_s=0.0, stderr="")
 
 
-class Shelf:
-    """A keeper with this server on it; scores are what a judge will have said when it ends."""
+class FakePool:
+    """A pool with this server; `scores` gets these sessions as the server is replaced."""
 
     keeps_log = ""
 
@@ -81,14 +81,14 @@ class Shelf:
         if self._sessions:
             self.scores.append((self._sessions.pop(0), None))
 
-    def passed(self) -> None:
+    def record_pass(self) -> None:
         self.passes += 1
 
 
-def made(check: str, shelf: Shelf) -> Any:
+def made(check: str, pool: FakePool) -> Any:
     """The result of a check."""
     case = Case(name="it", line=4, check=check)
-    return comply(case, SPEC, cast("Keeper", shelf))
+    return comply(case, SPEC, cast("ServerPool", pool))
 
 
 def session(*verdicts: Verdict, label: str = "stdio://shop", is_open: bool = True) -> SessionScore:
@@ -113,16 +113,16 @@ def test_every_check_that_a_suite_may_name_can_be_made() -> None:
 
 @pytest.mark.parametrize("version", HANDSHAKE_REVISIONS)
 def test_a_plain_handshake_is_right_in_every_revision(version: str) -> None:
-    shelf = Shelf(Shop(HELLO | {"protocolVersion": version}))
-    result = made("initialize", shelf)
+    pool = FakePool(Shop(HELLO | {"protocolVersion": version}))
+    result = made("initialize", pool)
     assert (result.status, result.mismatches, result.line) == ("passed", (), 4)
-    assert shelf.passes == 1
+    assert pool.passes == 1
 
 
 @pytest.mark.parametrize("missing", ["protocolVersion", "capabilities", "serverInfo"])
 def test_whatever_a_handshake_needs_is_missed(missing: str) -> None:
     hello = {key: value for key, value in HELLO.items() if key != missing}
-    result = made("initialize", Shelf(Shop(hello)))
+    result = made("initialize", FakePool(Shop(hello)))
     assert paths(result.mismatches) == [f"result.{missing}"]
     assert result.mismatches[0].message.endswith("and is missing")
     assert result.actual == {"result": hello}
@@ -131,9 +131,9 @@ def test_whatever_a_handshake_needs_is_missed(missing: str) -> None:
 def test_members_of_a_later_revision_are_not_asked_of_an_earlier_one() -> None:
     info = {"name": "shop", "version": "1", "title": 5}
     old = Shop(HELLO | {"protocolVersion": "2024-11-05", "serverInfo": info})
-    assert made("initialize", Shelf(old)).status == "passed"
+    assert made("initialize", FakePool(old)).status == "passed"
     new = Shop(HELLO | {"serverInfo": info})
-    assert paths(made("initialize", Shelf(new)).mismatches) == ["result.serverInfo.title"]
+    assert paths(made("initialize", FakePool(new)).mismatches) == ["result.serverInfo.title"]
 
 
 # ping
@@ -141,10 +141,10 @@ def test_members_of_a_later_revision_are_not_asked_of_an_earlier_one() -> None:
 
 def test_a_ping_may_bring_remarks_and_nothing_else() -> None:
     shop = Shop(ping={"result": {"_meta": {"a": 1}}})
-    assert made("ping", Shelf(shop)).status == "passed"
+    assert made("ping", FakePool(shop)).status == "passed"
     others: list[Any] = [{"_meta": {}, "ok": True}, [], None, "pong"]
     for result in others:
-        failed = made("ping", Shelf(Shop(ping={"result": result})))
+        failed = made("ping", FakePool(Shop(ping={"result": result})))
         assert (failed.status, paths(failed.mismatches)) == ("failed", ["result"])
         assert failed.mismatches[0].actual == result
 
@@ -152,7 +152,7 @@ def test_a_ping_may_bring_remarks_and_nothing_else() -> None:
 def test_every_request_has_an_id_of_its_own() -> None:
     shop = Shop()
     for _ in range(3):
-        made("ping", Shelf(shop))
+        made("ping", FakePool(shop))
     ids = [request["id"] for request in shop.asked]
     assert len(set(ids)) == 3
     assert all(request["method"] == "ping" for request in shop.asked)
@@ -160,10 +160,10 @@ def test_every_request_has_an_id_of_its_own() -> None:
 
 def test_a_failed_check_shows_what_was_sent_and_answered() -> None:
     error = {"error": {"code": -32603, "message": "no"}}
-    shelf = Shelf(Shop(ping=error))
-    result = made("ping", shelf)
+    pool = FakePool(Shop(ping=error))
+    result = made("ping", pool)
     assert json.loads(result.sent)["method"] == "ping"
-    assert (result.actual, shelf.passes) == (error, 0)
+    assert (result.actual, pool.passes) == (error, 0)
 
 
 # list
@@ -176,14 +176,14 @@ def read(kind: str, ask: Callable[..., Any], limit_s: float = 60.0) -> tuple[lis
 
 def test_only_what_is_declared_is_asked_for() -> None:
     shop = Shop()
-    assert made("list", Shelf(shop)).status == "passed"
+    assert made("list", FakePool(shop)).status == "passed"
     assert [request["method"] for request in shop.asked] == ["tools/list"]
 
 
 @pytest.mark.parametrize("capabilities", [{}, {"logging": {}}, None, []])
 def test_a_server_that_declares_no_list_is_not_asked_and_not_passed(capabilities: object) -> None:
     shop = Shop(HELLO | {"capabilities": capabilities})
-    result = made("list", Shelf(shop))
+    result = made("list", FakePool(shop))
     assert (result.status, shop.asked) == ("skipped", [])
     assert "there is nothing to list" in result.reason
 
@@ -262,7 +262,7 @@ def test_templates_may_be_unknown_and_nothing_else_may() -> None:
 
 def test_a_list_with_no_end_of_mistakes_is_cut_and_says_so() -> None:
     shop = Shop(**{"tools/list": {"result": {"tools": [0] * 5000}}})
-    result = made("list", Shelf(shop))
+    result = made("list", FakePool(shop))
     assert len(result.mismatches) == 1000
     assert result.notes == ("only the first 1,000 mismatches were looked for",)
 
@@ -282,10 +282,10 @@ def test_two_cursors_that_only_look_alike_are_two() -> None:
 
 def test_a_broken_rule_is_a_mismatch_with_its_id_as_its_path() -> None:
     broken = verdict("INV-004", "fail", "all calls fail", count=2, exchange=3)
-    shelf = Shelf(
+    pool = FakePool(
         Shop(), session(broken, verdict("TOOL-03", "fail"), verdict("BASE-27", "warning"))
     )
-    result = made("invariants", shelf)
+    result = made("invariants", pool)
     (mismatch,) = result.mismatches
     assert (mismatch.path, mismatch.message) == ("INV-004", "all calls fail")
     assert mismatch.actual == {"times": 2, "first_in_exchange": 3}
@@ -299,16 +299,16 @@ def test_the_rules_are_all_of_them_and_recommendations_are_notes() -> None:
         verdict("BASE-27", "warning", "a strange code"),
         verdict("BASE-28", "not_applicable"),
     ]
-    result = made("rules", Shelf(Shop(), session(*verdicts)))
+    result = made("rules", FakePool(Shop(), session(*verdicts)))
     assert paths(result.mismatches) == ["INV-004", "TOOL-03"]
     assert result.notes == ("BASE-27 is only recommended, and not followed: a strange code",)
-    followed = made("rules", Shelf(Shop(), session(verdict("TOOL-03", "pass"))))
+    followed = made("rules", FakePool(Shop(), session(verdict("TOOL-03", "pass"))))
     assert (followed.status, followed.notes) == ("passed", ())
 
 
 def test_a_rule_that_does_not_apply_is_a_note_of_the_invariants() -> None:
     result = made(
-        "invariants", Shelf(Shop(), session(verdict("INV-006", "not_applicable", "none")))
+        "invariants", FakePool(Shop(), session(verdict("INV-006", "not_applicable", "none")))
     )
     assert (result.status, result.notes) == ("passed", ("INV-006 does not apply: none",))
 
@@ -316,31 +316,31 @@ def test_a_rule_that_does_not_apply_is_a_note_of_the_invariants() -> None:
 def test_the_worst_of_all_sessions_with_this_server_counts() -> None:
     good, bad = session(verdict("INV-005", "pass")), session(verdict("INV-005", "fail", count=1))
     other = session(verdict("INV-005", "fail", count=1), label="stdio://other")
-    shelf = Shelf(Shop(), good)
-    shelf.scores = [(bad, None), (other, None)]
-    assert paths(made("invariants", shelf).mismatches) == ["INV-005"]
-    shelf = Shelf(Shop(), good)
-    shelf.scores = [(other, None)]
-    assert made("invariants", shelf).status == "passed"
+    pool = FakePool(Shop(), good)
+    pool.scores = [(bad, None), (other, None)]
+    assert paths(made("invariants", pool).mismatches) == ["INV-005"]
+    pool = FakePool(Shop(), good)
+    pool.scores = [(other, None)]
+    assert made("invariants", pool).status == "passed"
 
 
 def test_what_is_offered_is_found_out_before_the_session_ends() -> None:
-    shelf = Shelf(Shop(), session())
-    made("rules", shelf)
-    assert (shelf.said, shelf.started) == (["inventory", "end"], 0)
+    pool = FakePool(Shop(), session())
+    made("rules", pool)
+    assert (pool.said, pool.started) == (["inventory", "end"], 0)
 
 
 def test_a_server_that_had_no_session_gets_one_to_be_judged() -> None:
-    shelf = Shelf(Shop(), session(label="stdio://other"), session(verdict("INV-006", "fail")))
-    assert paths(made("invariants", shelf).mismatches) == ["INV-006"]
-    assert shelf.started == 1
+    pool = FakePool(Shop(), session(label="stdio://other"), session(verdict("INV-006", "fail")))
+    assert paths(made("invariants", pool).mismatches) == ["INV-006"]
+    assert pool.started == 1
 
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_check_that_cannot_be_made_never_passes(check: str) -> None:
     """A session that was never opened has broken no rule, and is none."""
     with pytest.raises(ServerError):
-        made(check, Shelf(None, session(is_open=False)))
+        made(check, FakePool(None, session(is_open=False)))
 
 
 # Revisions
@@ -348,9 +348,9 @@ def test_a_check_that_cannot_be_made_never_passes(check: str) -> None:
 
 @pytest.mark.parametrize("check", CHECKS)
 def test_a_check_of_another_revision_fails_whatever_it_is(check: str) -> None:
-    result = made(f"{check} 2025-06-18", Shelf(Shop(), session()))
+    result = made(f"{check} 2025-06-18", FakePool(Shop(), session()))
     (mismatch,) = result.mismatches
     assert mismatch.path == "result.protocolVersion"
     assert (mismatch.expected, mismatch.actual) == ("2025-06-18", "2025-11-25")
     assert mismatch.hint == "protocol_version: 2025-06-18 of the server offers it this revision"
-    assert made(f"{check} 2025-11-25", Shelf(Shop(), session())).status == "passed"
+    assert made(f"{check} 2025-11-25", FakePool(Shop(), session())).status == "passed"

@@ -14,7 +14,9 @@ A, B, C = ({"method": method, "params": {"n": 1}} for method in "abc")
 def judged(wanted: list[object], got: list[object]) -> list[tuple[str, str]]:
     compiled = [Compiler(builtin_registry()).compile(each, None) for each in wanted]
     found = list(judge_notifications(compiled, got))
-    assert all(mismatch.message.startswith("no such notification came") for mismatch in found)
+    assert all(
+        mismatch.message.startswith("expected notification did not arrive") for mismatch in found
+    )
     return [(mismatch.path, mismatch.hint) for mismatch in found]
 
 
@@ -33,9 +35,9 @@ def test_what_came_in_order_is_heard(wanted: list[object], got: list[object]) ->
         (
             [A, B],
             [B, A],
-            [("notifications[1]", "one came sooner; the order counts")],
+            [("notifications[1]", "one came earlier; the order matters")],
         ),
-        ([A, A], [A], [("notifications[1]", "one came sooner; the order counts")]),
+        ([A, A], [A], [("notifications[1]", "one came earlier; the order matters")]),
         (
             [A],
             [A | {"params": {"n": 2}}],

@@ -6,7 +6,7 @@ import pytest
 
 from mcptest.core.plan import Case, Expectation, Step
 from mcptest.core.record import ABSENT
-from mcptest.engine.case import reason_to_start_afresh
+from mcptest.engine.case import describe_restart_reason
 from mcptest.protocol.dialogue import Dialogue
 from mcptest.protocol.framing import encode_line
 
@@ -24,12 +24,12 @@ def test_odd_ids_and_dialogues_are_tried_again_with_a_fresh_server(id: object) -
     talk = Case(name="x", line=1, dialogue=Dialogue(turns=()))
     for case in (odd, talk):
         why = "the test is tried again, and its ids may be used once in a session"
-        assert reason_to_start_afresh(case, "") == why
+        assert describe_restart_reason(case, "") == why
 
 
 def test_a_try_that_was_never_answered_is_followed_by_one_with_a_fresh_server() -> None:
     case = Case(name="x", line=1, steps=(step(1),))
-    assert reason_to_start_afresh(case, "timeout") == "the try before was never answered"
+    assert describe_restart_reason(case, "timeout") == "the try before was never answered"
 
 
 @pytest.mark.parametrize("kind", ["", "protocol_violation"])
@@ -40,4 +40,4 @@ def test_ordinary_ids_are_tried_again_with_the_same_server(kind: str) -> None:
         steps=(step("a"), step(5), step(1.5), step(-1), step(ABSENT)),
         teardown=(step("b"),),
     )
-    assert reason_to_start_afresh(case, kind) == ""
+    assert describe_restart_reason(case, kind) == ""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NoReturn
 import pytest
 
 from mcptest.engine import bounded
-from mcptest.engine.bounded import tried_alone
+from mcptest.engine.bounded import find_read_failure_alone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def hang() -> None:
 
 @pytest.mark.parametrize("work", [lambda: "a validator", wrong])
 def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
-    assert tried_alone(work) == ""
+    assert find_read_failure_alone(work) == ""
 
 
 @pytest.mark.parametrize(
@@ -50,9 +50,9 @@ def test_what_can_be_read_here_is_read_here(work: Callable[[], object]) -> None:
     ],
 )
 def test_what_would_end_us_is_told(work: Callable[[], object], why: str) -> None:
-    assert tried_alone(work) == why
+    assert find_read_failure_alone(work) == why
 
 
 def test_what_would_take_for_ever_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounded, "_OWN_LIMIT_S", 0.2)
-    assert tried_alone(hang) == "takes over 0.2 s to read"
+    monkeypatch.setattr(bounded, "_ALONE_LIMIT_S", 0.2)
+    assert find_read_failure_alone(hang) == "takes over 0.2 s to read"
