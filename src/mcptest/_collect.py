@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "UNSUPPORTED_LANES",
-    "Collected",
+    "CollectedTest",
     "Collection",
     "collect",
+    "describe_mistakes",
+    "is_test_file",
     "lane_cli_hint",
-    "may_hold",
     "node_names",
-    "told_mistakes",
 ]
 
 UNSUPPORTED_LANES = ("agents", "compliance", "security", "evals")
@@ -43,7 +43,7 @@ _LOOK_BYTES = 64 * 1024
 _MOST_MISTAKES = 20
 
 
-class Collected(Record):
+class CollectedTest(Record):
     """One test of a file, or a lane of it; `skip` says why it is not run.
 
     `suite` and `case` are indexes in the plan of the file, -1 for a lane, whose `server` is
@@ -63,7 +63,7 @@ class Collected(Record):
 class Collection(Record):
     """Everything in a file, and in those that it imports."""
 
-    tests: tuple[Collected, ...]
+    tests: tuple[CollectedTest, ...]
     plan: Plan
 
 
@@ -73,7 +73,7 @@ def lane_cli_hint(lane: str, suite: str = "<suite>") -> str:
     return f'lane "{lane}" is not drivable over the SDK channel; run: {command}'
 
 
-def may_hold(path: str, *, is_named: bool = False) -> bool:
+def is_test_file(path: str, *, is_named: bool = False) -> bool:
     """Whether a file holds tests of ours, by its name and by how it begins.
 
     Files of others have such names as well: those, and all that cannot be read, are not ours.
@@ -119,7 +119,7 @@ def _selectable(name: str) -> str:
     return re.sub(":(?=:|$)", ": ", defuse_markers(visible(name)))
 
 
-def told_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
+def describe_mistakes(mistakes: Sequence[Diagnostic], file: str) -> str:
     """The mistakes of a file; when there are very many, the first and how many more."""
     from mcptest.core.diagnostics import render_diagnostic  # noqa: PLC0415  # as above
 
@@ -140,19 +140,19 @@ def collect(path: str) -> Collection:
     from mcptest.engine.loading import Wanted, load_plan  # noqa: PLC0415
 
     plan = load_plan(Wanted(paths=(path,), is_found=True, is_chosen_later=True), os.environ)
-    tests: list[Collected] = []
-    lanes: dict[str, Collected] = {}
+    tests: list[CollectedTest] = []
+    lanes: dict[str, CollectedTest] = {}
     for suite_index, (suite, spec) in enumerate(plan.suites):
         for case_index, case in enumerate(suite.cases):
             lane = "compliance" if case.check else case.lane
             if lane:
                 # A path with a space in it is one word of a command.
                 hint = lane_cli_hint(lane, shlex.quote(path))
-                entry = Collected(name=lane, server="lanes", line=case.line, skip=hint)
+                entry = CollectedTest(name=lane, server="lanes", line=case.line, skip=hint)
                 lanes.setdefault(lane, entry)
                 continue
             is_skipped = case.skip is not None
-            test = Collected(
+            test = CollectedTest(
                 name=case.name,
                 server=spec.name,
                 line=case.line,

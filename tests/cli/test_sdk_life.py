@@ -181,24 +181,6 @@ def test_a_fork_is_told_to_open_its_own() -> None:
         assert coprocess.request("mcp.initialize")["serverInfo"]["name"] == "sdk"
 
 
-def test_what_was_begun_is_finished_by_whoever_began_it() -> None:
-    with Coprocess(SERVER) as coprocess:
-        token = object()
-        coprocess.begin("mcp.call", call("echo", text="ahead"), token)
-        with pytest.raises(LookupError):
-            coprocess.finish(object(), PATIENCE_S)
-        assert text_of(coprocess.finish(token, PATIENCE_S)) == "ahead"
-        with pytest.raises(LookupError):
-            coprocess.finish(token, PATIENCE_S)
-
-
-def test_what_was_begun_and_is_not_wanted_is_not_taken_for_another_answer() -> None:
-    with Coprocess(SERVER) as coprocess:
-        for tool in ("echo", "refuse"):
-            coprocess.begin("mcp.call", call(tool, text="ahead"), object())
-            assert text_of(coprocess.request("mcp.call", call("echo", text="other"))) == "other"
-
-
 # Ending
 
 

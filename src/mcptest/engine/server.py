@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import Effect, LogWish, SessionScore
     from mcptest.engine.connection import Item
-    from mcptest.plugins.manager import PluginDesk
+    from mcptest.plugins.manager import PluginManager
     from mcptest.protocol.capture import SessionCapture
     from mcptest.protocol.framing import Ring
     from mcptest.protocol.session import Message
@@ -483,7 +483,7 @@ class Launcher(Record):
 
 @contextmanager
 def launching(
-    interrupts: Interrupts, plugins: PluginDesk | None, **wishes: Any
+    interrupts: Interrupts, plugins: PluginManager | None, **wishes: Any
 ) -> Iterator[Launcher]:
     """What a run of this process starts servers and plugins with; at the end, nothing is left.
 

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from mcptest.transport.process.guardian import Guardian
     from mcptest.transport.process.signals import Interrupts
 
-__all__ = ["Declared", "PluginDesk", "one_owner_each"]
+__all__ = ["DeclaredPlugins", "PluginManager", "index_plugins"]
 
 
-class PluginDesk:
+class PluginManager:
     """Starts each plugin when it is first asked, and ends all of them with the run."""
 
     def __init__(self) -> None:
@@ -75,10 +75,10 @@ class PluginDesk:
             self.findings += _left_by(spec, host)
 
 
-class Declared:
+class DeclaredPlugins:
     """The plugins that one file may ask; who they are is found out when one is asked for."""
 
-    def __init__(self, desk: PluginDesk, specs: Callable[[], Iterable[PluginSpec]]) -> None:
+    def __init__(self, desk: PluginManager, specs: Callable[[], Iterable[PluginSpec]]) -> None:
         self._desk = desk
         self._find = specs
         self._found: dict[str, PluginSpec] | None = None
@@ -86,7 +86,7 @@ class Declared:
     @property
     def _specs(self) -> dict[str, PluginSpec]:
         if self._found is None:
-            self._found = one_owner_each(self._find())
+            self._found = index_plugins(self._find())
         return self._found
 
     @property
@@ -97,7 +97,7 @@ class Declared:
         return self._desk.ask(self._specs[name], method, params)
 
 
-def one_owner_each(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
+def index_plugins(specs: Iterable[PluginSpec]) -> dict[str, PluginSpec]:
     """The plugins by name; a `UsageError` when two are declared under one."""
     found: dict[str, PluginSpec] = {}
     for spec in specs:

@@ -18,7 +18,7 @@ __all__ = ["ENDINGS", "FILE_NOTE", "NOTE", "McptestDeprecationWarning", "Mcptest
 
 pytest_plugins = ("mcptest.pytest_plugin.fixtures",)
 
-# Which files may hold tests; `mcptest._collect.may_hold` looks closer.
+# Which files may hold tests; `mcptest._collect.is_test_file` looks closer.
 _ENDINGS = (".mcp.yml", ".mcp.yaml", "mcptest.yml", "mcptest.yaml")
 _CASE_ENDINGS = ("_test.yml", "_test.yaml", ".cases.yml", ".cases.yaml")
 
@@ -45,9 +45,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     if not file_path.name.endswith(_ENDINGS + _CASE_ENDINGS):
         return None
-    from mcptest._collect import may_hold  # noqa: PLC0415  # few projects have such files
+    from mcptest._collect import is_test_file  # noqa: PLC0415  # few projects have such files
 
-    if not may_hold(str(file_path), is_named=parent.session.isinitpath(file_path)):
+    if not is_test_file(str(file_path), is_named=parent.session.isinitpath(file_path)):
         return None
     from mcptest.pytest_plugin import items  # noqa: PLC0415  # as above
     from mcptest.pytest_plugin.collect import McptestFile  # noqa: PLC0415  # as above

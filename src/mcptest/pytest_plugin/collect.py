@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from mcptest._collect import collect, node_names, told_mistakes
+from mcptest._collect import collect, describe_mistakes, node_names
 from mcptest.core.diagnostics import render_diagnostic
 from mcptest.core.errors import FormatError, McptestError, UsageError
 from mcptest.core.text import defuse
@@ -17,7 +17,7 @@ from mcptest.pytest_plugin.items import McptestItem, session_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from mcptest._collect import Collected, Collection
+    from mcptest._collect import CollectedTest, Collection
     from mcptest.engine.on_demand import FileRun
 
 __all__ = ["McptestFile", "McptestGroup"]
@@ -48,7 +48,7 @@ class McptestFile(pytest.File):
         try:
             found = collect(path)
         except FormatError as error:
-            raise self.CollectError(defuse(told_mistakes(error.diagnostics, path))) from None
+            raise self.CollectError(defuse(describe_mistakes(error.diagnostics, path))) from None
         except UsageError as error:
             # The command has options for it, and pytest has not.
             help = error.help.removeprefix("give --config FILE or --server-command, ")
@@ -63,7 +63,7 @@ class McptestFile(pytest.File):
 class McptestGroup(pytest.Collector):
     """The tests of a file, or of one server in it: so `FILE::mcptest::SERVER::TEST` finds one."""
 
-    tests: Sequence[Collected] = ()
+    tests: Sequence[CollectedTest] = ()
     file_run: FileRun
 
     def collect(self) -> Iterator[pytest.Collector | pytest.Item]:
@@ -72,7 +72,7 @@ class McptestGroup(pytest.Collector):
             for name, one in zip(names, self.tests, strict=True):
                 yield McptestItem.of(self, name, one, self.file_run)
             return
-        servers: dict[str, list[Collected]] = {}
+        servers: dict[str, list[CollectedTest]] = {}
         for one in self.tests:
             servers.setdefault(one.server, []).append(one)
         # Behind a bracket pytest looks for parameters, and not for tests.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest._collect import told_mistakes
+from mcptest._collect import describe_mistakes
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import defuse, visible
 from mcptest.engine.on_demand import Session
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from mcptest._collect import Collected
+    from mcptest._collect import CollectedTest
     from mcptest.core.events import RunFinished
     from mcptest.core.results import CaseResult
     from mcptest.engine.on_demand import FileRun, SuiteRun
@@ -80,13 +80,13 @@ def session_of(config: pytest.Config) -> Session:
 class McptestItem(pytest.Item):
     """One test, at `mcptest::<server>::<test name>`; or a lane that the command must run."""
 
-    collected: Collected
+    collected: CollectedTest
     file_run: FileRun
     following: pytest.Item | None = None
 
     @classmethod
     def of(
-        cls, parent: pytest.Collector, name: str, collected: Collected, file_run: FileRun
+        cls, parent: pytest.Collector, name: str, collected: CollectedTest, file_run: FileRun
     ) -> McptestItem:
         item: McptestItem = cls.from_parent(parent, name=name)
         item.collected, item.file_run = collected, file_run
@@ -114,7 +114,7 @@ class McptestItem(pytest.Item):
         assert suite_run is not None, "a lane is skipped"
         file = suite_run.suite.file
         if one.unset:
-            raise BrokenError(told_mistakes(one.unset, file))
+            raise BrokenError(describe_mistakes(one.unset, file))
         try:
             result = suite_run.perform(one.case, self._following())
         except Exception as error:

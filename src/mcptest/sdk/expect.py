@@ -14,7 +14,7 @@ from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
 from mcptest.matching.suite_matchers import SuiteMatchers
 from mcptest.reporters.text import render_result
-from mcptest.sdk.errors import blanked
+from mcptest.sdk.errors import hide_secrets
 from mcptest.sdk.verdict import Verdict
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
 from mcptest.transport.process.isolated import judge_apart, quiet_forks
@@ -74,7 +74,7 @@ class Expectations:
         """The tool reported no error."""
         verdict = self._verdict_for("to_succeed")
         if not verdict.success:
-            said = visible(blanked(verdict.error or ""), keep_newlines=True)
+            said = visible(hide_secrets(verdict.error or ""), keep_newlines=True)
             if not isinstance(verdict.raw.get("isError"), bool):
                 raise AssertionError(f"the tool did not succeed: {said}")
             raise AssertionError(f"the tool reported an error: {said}")
@@ -84,7 +84,7 @@ class Expectations:
         """The tool reported an error."""
         verdict = self._verdict_for("to_fail")
         if verdict.success:
-            text = visible(blanked(verdict.text or ""), keep_newlines=True)
+            text = visible(hide_secrets(verdict.text or ""), keep_newlines=True)
             said = f"; it said: {text}" if text else ""
             message = "the tool was expected to report an error, and did not"
             raise AssertionError(f"{message}{said}")
@@ -101,11 +101,11 @@ class Expectations:
 
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
         if complaints:
-            raise BadExpectationError(blanked("\n".join(map(_told, complaints))))
+            raise BadExpectationError(hide_secrets("\n".join(map(_told, complaints))))
         try:
             mismatches = self._compared(compiled, has_regex)
         except (PatternTimeoutError, CheckError) as error:
-            message = f"{blanked(str(error))}; what it says of the value is not known"
+            message = f"{hide_secrets(str(error))}; what it says of the value is not known"
             raise BadExpectationError(message) from None
         if not mismatches:
             return
@@ -118,7 +118,7 @@ class Expectations:
             actual=self._value,
         )
         # Before it is rendered: half of a secret is not recognised.
-        lines = render_result(blanked(result), columns=_COLUMNS, verbose=False)
+        lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
 
     def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:

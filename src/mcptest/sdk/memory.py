@@ -27,9 +27,15 @@ from mcptest.protocol.revisions import REVISIONS
 from mcptest.reporters.style import Paint
 from mcptest.reporters.summary import not_run_line, totals
 from mcptest.reporters.text import fault_details, fault_headline, render_result
-from mcptest.sdk.arguments import choice_of, mapping_of, path_of, seconds_of, text_of
+from mcptest.sdk.arguments import (
+    check_choice,
+    check_mapping,
+    check_path,
+    check_seconds,
+    check_string,
+)
 from mcptest.sdk.client import Connection
-from mcptest.sdk.coprocess import pass_on
+from mcptest.sdk.coprocess import emit_warnings
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
@@ -86,11 +92,13 @@ def connect_memory(
     """
     if client is not None and not isinstance(client, dict):
         raise TypeError(f"client is a dict, not {type(client).__name__}")
-    limit_s = seconds_of("timeout", timeout)
+    limit_s = check_seconds("timeout", timeout)
     told = MemoryTarget(target)
-    spec = memory_spec(told, path=text_of("path", path), headers=mapping_of("headers", headers))
+    spec = memory_spec(
+        told, path=check_string("path", path), headers=check_mapping("headers", headers)
+    )
     spec = spec.but(
-        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
+        spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         startup_timeout_s=limit_s,
         timeout_s=limit_s,
         client=client_of(client),
@@ -232,7 +240,7 @@ class _MemoryLine:
         findings = self._server.findings if self._server else ()
         told = [(finding.kind, finding.message) for finding in findings]
         told += [(trouble.kind, trouble.message) for trouble in troubles]
-        pass_on(f"{kind}: {message}" for kind, message in told)
+        emit_warnings(f"{kind}: {message}" for kind, message in told)
 
 
 def _words(fault: Fault) -> str:
@@ -334,13 +342,15 @@ def run_memory(
     if not files:
         raise TypeError("run_memory() needs the path of a test file, or of a folder of them")
     told = MemoryTarget(target)
-    spec = memory_spec(told, path=text_of("path", path), headers=mapping_of("headers", headers))
+    spec = memory_spec(
+        told, path=check_string("path", path), headers=check_mapping("headers", headers)
+    )
     wanted = Wanted(
-        paths=tuple(path_of("a file", each) for each in files),
+        paths=tuple(check_path("a file", each) for each in files),
         server=spec.but(client=client_of(client)),
-        spec_version=choice_of("spec_version", spec_version, ("", *REVISIONS)),
+        spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         selection=Selection(filters=tuple(filters), tags=tuple(tags)),
-        timeout_s=None if timeout is None else seconds_of("timeout", timeout),
+        timeout_s=None if timeout is None else check_seconds("timeout", timeout),
     )
     return _run(_loaded(wanted), told)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mcptest.core.record import Record
 from mcptest.protocol.jsonrpc import tool_failure
-from mcptest.sdk.errors import ContractError, quoted
+from mcptest.sdk.errors import ContractError, quote_json
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ class Verdict(Record):
 def read_verdict(result: object, took_ms: float) -> Verdict:
     """The verdict in a result of `mcp.call`; `ContractError` when it is neither shape."""
     if not isinstance(result, dict):
-        raise ContractError(f"contract drift: the result of mcp.call is {quoted(result)}")
+        raise ContractError(f"contract drift: the result of mcp.call is {quote_json(result)}")
     if _MARK in result:
         return _declared(result)
     text = _text_of(result.get("content"))
@@ -56,7 +56,7 @@ def read_verdict(result: object, took_ms: float) -> Verdict:
 def _declared(result: dict[str, Any]) -> Verdict:
     surplus = [key for key in result if key not in _FIELDS]
     if surplus:
-        raise _drift(f"a verdict has no field {quoted(surplus[0])}")
+        raise _drift(f"a verdict has no field {quote_json(surplus[0])}")
     missing = [key for key in _FIELDS if key not in result]
     if missing:
         raise _drift(f'a verdict without "{missing[0]}"')
@@ -70,7 +70,7 @@ def _declared(result: dict[str, Any]) -> Verdict:
         and not isinstance(took_ms, bool)
     )
     if not is_right:
-        raise _drift(f"{quoted(result)} is no verdict")
+        raise _drift(f"{quote_json(result)} is no verdict")
     return Verdict(
         success=success,
         data=result["data"],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from mcptest.coprocess.cache import Cache, cache_folder, known_by
+from mcptest.coprocess.cache import Cache, cache_folder, server_key
 from mcptest.core.plan import HttpSpec, ServerSpec
 from mcptest.core.record import ABSENT
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SPEC = ServerSpec(name="shop", command=("python3", "server.py"), cwd="/shop")
-SERVER = known_by(SPEC)
+SERVER = server_key(SPEC)
 RESULT = {"content": [{"type": "text", "text": "ü\u2028\ud800"}]}
 
 
@@ -114,17 +114,17 @@ def test_a_server_that_is_started_otherwise_is_another(other: ServerSpec, tmp_pa
     for spec in (SPEC, SPEC.but(http=THERE)):
         if spec == other:
             continue
-        cache(tmp_path, server=known_by(spec)).keep("echo", {}, RESULT)
-    assert cache(tmp_path, server=known_by(other)).find("echo", {}) is ABSENT
+        cache(tmp_path, server=server_key(spec)).keep("echo", {}, RESULT)
+    assert cache(tmp_path, server=server_key(other)).find("echo", {}) is ABSENT
 
 
 def test_a_server_is_known_whatever_the_value_of_a_header_and_tells_nothing_of_itself() -> None:
     renewed = SPEC.but(http=THERE.but(headers={"X-User": "grace"}))
-    assert known_by(renewed) == known_by(SPEC.but(http=THERE))
-    assert known_by(SPEC.but(env={"A": "1", "B": "2"})) == known_by(
+    assert server_key(renewed) == server_key(SPEC.but(http=THERE))
+    assert server_key(SPEC.but(env={"A": "1", "B": "2"})) == server_key(
         SPEC.but(env={"B": "2", "A": "1"}, name="another")
     )
-    assert "hunter2" not in known_by(SPEC.but(env={"A": "hunter2"}))
+    assert "hunter2" not in server_key(SPEC.but(env={"A": "hunter2"}))
 
 
 def test_the_order_of_arguments_does_not_matter(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ class Talk:
         request = {"jsonrpc": "2.0", "id": self._id, "method": method}
         line = encode_line(request if params is None else request | {"params": params})
         (item,) = LineDecoder().feed(line)
-        answer = json.loads(self.session.hear(item))
+        answer = json.loads(self.session.answer(item))
         assert set(answer) in ({"jsonrpc", "id", "result"}, {"jsonrpc", "id", "error"})
         assert (answer["jsonrpc"], answer["id"]) == ("2.0", self._id)
         return answer["result"] if "result" in answer else answer["error"]
@@ -321,7 +321,7 @@ def test_a_file_that_is_no_cassette_is_not_recorded_over(tmp_path: Path) -> None
     precious = tmp_path / "tape"
     precious.write_text("mine\n", encoding="utf-8")
     error = Talk(tmp_path).ask("mcp.cassette.set_mode", tape(tmp_path, "record"))
-    assert error["message"].endswith("it is there and is no cassette; choose another name")
+    assert error["message"].endswith("it exists and is not a cassette; choose another name")
     assert precious.read_text(encoding="utf-8") == "mine\n"
 
 

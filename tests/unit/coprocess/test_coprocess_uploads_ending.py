@@ -174,7 +174,7 @@ def test_half_a_file_does_not_stay(folder: Path) -> None:
 def test_all_waits_at_the_end_are_well_below_what_an_sdk_waits() -> None:
     grace = Grace()
     stubborn_s = grace.stdin_s + grace.term_s + grace.linger_s
-    assert stubborn_s + LAST_PATIENCE_S < _coprocess._FAREWELL_S - 2
+    assert stubborn_s + LAST_PATIENCE_S < _coprocess._SHUTDOWN_S - 2
 
 
 @pytest.fixture

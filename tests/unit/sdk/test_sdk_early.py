@@ -57,16 +57,6 @@ def test_an_answer_that_comes_after_its_request_is_taken(
             coprocess.request("mcp.call", {"tool": "a"})
 
 
-def test_what_was_begun_may_be_answered_before_the_next_request() -> None:
-    params = {"tool": "count", "arguments": {}}
-    with Coprocess(SERVER) as coprocess:
-        token = object()
-        coprocess.begin("mcp.call", params, token)
-        assert coprocess.finish(token, 30)["content"][0]["text"] == "1"
-        coprocess.begin("mcp.call", params, token)
-        assert coprocess.request("mcp.call", params)["content"][0]["text"] == "3"
-
-
 # Arguments
 
 

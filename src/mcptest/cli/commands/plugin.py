@@ -23,7 +23,7 @@ from mcptest.matching.registry import builtin_registry
 from mcptest.plugins import host as protocol
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
 from mcptest.plugins.installed import installed_matchers, installed_reporters, owner_of
-from mcptest.plugins.manager import one_owner_each
+from mcptest.plugins.manager import index_plugins
 from mcptest.reporters.registry import REPORTERS
 from mcptest.reporters.style import Paint, render_duration
 from mcptest.transport.process.guardian import Guardian
@@ -85,7 +85,7 @@ def _find(specs: Sequence[PluginSpec]) -> _Extensions:
             troubles.append(trouble)
             return ()
 
-    tried(lambda: tuple((name, "") for name in one_owner_each(specs)))
+    tried(lambda: tuple((name, "") for name in index_plugins(specs)))
     matchers, reporters = tried(_matchers), tried(_reporters)
     return _Extensions(
         plugins=tuple(specs), matchers=matchers, reporters=reporters, troubles=tuple(troubles)
@@ -166,7 +166,7 @@ def plugin(arguments: Arguments) -> int:
         return list_plugins(_declared(arguments)[0], arguments)
     name, method, params = _request(words)
     specs, secrets = _declared(arguments)
-    spec = _named(name, one_owner_each(specs))
+    spec = _named(name, index_plugins(specs))
     limit_s = timeout_s(arguments) or spec.call_timeout_s
     hide_secrets(secrets)
     return _call(spec.but(call_timeout_s=limit_s), method, params, arguments, redactor(secrets))
