@@ -331,3 +331,47 @@ def test_what_a_server_says_does_nothing_to_a_terminal(tmp_path: Path) -> None:
     assert ended.summary == "2 failed"
     assert "\x1b" not in ended.out
     assert "\u202e" not in ended.out
+
+
+# Other hosts
+
+IN_A_THREAD = """
+import threading
+import pytest
+from _pytest.runner import runtestprotocol
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item, nextitem):
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    thread = threading.Thread(target=runtestprotocol, args=(item,), kwargs={"nextitem": nextitem})
+    thread.start()
+    thread.join()
+    return True
+"""
+
+
+def test_tests_can_be_run_off_the_main_thread(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(IN_A_THREAD, encoding="utf-8")
+    pattern = call("matches", "echo", text("match:regex:^a+$"), arguments={"text": "aaa"})
+    write_conductor(tmp_path / "a.test.mcp.yml", ECHO, WRONG, pattern)
+    ended = pytest_in(tmp_path, "-v")
+    assert statuses(ended) == {"echoes": "passed", "differs": "failed", "matches": "passed"}
+
+
+FORKS = """
+import os
+
+def test_fork():
+    child = os.fork()
+    if child:
+        # The copy has run the rest of the session with a server of its own, and failed there.
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+"""
+
+
+def test_a_fork_that_runs_the_rest_of_a_session_leaves_the_servers_alone(tmp_path: Path) -> None:
+    write_conductor(tmp_path / "a.test.mcp.yml", call("first", "count", text("1")))
+    (tmp_path / "test_b.py").write_text(FORKS, encoding="utf-8")
+    write_conductor(tmp_path / "z.test.mcp.yml", call("second", "count", text("2")))
+    ended = pytest_in(tmp_path)
+    assert (ended.code, ended.summary) == (0, "3 passed"), ended.out

@@ -126,7 +126,11 @@ def test_every_tag_can_be_given_to_m_in_letters_that_it_knows(tmp_path: Path) ->
 
 
 def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
-    broken = "import mcptest.engine.case\nmcptest.runner.performing.weighed = None\n"
+    broken = (
+        "from mcptest.core.text import visible\n"
+        "from mcptest.engine.on_demand import SuiteRun\n"
+        "SuiteRun.perform = lambda *words: visible(None)\n"
+    )
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
     ended = pytest_in(tmp_path)
@@ -139,9 +143,9 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
 
 def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path) -> None:
     broken = (
-        "import mcptest.engine.case as there\n"
+        "from mcptest.engine.on_demand import SuiteRun\n"
         "def late(*words): raise RuntimeError('time is up')\n"
-        "there.weighed = late\n"
+        "SuiteRun.perform = late\n"
     )
     (tmp_path / "conftest.py").write_text(broken, encoding="utf-8")
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
@@ -187,7 +191,7 @@ def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
     ended = pytest_in(tmp_path, "--mcp-server-command", f"{sys.executable} {script}")
     assert ended.summary == "5 errors"
     assert ended.out.count("stderr: no database") == 1
-    assert ended.out.count("(as told above)") >= 4
+    assert ended.out.count("(details above)") >= 4
     for name in ("_coprocess.py", "client.py", "pytest_fixtures.py:"):
         assert name not in ended.out
 
