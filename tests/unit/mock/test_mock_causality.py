@@ -1,4 +1,4 @@
-"""What follows upon what: requests of the server, notifications, answers that wait."""
+"""The order of messages: requests of the server, notifications, answers that wait, openings."""
 
 from __future__ import annotations
 
@@ -351,3 +351,96 @@ def test_the_requests_of_a_batch_are_cues_like_others() -> None:
     assert stage.result("b") == {"of": "b"}
     stage.notify("notifications/x")
     assert stage.exercised == ["Batch"]
+
+
+# Openings: cases that begin with a message of the server are opened in their turn
+
+
+def opening(text: str) -> str:
+    return log(text, f"out_{text}")
+
+
+def answered(method: str) -> str:
+    return (
+        f"in: {{jsonrpc: '2.0', id: 1, method: {method}}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+
+
+A_AND_NOTE = answered("a") + "in_n: {jsonrpc: '2.0', method: n}\n"
+ONE_A, TWO_B = opening("one") + answered("a"), opening("two") + answered("b")
+
+
+@pytest.mark.parametrize(
+    ("files", "first", "then"),
+    [
+        pytest.param(
+            [cases(ONE_A, TWO_B, opening("three") + answered("c"))],
+            ["one"],
+            {"a": [1, "two"], "b": [1, "three"], "c": [1]},
+            id="after the case before it",
+        ),
+        pytest.param(
+            [cases(A_AND_NOTE, opening("two"))],
+            [],
+            {"a": [1], "n": ["two"]},
+            id="after all messages of the case before it",
+        ),
+        pytest.param(
+            [cases(*map(opening, ("one", "two")), answered("a"), *map(opening, ("three", "four")))],
+            ["one", "two"],
+            {"a": [1, "three", "four"]},
+            id="cases without a request in a row",
+        ),
+        pytest.param(
+            [cases(ONE_A, opening("two")), cases(opening("three") + answered("b"))],
+            ["one", "three"],
+            {"b": [1], "a": [1, "two"]},
+            id="each file has a first case",
+        ),
+        pytest.param(
+            [cases(answered("a"), TWO_B, opening("three"))],
+            [],
+            {"b": [1], "a": [1, "two", "three"]},
+            id="a case called before its turn",
+        ),
+        pytest.param(
+            [cases(*(opening(f"t{at}") + answered(f"m{at}") for at in range(500)))],
+            ["t0"],
+            {f"m{at}": [1, f"t{at + 1}"] if at < 499 else [1] for at in range(500)},
+            id="very many cases",
+        ),
+    ],
+)
+def test_a_case_is_opened_when_the_one_before_it_is_exercised(
+    files: list[str], first: list[object], then: dict[str, list[object]]
+) -> None:
+    stage = contract(*files)
+    assert said(stage.notify("notifications/initialized")) == first
+    for method, expected in then.items():
+        found = stage.notify(method) if method == "n" else stage.hear(request(method))
+        assert said(found) == expected
+    assert stage.missed == []
+
+
+def test_a_case_that_waits_for_the_client_is_not_exercised() -> None:
+    asks = (
+        "in: {jsonrpc: '2.0', id: 1, method: a}\n"
+        "out_q: {jsonrpc: '2.0', id: 7, method: roots/list}\n"
+        "in_a: {jsonrpc: '2.0', id: 7, result: {}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+    stage = contract(cases(asks, opening("two")))
+    stage.notify("notifications/initialized")
+    assert said(stage.hear(request("a"))) == ["roots/list"]
+    assert said(stage.reply(7, {})) == [1, "two"]
+
+
+def test_a_handshake_that_a_case_has_counts_for_the_next_one() -> None:
+    greets = (
+        "in: {jsonrpc: '2.0', id: 1, method: initialize, params: {}}\n"
+        "out: {jsonrpc: '2.0', id: 1, result: {}}\n"
+    )
+    stage = contract(cases(greets, opening("two")))
+    assert said(stage.hear(request("initialize", {}))) == [1]
+    assert said(stage.notify("notifications/initialized")) == ["two"]

@@ -1,4 +1,4 @@
-"""What is told at the end."""
+"""The report of a mock: of one client, and of several together."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from stage import a_case, cases, contract, manifest, request
 
-from mcptest.mock.report import render_report, render_summary
+from mcptest.mock.report import join_reports, render_report, render_summary
+from mcptest.mock.session import MAX_WRONG
 
 if TYPE_CHECKING:
     from stage import Stage
@@ -194,3 +195,49 @@ def test_a_method_in_a_note_cannot_act_on_a_terminal() -> None:
     stage = contract(BOTH)
     stage.error("\x1b[31m")
     assert "\x1b" not in render_summary(stage.report)
+
+
+# Several clients of one contract
+
+ASKS = """
+case: Asks
+in: {jsonrpc: '2.0', id: 1, method: tools/call, params: {name: ask}}
+out_question: {jsonrpc: '2.0', id: q, method: roots/list}
+in_answer: {jsonrpc: '2.0', id: q, result: {roots: []}}
+out: {jsonrpc: '2.0', id: 1, result: {content: []}}
+"""
+THREE = cases(a_case("Adds", "{name: add}", "one"), a_case("Takes", "{name: take}", "one"), ASKS)
+
+
+def test_a_case_is_exercised_if_one_client_exercised_it() -> None:
+    one, two = contract(THREE), contract(THREE)
+    one.call("take")
+    two.call("add")
+    for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
+        assert [place["case"] for place in report.exercised] == ["Adds", "Takes"]
+        assert [missed.place["case"] for missed in report.missed] == ["Asks"]
+        assert report.fates == (True, True, False)
+
+
+def test_an_answer_that_one_client_owes_is_reported() -> None:
+    one, two = contract(THREE).greet("roots"), contract(THREE)
+    one.hear(request("tools/call", {"name": "ask"}))
+    for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
+        assert [missed.awaited for missed in report.missed] == ["", "", "roots/list"]
+
+
+def test_wrong_calls_add_up_and_equal_notes_do_not() -> None:
+    one, two = contract(THREE), contract(THREE)
+    for stage in (one, two):
+        stage.ask("tools/call", {"name": "nope"})
+    report = join_reports(one.report, two.report)
+    assert (len(report.wrong), len(report.notes), report.is_kept) == (2, 1, False)
+
+
+def test_the_number_of_recorded_wrong_calls_is_limited() -> None:
+    one, two = contract(THREE), contract(THREE)
+    for stage in (one, two):
+        for _ in range(MAX_WRONG + 1):
+            stage.ask("nope")
+    report = join_reports(one.report, two.report)
+    assert (len(report.wrong), report.more_wrong) == (MAX_WRONG, MAX_WRONG + 2)
