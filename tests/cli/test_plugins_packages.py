@@ -323,11 +323,11 @@ def test_one_that_cannot_be_loaded_is_named_with_the_reason(
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [
-        ("register(Matcher", "register(dict", "which is no Matcher"),
+        ("register(Matcher", "register(dict", "which is not a Matcher"),
         ("NAME", "'two words'", "a matcher of the name 'two words', which no pattern can have"),
         ("NAME", "'not'", "a matcher of the name 'not', which no pattern can have"),
         ("NAME", "5", "a matcher of the name 5, which no pattern can have"),
-        ('("N",)', '"N"', "the matcher 'words', whose parameters are no tuple of texts"),
+        ('("N",)', '"N"', "the matcher 'words', whose parameters are not a tuple of strings"),
         ("check=check", "check=5", "the matcher 'words', of which parse, wants or check cannot"),
         ("check=check", "check=check, is_remote=True", "the matcher 'words' with is_remote"),
     ],

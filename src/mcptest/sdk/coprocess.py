@@ -239,20 +239,19 @@ class Coprocess:
     # One request
 
     def _request(self, method: str, params: Params, limit_s: float) -> Any:
+        assert self._peer is not None, "it was started"
+        # A line that is already here was sent before this request and must not be taken for its
+        # answer. Before the first request it is the output of another program, which is reported
+        # when the answer to the handshake is read.
+        early = self._peer.waiting_items() if self._last_id else []
+        if early:
+            line = early[0].raw.decode("utf-8", "backslashreplace")
+            self._fail_contract(f"before {method} was asked, there came {quote_line(line)}")
+        self._last_id += 1
+        request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
+        raw = encode_line(request if params is None else {**request, "params": params})
         try:
-            assert self._peer is not None, "it was started"
-            # A line that is already here was sent before this request and must not be taken for
-            # its answer. Before the first request it is the output of another program, which is
-            # reported when the handshake is read.
-            early = self._peer.waiting_items() if self._last_id else []
-            if early:
-                line = early[0].raw.decode("utf-8", "backslashreplace")
-                self._fail_contract(f"before {method} was asked, there came {quote_line(line)}")
-            self._last_id += 1
-            request = {"jsonrpc": "2.0", "id": self._last_id, "method": method}
-            self._peer.send(
-                encode_line(request if params is None else {**request, "params": params})
-            )
+            self._peer.send(raw)
             return self._read_result(self._read_item(method, limit_s), method)
         except CoprocessError:
             raise

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 __all__ = ["BadExpectationError", "Expectations", "expect"]
 
-# Whoever reads a traceback in a test of their own has no use for what is in here.
+# pytest leaves the frames of this module out of tracebacks.
 __tracebackhide__ = True
 
 _PATTERN_LIMIT = CpuLimit(2.0)
-# The last resort, by the clock: on a large text the limit is heard late.
+# In a process of its own, by the clock: on a large string the signal is handled late.
 _APART_S = 10.0
 _COLUMNS = 100
 
 
 class BadExpectationError(AssertionError, ValueError):
-    """An expectation that makes no sense; it would be wrong to say that the value is."""
+    """An invalid expectation; it says nothing about the value."""
 
 
 def expect(actual: object) -> Expectations:
-    """What is to be asserted of a verdict, an answer or any JSON value."""
+    """Assertions about a verdict, an answer or any JSON value."""
     return Expectations(actual)
 
 
@@ -56,7 +56,7 @@ class Expectations:
         self._value = _json(self._verdict.raw if self._verdict else actual, "the value")
 
     def to_match(self, expected: object) -> Expectations:
-        """The value is what is written, where texts may be `match:` patterns."""
+        """The value equals what is written, where strings may be `match:` patterns."""
         compiler = Compiler(_registry())
         compiled = compiler.compile(_json(expected, "what is expected"), None)
         self._judge(compiled, compiler.complaints, compiler.has_seen_regex)
@@ -101,7 +101,8 @@ class Expectations:
 
     def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
         if complaints:
-            raise BadExpectationError(hide_secrets("\n".join(map(_told, complaints))))
+            messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in complaints)
+            raise BadExpectationError(hide_secrets("\n".join(messages)))
         try:
             mismatches = self._compared(compiled, has_regex)
         except (PatternTimeoutError, CheckError) as error:
@@ -117,19 +118,19 @@ class Expectations:
             expected=source_of(compiled),
             actual=self._value,
         )
-        # Before it is rendered: half of a secret is not recognised.
+        # Before rendering, which may cut a secret in two.
         lines = render_result(hide_secrets(result), columns=_COLUMNS, verbose=False)
         raise AssertionError("\n".join(line.text for line in lines).strip("\n"))
 
     def _compared(self, compiled: object, has_regex: bool) -> tuple[Mismatch, ...]:
-        """What does not match. A regular expression has only so much time for it."""
+        """The mismatches. The time of regular expressions is limited."""
 
         def judge() -> tuple[Mismatch, ...]:
             return tuple(compare(compiled, self._value))
 
         if not has_regex:
             return judge()
-        # Only the main thread hears the timer.
+        # Only the main thread handles the timer's signal.
         if threading.current_thread() is not threading.main_thread():
             return _judged_apart(judge)
         with _PATTERN_LIMIT:
@@ -137,7 +138,7 @@ class Expectations:
 
 
 def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, ...]:
-    """What `judge` finds in a process of its own, whose main thread hears the timer."""
+    """The result of `judge` in a forked process, whose main thread handles the timer's signal."""
 
     def bounded() -> tuple[Mismatch | str, ...]:
         try:
@@ -160,22 +161,18 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
 
 @lru_cache(maxsize=1)
 def _registry() -> Registry:
-    """The matchers there are: ours, and those of packages that are installed beside us."""
+    """Our matchers and those of installed packages."""
     return Shelf(lambda file: ()).registry_for("", "")
 
 
-def _told(complaint: Complaint) -> str:
-    help = f"; {complaint.help}" if complaint.help else ""
-    return f"{complaint.message}{help}"
-
-
 def _json(value: object, what: str) -> object:
-    """A value as JSON has it; tuples are arrays there."""
+    """A JSON value; tuples become lists."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (list, tuple)):
         return [_json(inner, what) for inner in value]
     if isinstance(value, dict) and all(isinstance(key, str) for key in value):
         return {key: _json(inner, what) for key, inner in value.items()}
-    kind = "a mapping with keys that are no texts" if isinstance(value, dict) else repr(type(value))
-    raise BadExpectationError(f"{what} is no JSON value: there is {kind} in it")
+    kind = "a dict with keys that are not strings"
+    kind = kind if isinstance(value, dict) else repr(type(value))
+    raise BadExpectationError(f"{what} is not a JSON value: it contains {kind}")

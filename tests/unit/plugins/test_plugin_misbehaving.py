@@ -47,7 +47,7 @@ def test_a_line_that_is_no_json_is_told_as_it_came_and_the_next_call_works() -> 
             host.call("not_json")
         assert caught.value.line == "geo: looking it up \x1b[1m"
         assert caught.value.message == (
-            "its line is no JSON: it does not begin like JSON: geo: looking it up \\u001b[1m"
+            "its line is not JSON: it does not begin like JSON: geo: looking it up \\u001b[1m"
         )
         assert host.call("pid").result == pid
 
@@ -94,7 +94,7 @@ def test_bytes_that_are_no_utf8_are_no_json() -> None:
     [
         ("both", 'it has both of "result" and "error"', '"result": 1, "error": {'),
         ("neither", 'it has neither of "result" and "error"', '{"id": 1}'),
-        ("array", "it is no object", "[]"),
+        ("array", "it is not an object", "[]"),
         ("other_id", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": 999, "result": "stray"}'),
         ("id_as_text", f"{NOT_OF_THE_CALL}, 1{NEVER_ASKED}", '{"id": "1", "result": 1}'),
     ],

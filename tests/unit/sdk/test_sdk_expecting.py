@@ -121,8 +121,8 @@ def test_a_value_that_does_not_meet_them_says_why(
         ("match:containz:a", 'unknown matcher "containz"; did you mean "contains"?'),
         ("match:regex:(", "regex"),
         ("match:plugin:geo.near:1", "cannot be used here"),
-        ({"a": {1, 2}}, "what is expected is no JSON value: there is <class 'set'> in it"),
-        ({1: 2}, "a mapping with keys that are no texts"),
+        ({"a": {1, 2}}, "what is expected is not a JSON value: it contains <class 'set'>"),
+        ({1: 2}, "a dict with keys that are not strings"),
     ],
 )
 def test_an_expectation_that_makes_no_sense_is_no_failure_of_the_value(
@@ -153,7 +153,7 @@ def test_all_mistakes_of_an_expectation_are_told_at_once() -> None:
 
 
 def test_a_value_that_is_no_json_is_refused() -> None:
-    with pytest.raises(BadExpectationError, match="the value is no JSON value"):
+    with pytest.raises(BadExpectationError, match="the value is not a JSON value"):
         expect(object())
 
 
