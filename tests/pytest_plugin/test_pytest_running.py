@@ -50,7 +50,7 @@ def test_what_is_right_passes_and_what_is_wrong_fails(tmp_path: Path) -> None:
     assert statuses(ended) == {"echoes": "passed", "differs": "failed", "adds": "passed"}
 
 
-def test_a_failure_is_told_as_a_run_tells_it(tmp_path: Path) -> None:
+def test_a_failure_is_reported_as_a_run_tells_it(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", WRONG)
     ended = pytest_in(tmp_path)
     lines = lines_of(ended, "mcptest::sdk::differs")
@@ -82,7 +82,7 @@ def test_an_answer_with_several_mistakes_shows_the_place_of_each(tmp_path: Path)
     assert said.removesuffix("\n\na.test.mcp.yml:13") in told_by_run(tmp_path)
 
 
-def test_more_is_told_with_v(tmp_path: Path) -> None:
+def test_more_is_reported_with_v(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", WRONG)
     assert "sent      " not in pytest_in(tmp_path).out
     assert "sent      " in pytest_in(tmp_path, "-v").out
@@ -192,7 +192,7 @@ def test_nothing_to_capture_is_a_failure(tmp_path: Path) -> None:
 # Tries, teardown
 
 
-def test_a_flaky_test_is_tried_again_and_told(tmp_path: Path) -> None:
+def test_a_flaky_test_is_tried_again_and_reported(tmp_path: Path) -> None:
     flaky = call("flaky", "flaky", text("ok"), arguments={"until": 3})
     write_conductor(tmp_path / "a.test.mcp.yml", flaky | {"retries": 3}, ECHO)
     ended = pytest_in(tmp_path, "--junitxml", "report.xml")
@@ -213,7 +213,7 @@ def test_a_test_without_tries_left_fails_with_all_of_them(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("text", "code"), [("tea", 0), ("coffee", 1)])
-def test_a_teardown_that_fails_is_told(tmp_path: Path, text: str, code: int) -> None:
+def test_a_teardown_that_fails_is_reported(tmp_path: Path, text: str, code: int) -> None:
     entry = {
         "name": "stores",
         "steps": [
@@ -268,7 +268,7 @@ def test_cases_of_one_call_and_of_more_are_run(tmp_path: Path) -> None:
         ("refuse", text("a")),
     ],
 )
-def test_a_case_that_fails_is_told_as_a_run_tells_it(
+def test_a_case_that_fails_is_reported_as_a_run_tells_it(
     tmp_path: Path, tool: str, wanted: Any
 ) -> None:
     cases(tmp_path, case("one", tool, wanted, text="hi"))

@@ -154,7 +154,7 @@ def test_what_somebody_else_raises_is_not_called_a_fault_of_ours(tmp_path: Path)
     assert "fault of mcptest" not in ended.out
 
 
-def test_a_server_that_cannot_be_started_is_told_in_full_once(tmp_path: Path) -> None:
+def test_a_server_that_cannot_be_started_is_reported_in_full_once(tmp_path: Path) -> None:
     tests = [call(name, "echo") for name in ("one", "two", "three")]
     keys: dict[str, Any] = {"command": sys.executable, "args": ["-c", "raise SystemExit('no db')"]}
     write_conductor(tmp_path / "a.test.mcp.yml", *tests, **keys)
@@ -178,7 +178,7 @@ def test_an_error_in_a_test_shows_the_test_and_nothing_of_us(tmp_path: Path) -> 
         assert name not in ended.out
 
 
-def test_a_server_of_the_fixtures_that_cannot_be_started_is_told_in_full_once(
+def test_a_server_of_the_fixtures_that_cannot_be_started_is_reported_in_full_once(
     tmp_path: Path,
 ) -> None:
     program = "".join(

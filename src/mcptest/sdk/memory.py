@@ -97,14 +97,14 @@ def connect_memory(
         raise TypeError(f"client is a dict, not {type(client).__name__}")
     limit_s = check_seconds("timeout", timeout)
     memory = MemoryTarget(target)
-    spec = memory_spec(
+    spec = _build_spec(
         memory, path=check_string("path", path), headers=check_mapping("headers", headers)
     )
     spec = spec.but(
         spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         startup_timeout_s=limit_s,
         timeout_s=limit_s,
-        client=client_of(client),
+        client=_read_client_section(client),
     )
     return Connection(_MemoryChannel(spec, memory))  # type: ignore[arg-type]  # same interface
 
@@ -340,12 +340,12 @@ def run_memory(
     if not files:
         raise TypeError("run_memory() needs the path of a test file, or of a folder of them")
     memory = MemoryTarget(target)
-    spec = memory_spec(
+    spec = _build_spec(
         memory, path=check_string("path", path), headers=check_mapping("headers", headers)
     )
     wanted = Wanted(
         paths=tuple(check_path("a file", each) for each in files),
-        server=spec.but(client=client_of(client)),
+        server=spec.but(client=_read_client_section(client)),
         spec_version=check_choice("spec_version", spec_version, ("", *REVISIONS)),
         selection=Selection(filters=tuple(filters), tags=tuple(tags)),
         timeout_s=None if timeout is None else check_seconds("timeout", timeout),
@@ -378,7 +378,8 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
     results = _Results()
     try:
-        finished = _run_quietly(plan, launcher, results)
+        with quiet_forks():
+            finished, *_ = run_plan(plan, options_for(plan), launcher, results.add)
     finally:
         if plan.plugins:
             plan.plugins.close()
@@ -393,12 +394,6 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     )
     cleaned: MemoryRun = redact_all(run, redactor(plan.secrets)) if plan.secrets else run
     return cleaned
-
-
-def _run_quietly(plan: Plan, launcher: Launcher, results: _Results) -> RunFinished:
-    options = options_for(plan)
-    with quiet_forks():
-        return run_plan(plan, options, launcher, results.add)[0]
 
 
 def _has_hooks(plan: Plan) -> bool:
@@ -426,7 +421,7 @@ class _Results:
 _ORIGIN = "http://localhost:8000"
 
 
-def memory_spec(
+def _build_spec(
     target: MemoryTarget, *, path: str = "/mcp", headers: Mapping[str, str] | None = None
 ) -> ServerSpec:
     """The spec of an object; requests to an app go to `path`, with these headers."""
@@ -441,7 +436,7 @@ def memory_spec(
     return ServerSpec(name=target.name, command=(), http=http)
 
 
-def client_of(written: dict[str, Any] | None) -> ClientSpec:
+def _read_client_section(written: dict[str, Any] | None) -> ClientSpec:
     """The `client` section of a config; ValueError for mistakes in it."""
     complaints: list[Complaint] = []
     client = read_client(Fields(written or {}, (), complaints))

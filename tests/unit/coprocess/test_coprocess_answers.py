@@ -83,7 +83,7 @@ def test_the_data_of_an_error_is_passed_on_as_deep_as_it_can_be() -> None:
     assert read(encode_error(error))["error"]["data"] == error.data
 
 
-def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_told() -> None:
+def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_reported() -> None:
     body = read(encode_error(server_error(nested(MAX_DEPTH - 2))))["error"]
     assert body == {
         "code": UPSTREAM_ERROR,
@@ -93,7 +93,7 @@ def test_data_that_is_too_deep_by_our_own_level_is_left_out_and_told() -> None:
     }
 
 
-def test_data_that_grows_too_large_is_left_out_and_told() -> None:
+def test_data_that_grows_too_large_is_left_out_and_reported() -> None:
     body = read(encode_error(server_error([1e9] * 10_000), 50_000))["error"]
     assert "(its data is left out: it has 130," in body["message"]
     assert body["data"] == {"code": -5, "message": "no"}

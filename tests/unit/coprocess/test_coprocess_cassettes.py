@@ -48,7 +48,7 @@ def missed(playing: CassettePlayer, method: str, params: dict[str, Any]) -> str:
     "value",
     ["plain", "ü\u2028\u2029\x85\x0b\x1c\r\n", "\ud800", 1, 1.0, 10**40, None, [], {"b": {"a": 1}}],
 )
-def test_a_take_reads_back_as_it_was(value: object) -> None:
+def test_an_entry_reads_back_as_it_was(value: object) -> None:
     takes = [
         RecordedCall(method="tools/call", params={"a": value}, result={"b": value}),
         RecordedCall(
@@ -63,7 +63,7 @@ def test_a_take_reads_back_as_it_was(value: object) -> None:
     ]
 
 
-def test_a_header_looks_like_a_tape_and_other_files_do_not() -> None:
+def test_a_cassette_is_recognised_by_its_header() -> None:
     assert is_cassette_header(render_header(("x",)))
     assert not is_cassette_header(b'{"format":"something-else"}')
     assert not is_cassette_header(b"import os\n")
@@ -78,7 +78,7 @@ def test_a_last_line_without_its_newline_is_a_line_when_it_is_whole() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", "hello\n", "[1]\n", '{"a":1}\n', '{"format":"x"}\n'])
-def test_a_foreign_file_is_no_cassette(text: str) -> None:
+def test_a_foreign_file_is_not_a_cassette(text: str) -> None:
     assert "it is not a cassette: its first line is not that of mcptest-cassette" in refused(text)
 
 
@@ -97,7 +97,7 @@ def test_another_version_is_named(version: str, words: str) -> None:
     assert refused(header) == f"it is of {words}; this mcptest plays version 1"
 
 
-def test_a_torn_last_line_is_told_apart_from_a_broken_one() -> None:
+def test_a_torn_last_line_is_distinguished_from_a_broken_one() -> None:
     torn = HEADER + '{"method":"tools/call","par'
     assert refused(torn) == (
         "its last line, 2, is torn: the recording was cut off; record it again, or remove that line"
@@ -131,7 +131,7 @@ def test_a_torn_last_line_is_told_apart_from_a_broken_one() -> None:
         ("", "line 2 is not JSON: expecting value"),
     ],
 )
-def test_a_line_that_is_no_take_is_refused_with_its_number(line: str, why: str) -> None:
+def test_a_line_that_is_not_a_entry_is_refused_with_its_number(line: str, why: str) -> None:
     assert refused(f"{HEADER}{line}\n") == why
 
 
@@ -184,7 +184,7 @@ def test_a_method_that_is_not_there_says_which_are() -> None:
     assert missed(player(), "tools/list", {}).endswith("it has only nothing")
 
 
-def test_the_first_difference_to_the_nearest_take_is_named() -> None:
+def test_the_first_difference_to_the_nearest_entry_is_named() -> None:
     far = RecordedCall(
         method="tools/call", params={"name": "add", "arguments": {"a": 1}}, result={}
     )
@@ -204,7 +204,9 @@ def test_what_only_one_side_has_is_a_difference_to_nothing() -> None:
 
 
 @pytest.mark.parametrize(("recorded", "asked"), [(1, 1.0), ([1.0], [1])])
-def test_a_number_that_is_only_written_otherwise_is_told(recorded: object, asked: object) -> None:
+def test_a_number_that_is_only_written_otherwise_is_reported(
+    recorded: object, asked: object
+) -> None:
     take = RecordedCall(method="m", params={"a": recorded}, result={})
     assert "the nearest take differs at how a number is written" in missed(
         player(take), "m", {"a": asked}
@@ -228,6 +230,6 @@ def test_a_hostile_method_is_made_visible() -> None:
     assert "\x1b" not in missed(player(take), "tools/list", {})
 
 
-def test_the_same_text_stands_for_values_that_differ_in_order_only() -> None:
+def test_values_that_differ_in_order_only_have_one_canonical_form() -> None:
     assert canonical_json({"b": [{"d": 1, "c": 2}], "a": 0}) == '{"a":0,"b":[{"c":2,"d":1}]}'
     assert canonical_json({"a": 1}) != canonical_json({"a": 1.0}) != canonical_json({"a": True})

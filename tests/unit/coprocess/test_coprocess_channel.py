@@ -120,7 +120,7 @@ def test_the_end_of_input_ends_the_requests_after_the_last_line(
     assert [value(item) for item in channel.requests()] == [1, 2]
 
 
-def test_empty_lines_are_no_requests(ends: tuple[Channel, Sdk]) -> None:
+def test_empty_lines_are_not_requests(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
     sdk.write(b"\n \r\n1\n\n")
     sdk.hang_up()
@@ -244,7 +244,7 @@ def test_an_sdk_that_has_left_is_noticed_while_a_server_is_busy(ends: tuple[Chan
         channel.check_reader()
 
 
-def test_an_answer_for_nobody_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
+def test_an_answer_without_a_reader_ends_the_session(ends: tuple[Channel, Sdk]) -> None:
     channel, sdk = ends
     sdk.write(b"1\n2\n")
     requests = channel.requests()
@@ -255,7 +255,7 @@ def test_an_answer_for_nobody_ends_the_session(ends: tuple[Channel, Sdk]) -> Non
         next(requests)
 
 
-def test_an_sdk_whose_input_somebody_else_holds_open_has_left_all_the_same(
+def test_an_sdk_has_left_even_if_another_process_holds_our_input_open(
     ends: tuple[Channel, Sdk],
 ) -> None:
     channel, sdk = ends
@@ -303,7 +303,7 @@ def test_answers_go_to_a_file_as_well(tmp_path_factory: pytest.TempPathFactory) 
         ("/dev/null", os.O_RDONLY, "Bad file descriptor"),
     ],
 )
-def test_answers_that_cannot_be_written_are_told(path: str, flags: int, why: str) -> None:
+def test_answers_that_cannot_be_written_are_reported(path: str, flags: int, why: str) -> None:
     source, writer = os.pipe()
     sink = os.open(path, flags)
     os.write(writer, b"1\n2\n")

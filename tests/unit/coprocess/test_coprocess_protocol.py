@@ -96,7 +96,7 @@ def test_a_line_that_is_too_long_is_a_parse_error_that_says_the_limit() -> None:
 
 
 @pytest.mark.parametrize("line", ["null", "1", '"x"', "true"])
-def test_what_is_no_object_is_no_request(line: str) -> None:
+def test_only_an_object_is_a_request(line: str) -> None:
     error = refused(line)
     assert (error.code, error.id) == (-32600, None)
     assert "one object on a line" in error.message
@@ -147,7 +147,7 @@ def test_an_id_of_another_type_is_refused_and_not_echoed(id: object, seen: str) 
 
 
 @pytest.mark.parametrize(("method", "seen"), [(1, "a number"), (None, "null"), ([], "an array")])
-def test_a_method_that_is_no_text_is_refused(method: object, seen: str) -> None:
+def test_a_method_that_is_not_a_text_is_refused(method: object, seen: str) -> None:
     error = refused(envelope(method=method))
     assert (error.code, error.id) == (-32600, 7)
     assert error.message == f'a request has a "method" that is a string, not {seen}'
@@ -189,14 +189,14 @@ def test_an_unknown_method_comes_before_its_params() -> None:
 # Versions
 
 
-def test_the_same_version_is_no_mismatch() -> None:
+def test_the_same_version_is_not_a_mismatch() -> None:
     assert (
         describe_version_mismatch({"protocol_version": COPROCESS_PROTOCOL_VERSION, "sdk": "rust"})
         == ""
     )
 
 
-def test_an_sdk_ahead_is_told_to_upgrade_the_binary() -> None:
+def test_an_sdk_ahead_is_asked_to_upgrade_the_binary() -> None:
     assert describe_version_mismatch(
         {"protocol_version": 3, "sdk": "rust", "sdk_version": "1.0.1"}
     ) == (
@@ -205,7 +205,7 @@ def test_an_sdk_ahead_is_told_to_upgrade_the_binary() -> None:
     )
 
 
-def test_an_sdk_behind_is_told_to_upgrade_itself() -> None:
+def test_an_sdk_behind_is_asked_to_upgrade_itself() -> None:
     assert describe_version_mismatch({"protocol_version": 1, "sdk": "rust"}) == (
         "coprocess protocol version mismatch: this mcptest binary speaks v2, the rust SDK sent "
         "v1. Upgrade the rust SDK (or pin the mcptest binary to the matching release)."

@@ -139,7 +139,7 @@ def test_arguments_are_checked_by_the_schema(
     assert stage.exercised == []
 
 
-def test_arguments_that_are_no_object_are_refused(stage: Stage) -> None:
+def test_arguments_that_are_not_object_are_refused(stage: Stage) -> None:
     assert stage.error("tools/call", {"name": "deep", "arguments": [1]})["code"] == -32602
 
 
@@ -147,7 +147,7 @@ def test_the_first_answer_that_fits_is_given(stage: Stage) -> None:
     assert stage.call("pick", who="Bob", more=1) == "It is Bob"
 
 
-def test_when_no_answer_fits_the_nearest_is_told(stage: Stage) -> None:
+def test_when_no_answer_fits_the_nearest_is_reported(stage: Stage) -> None:
     error = call(stage, "pick", who="Zoe")["error"]
     assert error["code"] == -32602
     assert error["data"]["nearest"] == {"case": "tool pick", "file": "manifest.yaml", "line": 10}
@@ -162,7 +162,7 @@ def test_when_no_answer_fits_the_nearest_is_told(stage: Stage) -> None:
         ("prompts/get", {"name": "tall"}, "prompt talk"),
     ],
 )
-def test_an_unknown_name_is_told_with_the_one_that_was_meant(
+def test_an_unknown_name_is_reported_with_the_one_that_was_meant(
     stage: Stage, method: str, params: dict[str, Any], meant: str
 ) -> None:
     error = stage.error(method, params)

@@ -108,9 +108,9 @@ def asking(method: str, reply: str = "in_a: {jsonrpc: '2.0', id: 7, result: {}}\
 ASK = request("tools/call", {"name": "ask"})
 
 
-def test_a_case_that_waits_for_the_clients_answer_is_told_as_such() -> None:
+def test_a_case_that_waits_for_the_clients_answer_is_reported_as_such() -> None:
     stage = contract(asking("sampling/createMessage")).greet("sampling")
-    stage.hear(ASK)
+    stage.send(ASK)
     assert render_summary(stage.report) == (
         "mcptest mock: 0 of 1 cases exercised\n"
         "  missed  Asks (contract.yaml:1): "
@@ -127,14 +127,14 @@ def test_a_case_that_was_not_called_or_has_its_answer_waits_for_nothing(
 ) -> None:
     stage = contract(asking("roots/list")).greet("roots")
     for message in hears:
-        stage.hear(message)
+        stage.send(message)
     assert "waiting for" not in render_summary(stage.report)
     assert json.loads(render_report(stage.report))["waiting"] == []
 
 
 def test_an_answer_that_the_case_does_not_have_is_not_waited_for() -> None:
     stage = contract(asking("roots/list", reply="")).greet("roots")
-    stage.hear(ASK)
+    stage.send(ASK)
     assert stage.exercised == ["Asks"]
     assert json.loads(render_report(stage.report))["waiting"] == []
 
@@ -155,7 +155,7 @@ def test_what_is_asked_of_a_client_that_did_not_declare_it_is_noted_once(
 ) -> None:
     stage = contract(asking(method)).greet("other")
     for _ in range(2):
-        assert [each["method"] for each in stage.hear(ASK)] == [method]
+        assert [each["method"] for each in stage.send(ASK)] == [method]
     note = f"{method} was sent to a client that did not declare {needed}"
     assert stage.report.notes == (note,)
     assert render_summary(stage.report).endswith(f"\n  note    {note}\n")
@@ -165,7 +165,7 @@ def test_what_is_asked_of_a_client_that_did_not_declare_it_is_noted_once(
 @pytest.mark.parametrize(("method", "needed"), [*CAPABILITIES, ("ping", "x"), ("x/y", "x")])
 def test_what_a_client_declared_or_need_not_declare_is_not_noted(method: str, needed: str) -> None:
     stage = contract(asking(method)).greet(needed)
-    stage.hear(ASK)
+    stage.send(ASK)
     assert stage.report.notes == ()
 
 
@@ -221,7 +221,7 @@ def test_a_case_is_exercised_if_one_client_exercised_it() -> None:
 
 def test_an_answer_that_one_client_owes_is_reported() -> None:
     one, two = contract(THREE).greet("roots"), contract(THREE)
-    one.hear(request("tools/call", {"name": "ask"}))
+    one.send(request("tools/call", {"name": "ask"}))
     for report in (join_reports(one.report, two.report), join_reports(two.report, one.report)):
         assert [missed.awaited for missed in report.missed] == ["", "", "roots/list"]
 

@@ -78,7 +78,7 @@ def test_an_error_answer_is_a_failure_of_the_plugin() -> None:
         ("silent", "Timeout"),
     ],
 )
-def test_a_failure_of_the_host_is_told_with_its_name_and_its_evidence(
+def test_a_failure_of_the_host_is_reported_with_its_name_and_its_evidence(
     method: str, name: str
 ) -> None:
     spec = GEO.but(call_timeout_s=SHORT_S) if method == "silent" else GEO
@@ -94,7 +94,7 @@ def test_a_failure_of_the_host_is_told_with_its_name_and_its_evidence(
         assert told == ("geo: out of memory\n" if method == "exit" else "")
 
 
-def test_a_program_that_is_missing_is_told_with_what_to_do() -> None:
+def test_a_program_that_is_missing_is_reported_with_what_to_do() -> None:
     with desk_of_a_run() as desk:
         with pytest.raises(CheckError) as caught:
             desk.ask(PluginSpec(name="geo", command=("/no/such/program",)), "near", {})
@@ -126,7 +126,7 @@ def test_a_closed_desk_starts_its_plugins_anew() -> None:
 # Who they are
 
 
-def test_nobody_looks_for_plugins_before_one_is_asked_for() -> None:
+def test_plugins_are_not_searched_before_one_is_asked() -> None:
     looked: list[str] = []
 
     def specs() -> list[PluginSpec]:

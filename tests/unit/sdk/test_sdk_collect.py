@@ -119,7 +119,7 @@ def test_what_only_leaves_out_is_there_as_skipped(tmp_path: Path) -> None:
     assert [each.code for each in found.plan.warnings] == ["W002"]
 
 
-def test_every_mistake_of_a_file_is_told(tmp_path: Path) -> None:
+def test_every_mistake_of_a_file_is_reported(tmp_path: Path) -> None:
     bad = {"response": {"result": "match:containz:a"}}
     with pytest.raises(FormatError) as caught:
         conductor(tmp_path, call("a", expect=bad), call("b", typo=1))
@@ -197,7 +197,7 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     assert is_test_file(str(tmp_path / "a_test.yaml")) is False
 
 
-def test_a_file_that_cannot_be_looked_into_is_nobodys(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read_is_not_ours(tmp_path: Path) -> None:
     assert is_test_file(str(tmp_path / "gone_test.yaml")) is False
 
 

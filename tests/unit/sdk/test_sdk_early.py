@@ -80,7 +80,7 @@ def nested(levels: int) -> Any:
         ([], TypeError, "arguments is a dict, not list"),
     ],
 )
-def test_arguments_that_are_no_json_are_named_in_our_own_words(
+def test_arguments_that_are_not_json_are_refused_by_name(
     arguments: Any, error: type[Exception], words: str
 ) -> None:
     with mcptest.connect(SERVER) as server:
@@ -99,7 +99,7 @@ def test_what_json_has_is_sent() -> None:
         assert server.call_tool("echo", given).success
 
 
-def test_answers_of_a_client_that_are_no_json_are_refused() -> None:
+def test_answers_of_a_client_that_are_not_json_are_refused() -> None:
     with pytest.raises(TypeError, match=r"client\['roots'\] is set"):
         mcptest.connect(SERVER, client={"roots": {"file:///a"}})
 

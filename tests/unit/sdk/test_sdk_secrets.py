@@ -36,7 +36,7 @@ def recorded(folder: Path, env: dict[str, str], *secrets: str) -> str:
     return tape.read_text(encoding="utf-8") + target.read_text(encoding="utf-8")
 
 
-def test_a_variable_with_the_name_of_a_secret_is_blanked_on_tapes_and_in_uploads(
+def test_a_variable_with_the_name_of_a_secret_is_hidden_in_cassettes_and_uploads(
     tmp_path: Path,
 ) -> None:
     text = recorded(tmp_path, {"SHOP_TOKEN": VALUE})
@@ -120,7 +120,7 @@ def test_a_token_and_the_values_of_headers_are_secrets(
     assert found == ("bearer-value-4711", "header-value-4711")
 
 
-def test_a_secret_is_blanked_in_a_result_that_is_no_verdict() -> None:
+def test_a_secret_is_blanked_in_a_result_that_is_not_a_verdict() -> None:
     with (
         mcptest.connect(SERVER, env={"TOKEN": VALUE}) as server,
         pytest.raises(mcptest.ContractError) as caught,
@@ -129,7 +129,7 @@ def test_a_secret_is_blanked_in_a_result_that_is_no_verdict() -> None:
     assert VALUE[:8] not in str(caught.value)
 
 
-def test_a_common_word_under_such_a_name_is_no_secret_and_no_reason_to_warn() -> None:
+def test_a_common_word_under_such_a_name_is_not_a_secret_and_no_reason_to_warn() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with mcptest.connect(SERVER, env={"API_KEY": "test", "PASSWORD": ""}) as server:
@@ -190,7 +190,7 @@ with temporary_file("a secret"):
 """
 
 
-def test_whoever_is_killed_meanwhile_leaves_no_file_behind(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_file_behind(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", KILLED],
         env={**os.environ, "TMPDIR": str(tmp_path)},

@@ -32,7 +32,7 @@ def test_paths_into_an_answer_find_what_a_verdict_says() -> None:
     }
 
 
-def test_a_verdict_without_words_stands_for_an_answer_without_content() -> None:
+def test_a_verdict_without_text_has_an_answer_without_content() -> None:
     assert read_verdict(DECLARED | {"text": None}, 0.0).raw == {"content": [], "isError": False}
 
 
