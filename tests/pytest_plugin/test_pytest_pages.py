@@ -105,7 +105,7 @@ def test_the_example_passes_and_looks_as_the_page_says() -> None:
         assert line in re.sub(r" +\[ *\d+%\]", "", ended.out).splitlines()
 
 
-def test_the_example_is_found_from_elsewhere_by_any_process_has_us_installed() -> None:
+def test_the_example_is_found_from_elsewhere_when_mcptest_is_installed() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "examples/pytest"],
         cwd=ROOT,

@@ -50,7 +50,7 @@ def test_what_is_right_passes_and_what_is_wrong_fails(tmp_path: Path) -> None:
     assert statuses(ended) == {"echoes": "passed", "differs": "failed", "adds": "passed"}
 
 
-def test_a_failure_is_reported_as_a_run_tells_it(tmp_path: Path) -> None:
+def test_a_failure_is_reported_as_in_a_run(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", WRONG)
     ended = pytest_in(tmp_path)
     lines = lines_of(ended, "mcptest::sdk::differs")
@@ -268,9 +268,7 @@ def test_cases_of_one_call_and_of_more_are_run(tmp_path: Path) -> None:
         ("refuse", text("a")),
     ],
 )
-def test_a_case_that_fails_is_reported_as_a_run_tells_it(
-    tmp_path: Path, tool: str, wanted: Any
-) -> None:
+def test_a_case_that_fails_is_reported_as_in_a_run(tmp_path: Path, tool: str, wanted: Any) -> None:
     cases(tmp_path, case("one", tool, wanted, text="hi"))
     lines = lines_of(pytest_in(tmp_path), "mcptest::lib::one")
     assert lines[0].startswith("out.result")

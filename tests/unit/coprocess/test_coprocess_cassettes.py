@@ -131,7 +131,7 @@ def test_a_torn_last_line_is_distinguished_from_a_broken_one() -> None:
         ("", "line 2 is not JSON: expecting value"),
     ],
 )
-def test_a_line_that_is_not_a_entry_is_refused_with_its_number(line: str, why: str) -> None:
+def test_a_line_that_is_not_an_entry_is_refused_with_its_number(line: str, why: str) -> None:
     assert refused(f"{HEADER}{line}\n") == why
 
 

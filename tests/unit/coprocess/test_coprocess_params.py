@@ -59,7 +59,7 @@ def test_every_method_has_good_params_here() -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("params", [None, [], "x", 1, True])
-def test_params_that_are_not_object_are_refused(method: str, params: object) -> None:
+def test_params_that_are_not_an_object_are_refused(method: str, params: object) -> None:
     message = refused(method, params)
     assert message.startswith(f"the params of {method} must be an object, not ")
 

@@ -147,7 +147,7 @@ def test_an_id_of_another_type_is_refused_and_not_echoed(id: object, seen: str) 
 
 
 @pytest.mark.parametrize(("method", "seen"), [(1, "a number"), (None, "null"), ([], "an array")])
-def test_a_method_that_is_not_a_text_is_refused(method: object, seen: str) -> None:
+def test_a_method_that_is_not_a_string_is_refused(method: object, seen: str) -> None:
     error = refused(envelope(method=method))
     assert (error.code, error.id) == (-32600, 7)
     assert error.message == f'a request has a "method" that is a string, not {seen}'

@@ -139,7 +139,7 @@ def test_arguments_are_checked_by_the_schema(
     assert stage.exercised == []
 
 
-def test_arguments_that_are_not_object_are_refused(stage: Stage) -> None:
+def test_arguments_that_are_not_an_object_are_refused(stage: Stage) -> None:
     assert stage.error("tools/call", {"name": "deep", "arguments": [1]})["code"] == -32602
 
 

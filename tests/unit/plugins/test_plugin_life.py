@@ -185,7 +185,7 @@ host.call('announced')
 
 
 @pytest.mark.parametrize("is_threaded", [False, True])
-def test_a_guardian_is_forked_only_where_there_are_not_threads(is_threaded: bool) -> None:
+def test_a_guardian_is_forked_only_where_there_are_no_threads(is_threaded: bool) -> None:
     """Python does not know all threads; `_thread` stands for those of libraries."""
     text = """
 import _thread, signal, sys

@@ -40,7 +40,7 @@ NOT_OF_THE_CALL = "its id is not that of the call"
 NEVER_ASKED = ": it answers what was never asked"
 
 
-def test_a_line_that_is_not_a_json_is_reported_as_it_came_and_the_next_call_works() -> None:
+def test_a_line_that_is_not_json_is_reported_as_it_came_and_the_next_call_works() -> None:
     with hosting() as host:
         pid = host.call("pid").result
         with pytest.raises(InvalidJson) as caught:

@@ -150,7 +150,7 @@ def test_all_mistakes_of_an_expectation_are_reported_at_once() -> None:
     assert "typ" in text
 
 
-def test_a_value_that_is_not_a_json_is_refused() -> None:
+def test_a_value_that_is_not_json_is_refused() -> None:
     with pytest.raises(BadExpectationError, match="the value is not a JSON value"):
         expect(object())
 

@@ -42,7 +42,7 @@ WARNING = (
 )
 
 
-def test_a_fork_beside_threads_is_not_a_warning_and_others_are() -> None:
+def test_a_fork_beside_threads_gives_no_warning() -> None:
     done = threading.Event()
     thread = threading.Thread(target=done.wait)
     thread.start()
