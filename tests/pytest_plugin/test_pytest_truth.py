@@ -135,7 +135,7 @@ def test_a_fault_of_ours_is_one_sentence(tmp_path: Path) -> None:
     write_conductor(tmp_path / "a.test.mcp.yml", call("echoes", "echo"))
     ended = pytest_in(tmp_path)
     assert ended.code == 1
-    assert "this is a fault of mcptest, and not of the server: TypeError: " in ended.out
+    assert "this is a fault of mcptest, and not of the server: AttributeError: " in ended.out
     assert "please report it, and run: mcptest run a.test.mcp.yml" in ended.out
     assert "_pytest" not in ended.out
     assert ended.out.count("\n") < 20

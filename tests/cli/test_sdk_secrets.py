@@ -20,7 +20,7 @@ from mcptest.formats.config import load_config
 from mcptest.sdk.arguments import ServerArguments, build_config, list_secrets
 from mcptest.sdk.coprocess import temporary_file
 
-SERVERS = Path(__file__).parents[2] / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
 VALUE = "sk-LEAK-abcdef123456"
 PATIENCE_S = 60.0

@@ -14,7 +14,7 @@ import mcptest
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import ContractError
 
-SERVERS = Path(__file__).parents[2] / "servers"
+SERVERS = Path(__file__).parents[1] / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
 
 
