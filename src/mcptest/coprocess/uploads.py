@@ -219,7 +219,7 @@ def _file(parts: SplitResult, text: str) -> bytes:
 def _url(parts: SplitResult, text: str) -> Target:
     shown = visible(shorten(text, 200))
     if not text.isascii() or " " in text:
-        raise BadTargetError(f'"{shown}" is no URL: spaces and letters beyond ASCII are encoded')
+        raise BadTargetError(f'"{shown}" is not a URL: spaces and letters beyond ASCII are encoded')
     if "@" in parts.netloc or "#" in text:
         raise BadTargetError("a URL to upload to holds no user, no password and no #")
     host = parts.hostname or ""
@@ -228,7 +228,7 @@ def _url(parts: SplitResult, text: str) -> Target:
     if "%" in host:
         raise BadTargetError(f'"{shown}" names a host with a %: zones and escapes are not for URLs')
     if "[" in parts.netloc and ":" not in host:
-        raise BadTargetError(f'"{shown}" has brackets around something that is no IPv6 address')
+        raise BadTargetError(f'"{shown}" has brackets around something that is not an IPv6 address')
     if parts.scheme != "https" and not _is_this_machine(host):
         message = f'"{shown}" would send what tools answer in clear over the network; use https:'
         raise BadTargetError(message)

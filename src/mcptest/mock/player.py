@@ -440,14 +440,14 @@ class ContractPlayer:
         return key or str(id)
 
 
-def _bind(session: Session, said: Incoming | Outgoing, found: Mapping[str, object]) -> None:
+def _bind(session: Session, message: Incoming | Outgoing, found: Mapping[str, object]) -> None:
     """Bind the names of a message to what was found in it; a name without a value is unbound."""
-    for bind in said.binds:
+    for bind in message.binds:
         session.has_new_names = True
         if bind.name in found:
-            session.names[said.scope, bind.name] = found[bind.name]
+            session.names[message.scope, bind.name] = found[bind.name]
         else:
-            session.names.pop((said.scope, bind.name), None)
+            session.names.pop((message.scope, bind.name), None)
 
 
 def _result(message: Message, result: dict[str, object]) -> Sent:

@@ -39,7 +39,7 @@ _MAX_DEPTH = 190
 
 
 class ServerArguments(Record):
-    """What `connect` was told about a server.
+    """The arguments of `connect` that describe a server.
 
     `header_env` maps header names to environment variables that hold their values; `bearer_env`
     names the variable that holds a token. `client` is the section of that name of a config.

@@ -431,7 +431,7 @@ def _build_spec(
         try:
             parse_url(url)
         except BadUrlError as error:
-            raise ValueError(f"path is no path of a URL: {error}") from None
+            raise ValueError(f"path is not the path of a URL: {error}") from None
         http = HttpSpec(url=url, headers=dict(headers or {}))
     return ServerSpec(name=target.name, command=(), http=http)
 
