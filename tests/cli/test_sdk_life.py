@@ -22,7 +22,7 @@ from scripted_binary import SILENCE, hello, scripted
 from mcptest.sdk.coprocess import Coprocess
 from mcptest.sdk.errors import BinaryError, CoprocessError, OverdueError
 from mcptest.transport.lines import LinePeer
-from mcptest.transport.process.orphans import list_strangers
+from mcptest.transport.process.stopping import list_unknown_children
 
 SERVERS = Path(__file__).parent.parent / "servers"
 SERVER = [sys.executable, "-S", "-E", str(SERVERS / "sdk_server.py")]
@@ -35,7 +35,7 @@ def left_clean() -> Iterator[None]:
     before = _descriptors()
     yield
     gc.collect()
-    assert list_strangers(set()) == []
+    assert list_unknown_children(set()) == []
     assert _descriptors() == before
 
 
@@ -85,14 +85,14 @@ def home(listener: Listener, monkeypatch: pytest.MonkeyPatch) -> Listener:
 
 def test_nothing_starts_before_the_first_request() -> None:
     with Coprocess(SERVER):
-        assert list_strangers(set()) == []
+        assert list_unknown_children(set()) == []
 
 
 def test_the_binary_can_be_started_ahead_of_it() -> None:
     with Coprocess(SERVER) as coprocess:
         coprocess.start()
         assert coprocess.binary_version
-        assert list_strangers(set())
+        assert list_unknown_children(set())
 
 
 def test_a_server_is_given_a_folder_and_variables_on_top_of_ours(
@@ -190,7 +190,7 @@ def test_closing_ends_the_server_and_the_binary(home: Listener) -> None:
     server = home.next_caller()
     coprocess.close()
     assert server.is_dead_within(PATIENCE_S)
-    assert list_strangers(set()) == []
+    assert list_unknown_children(set()) == []
 
 
 def test_closing_twice_is_closing_once() -> None:
@@ -339,4 +339,4 @@ def test_a_binary_that_stays_is_ended_by_force(
     with pytest.raises(OverdueError):
         coprocess.request("mcp.initialize", timeout=0.2)
     coprocess.close()
-    assert list_strangers(set()) == []
+    assert list_unknown_children(set()) == []

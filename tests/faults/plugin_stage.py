@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mcptest.plugins import PluginHost
-from mcptest.transport.process.orphans import list_strangers
+from mcptest.transport.process.stopping import list_unknown_children
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ def left_clean() -> Iterator[None]:
 
 
 def children() -> list[int]:
-    return list_strangers(set())
+    return list_unknown_children(set())
 
 
 def _open_files() -> int:

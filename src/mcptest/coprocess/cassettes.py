@@ -13,19 +13,14 @@ import os
 from collections import deque
 from itertools import count
 
-from mcptest.coprocess.protocol import (
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
-    UPSTREAM_ERROR,
-    RefusedError,
-    quote,
-)
+from mcptest.coprocess.protocol import UPSTREAM_ERROR, RefusedError, quote
 from mcptest.core.record import ABSENT, Record
 from mcptest.core.strict_json import NotJsonError, dump_json, parse_json
 from mcptest.core.text import shorten, show_json, visible
 from mcptest.engine.discovery import open_regular
 from mcptest.engine.files import read_regular, resolve_target, why_not, write_all
 from mcptest.matching.compare import compare
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -14,8 +14,6 @@ from mcptest import __version__
 from mcptest.coprocess.cassettes import Cassette
 from mcptest.coprocess.protocol import (
     COPROCESS_PROTOCOL_VERSION,
-    INTERNAL_ERROR,
-    INVALID_PARAMS,
     RefusedError,
     describe_version_mismatch,
     encode_error,
@@ -27,7 +25,7 @@ from mcptest.core.errors import InterruptedRunError, UsageError
 from mcptest.core.record import ABSENT
 from mcptest.core.text import plural
 from mcptest.protocol.framing import LineDecoder
-from mcptest.protocol.jsonrpc import tool_failure
+from mcptest.protocol.jsonrpc import INTERNAL_ERROR, INVALID_PARAMS, tool_failure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -70,7 +70,7 @@ class Wanted(Record):
     config: str = ""
     server_command: tuple[str, ...] = ()
     server: ServerSpec | None = None
-    sent_along: SentAlong | None = None
+    sent_along: ExtraHttpOptions | None = None
     spec_version: str = ""
     selection: Selection = Selection()
     timeout_s: float | None = None
@@ -130,10 +130,10 @@ def _load_plan(wanted: Wanted, environment: Mapping[str, str], folders: SuiteFol
     mistakes: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     servers = Servers(wanted, environment, mistakes, warnings)
-    shelf = Shelf(servers.plugins_of, wanted.snapshots)
+    shelf = SuiteResources(servers.plugins_of, wanted.snapshots)
     # Where the command line names the server, what files say of theirs need not be complete.
     is_named = bool(wanted.server_command or wanted.config or wanted.server)
-    known = Unneeded(environment) if is_named else environment
+    known = PlaceholderEnvironment(environment) if is_named else environment
     files = find_suites(wanted.paths)
     # A suite says more of the environment than how its servers are started.
     shelf.environment = environment
@@ -210,13 +210,13 @@ def load_suites(
     def plugins_of(file: str) -> tuple[PluginSpec, ...]:
         # A config is read only for those who ask for a plugin, and once.
         if not servers:
-            servers.append(Servers(wanted, Unneeded(environment), mistakes, []))
+            servers.append(Servers(wanted, PlaceholderEnvironment(environment), mistakes, []))
         return servers[0].plugins_of(file)
 
     folders = wanted.folders()
     with folders:
         files = find_suites(wanted.paths)
-        shelf = Shelf(plugins_of)
+        shelf = SuiteResources(plugins_of)
         suites = _load_all(files, environment, mistakes, warnings, wanted.format, shelf, folders)
     # Nothing is run here, so that it is not set does no harm.
     needs = (need for suite in suites for case in suite.cases for need in case.needs)
@@ -230,7 +230,7 @@ def _load_all(
     mistakes: list[Diagnostic],
     warnings: list[Diagnostic],
     format: str,
-    shelf: Shelf,
+    shelf: SuiteResources,
     folders: SuiteFolders,
 ) -> list[Suite]:
     suites: list[Suite] = []
@@ -267,7 +267,7 @@ def _load(
     file: str,
     format: str,
     environment: Mapping[str, str],
-    shelf: Shelf,
+    shelf: SuiteResources,
     read_beside: Callable[[str], str],
 ) -> tuple[list[Suite], tuple[Diagnostic, ...]]:
     if format != "suite":
@@ -325,7 +325,7 @@ def _config_above(file: str) -> str:
 # Which server each file is tested against, and which plugins its tests may ask.
 
 
-class Unneeded(dict[str, str]):
+class PlaceholderEnvironment(dict[str, str]):
     """An environment for those who will start no server: every variable is set."""
 
     def __contains__(self, name: object) -> bool:
@@ -352,7 +352,9 @@ class Servers:
     ) -> None:
         self._wanted = wanted
         # Where a command names the server, that of a config need not be complete.
-        self._environment = Unneeded(environment) if wanted.server_command else environment
+        self._environment = (
+            PlaceholderEnvironment(environment) if wanted.server_command else environment
+        )
         self._mistakes = mistakes
         self._warnings = warnings
         self._configs: dict[str, ServerSpec | None] = {}
@@ -370,7 +372,7 @@ class Servers:
         if suite.format == "suite":
             spec = self._instead_of(suite, suites)
         if spec is None and suite.server:
-            spec = placed(suite.server, folder)
+            spec = resolve_folders(suite.server, folder)
         if spec is None and not self._wanted.config:
             beside = self._config_near(folder)
             spec = self._here or (self._from_config(beside) if beside else None)
@@ -467,7 +469,7 @@ class Servers:
         self._warnings += slips
         folder = os.path.dirname(path) or "."
         spec = spec.but(plugins=tuple(_at_home(plugin, folder) for plugin in spec.plugins))
-        return placed(spec, folder)
+        return resolve_folders(spec, folder)
 
 
 def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
@@ -475,7 +477,7 @@ def _at_home(plugin: PluginSpec, folder: str) -> PluginSpec:
     return plugin.but(cwd=os.path.abspath(folder))
 
 
-def placed(spec: ServerSpec, folder: str) -> ServerSpec:
+def resolve_folders(spec: ServerSpec, folder: str) -> ServerSpec:
     """The server with its working folder, and its file of authorities, made definite.
 
     A relative `cwd` is taken from the folder of the file that names it; where no such
@@ -493,7 +495,7 @@ def placed(spec: ServerSpec, folder: str) -> ServerSpec:
 # What a command line has sent to a server on HTTP that a file describes.
 
 
-class SentAlong(Record):
+class ExtraHttpOptions(Record):
     """Headers, their values being secrets, and a file of authorities; `option` asked for it."""
 
     option: str
@@ -536,7 +538,7 @@ class SentAlong(Record):
 _SIGN = "plugin"
 
 
-class Shelf:
+class SuiteResources:
     """One registry for all files that ask no plugin, and one for each of the others."""
 
     def __init__(
@@ -592,8 +594,8 @@ class Shelf:
 
     def _tried(self, work: Callable[[], object], text: str) -> str:
         """Why the schema of this text cannot be read, "" when it can; few refer to anything."""
-        from mcptest.engine.bounded import tried_alone  # noqa: PLC0415  # see above
+        from mcptest.engine.bounded import find_read_failure_alone  # noqa: PLC0415  # see above
 
         if text not in self._trials:
-            self._trials[text] = tried_alone(work)
+            self._trials[text] = find_read_failure_alone(work)
         return self._trials[text]

@@ -22,14 +22,14 @@ from mcptest.engine import faults
 from mcptest.engine.connection import Connection, Waiting
 from mcptest.protocol import jsonrpc
 from mcptest.protocol.framing import encode_line
-from mcptest.protocol.handshake import (
+from mcptest.protocol.revisions import (
+    STATELESS,
     discovery_fault,
     handshake_fault,
     handshake_gaps,
-    is_mishap,
+    is_server_failure,
     pinned_fault,
 )
-from mcptest.protocol.revisions import STATELESS
 from mcptest.transport.process.guardian import Guardian
 from mcptest.transport.process.limits import CpuLimit
 from mcptest.transport.process.stopping import Grace, Stopped, describe_exit
@@ -232,7 +232,7 @@ class Server:
             line = self.connection.open_request(step.line, step.id, keeps_id=step.keeps_id)
             self.connection.send(line)
         else:
-            self.connection.send(self._session.notified(step.line))
+            self.connection.send(self._session.prepare_notification(step.line))
         # Soon enough: what comes meanwhile is not looked at before it is waited for.
         if step.expectation.wants_notifications:
             self._inbox.keep_notifications()
@@ -439,7 +439,7 @@ class Server:
     def _hear_out(self) -> None:
         """What came while the server was being stopped breaks no test; it is told all the same."""
         late = self.findings.count("late_response")
-        self.connection.hear_out(self._wire.last_words)
+        self.connection.hear_out(self._wire.last_output)
         self.answered_at_the_end = self.findings.count("late_response") > late
         fault = self._inbox.take_fault()
         if fault:
@@ -537,9 +537,9 @@ def await_ready(server: Server, deadline: float) -> None:
         raise ServerError(faults.with_evidence(fault, connection.wire))
     if connection.wire.has_exited and not connection.wire.is_pipe:
         raise ServerError(server.gone("while it was awaited to listen"))
-    if connection.wire.stranger:
+    if connection.wire.foreign_listener:
         message = "what listens at the URL is no process that the command is known to have started"
-        server.findings.add("foreign_listener", message, quote=connection.wire.stranger)
+        server.findings.add("foreign_listener", message, quote=connection.wire.foreign_listener)
     http = server.spec.http
     if http and http.insecure_tls:
         message = "the certificate of the server was not checked, as its settings ask"
@@ -593,7 +593,7 @@ def _try_stateless(server: Server, refusal: Fault) -> dict[str, Any]:
     except ServerError as error:
         hint = f"and asked without a handshake: {error.fault.message}"
         raise ServerError(refusal.but(hint=hint)) from None
-    if is_mishap(refusal):
+    if is_server_failure(refusal):
         message = f"{refusal.message}; the stateless era was used instead"
         server.findings.add("protocol_violation", message)
     server.is_open = True

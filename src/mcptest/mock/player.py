@@ -27,17 +27,9 @@ from mcptest.mock.protocol import (
     params_of,
 )
 from mcptest.mock.report import MockReport
-from mcptest.mock.session import (
-    INVALID_PARAMS,
-    Asked,
-    Pending,
-    Sent,
-    Session,
-    error_answer,
-    problem,
-)
+from mcptest.mock.session import Asked, Pending, Sent, Session, error_answer, problem
 from mcptest.protocol.dialogue import Ref
-from mcptest.protocol.jsonrpc import METHOD_NOT_FOUND, id_key, result_response
+from mcptest.protocol.jsonrpc import INVALID_PARAMS, METHOD_NOT_FOUND, id_key, result_response
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -161,7 +153,7 @@ class ContractPlayer:
         return []
 
     def response(self, session: Session, message: Message, breaches: Sequence[str]) -> list[Sent]:
-        """Continue after an answer of the client; `breaches` are what JSON-RPC forbids in it."""
+        """Continue after an answer of the client; `find_violations` are what JSON-RPC forbids in it."""
         key = id_key(message.get("id"))
         asked = session.asked.pop(key, None)
         if asked is None:

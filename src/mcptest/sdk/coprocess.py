@@ -412,7 +412,7 @@ def emit_warnings(messages: Iterable[str]) -> None:
 
 def _read_warnings(peer: LinePeer) -> list[str]:
     """The warnings that an ended binary wrote to stderr, and its status if it failed."""
-    text = "\n" + visible(peer.last_words, keep_newlines=True)
+    text = "\n" + visible(peer.last_output, keep_newlines=True)
     found = [block.strip("\n") for block in text.split("\nwarning: ") if block.strip()]
     if peer.exit_code:
         found.append(f"the mcptest binary {describe_end(peer.exit_code)}")

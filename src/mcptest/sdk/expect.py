@@ -8,7 +8,7 @@ from functools import lru_cache
 from mcptest.core.errors import CheckError, PatternTimeoutError
 from mcptest.core.results import CaseResult
 from mcptest.core.text import visible
-from mcptest.engine.loading import Shelf
+from mcptest.engine.loading import SuiteResources
 from mcptest.engine.server import Launcher
 from mcptest.matching.compare import compare, source_of
 from mcptest.matching.expectation import Compiler
@@ -17,14 +17,14 @@ from mcptest.reporters.text import render_result
 from mcptest.sdk.errors import hide_secrets
 from mcptest.sdk.verdict import Verdict
 from mcptest.transport.process.guardian import NoGuardian, NoInterrupts
-from mcptest.transport.process.isolated import judge_apart, quiet_forks
+from mcptest.transport.process.isolated import judge_in_child, silence_fork_warnings
 from mcptest.transport.process.limits import CpuLimit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.results import Mismatch
     from mcptest.matching.registry import Registry
 
@@ -64,7 +64,7 @@ class Expectations:
 
     def to_meet(self, matcher: dict[str, object]) -> Expectations:
         """The value meets a matcher of a suite, such as `{"contains": "sunny"}`."""
-        complaints: list[Complaint] = []
+        complaints: list[PathDiagnostic] = []
         words = SuiteMatchers(_registry(), complaints)
         compiled = words.compile(_json(matcher, "the matcher"), None)
         self._judge(compiled, complaints, words.has_regex)
@@ -99,7 +99,7 @@ class Expectations:
             raise BadExpectationError(message)
         return self._verdict
 
-    def _judge(self, compiled: object, complaints: list[Complaint], has_regex: bool) -> None:
+    def _judge(self, compiled: object, complaints: list[PathDiagnostic], has_regex: bool) -> None:
         if complaints:
             messages = (f"{each.message}; {each.help}".removesuffix("; ") for each in complaints)
             raise BadExpectationError(hide_secrets("\n".join(messages)))
@@ -151,8 +151,8 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
         guardian=NoGuardian(),  # type: ignore[arg-type]  # it ends by itself
         interrupts=NoInterrupts(),  # type: ignore[arg-type]  # signals are the program's own
     )
-    with quiet_forks():
-        found = judge_apart(bounded, _APART_S, launcher)
+    with silence_fork_warnings():
+        found = judge_in_child(bounded, _APART_S, launcher)
     for each in found:
         if isinstance(each, str):
             raise PatternTimeoutError(_PATTERN_LIMIT.seconds, each)
@@ -162,7 +162,7 @@ def _judged_apart(judge: Callable[[], tuple[Mismatch, ...]]) -> tuple[Mismatch, 
 @lru_cache(maxsize=1)
 def _registry() -> Registry:
     """Our matchers and those of installed packages."""
-    return Shelf(lambda file: ()).registry_for("", "")
+    return SuiteResources(lambda file: ()).registry_for("", "")
 
 
 def _json(value: object, what: str) -> object:

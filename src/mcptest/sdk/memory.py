@@ -19,7 +19,7 @@ from mcptest.core.results import Finding, exit_code_of
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.text import shorten, visible
 from mcptest.engine.loading import Wanted, load_plan
-from mcptest.engine.run import options_for, run_plan
+from mcptest.engine.run import make_options, run_plan
 from mcptest.engine.selection import Selection
 from mcptest.engine.server import Launcher, Server
 from mcptest.formats.config import read_client
@@ -42,15 +42,15 @@ from mcptest.sdk.coprocess import emit_warnings
 from mcptest.sdk.errors import RefusedError, UpstreamError, UpstreamGoneError
 from mcptest.transport.memory.server import MemoryTarget
 from mcptest.transport.memory.thread import RAISED
-from mcptest.transport.process.guardian import NoGuardian, own_guardian
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.guardian import NoGuardian, make_guardian
+from mcptest.transport.process.isolated import silence_fork_warnings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
-    from mcptest.core.diagnostics import Complaint
+    from mcptest.core.diagnostics import PathDiagnostic
     from mcptest.core.events import Event, RunFinished
     from mcptest.core.plan import ServerSpec
     from mcptest.core.results import CaseResult, Fault
@@ -373,13 +373,13 @@ def _run(plan: Plan, target: MemoryTarget) -> MemoryRun:
     launcher = _launcher(target, waker, judges=True)
     if plan.plugins or _has_hooks(plan):
         # Plugins and hooks are processes.
-        launcher = launcher.but(guardian=own_guardian())
+        launcher = launcher.but(guardian=make_guardian())
     if plan.plugins:
         plan.plugins.open(launcher.guardian, launcher.interrupts)
     results = _Results()
     try:
-        with quiet_forks():
-            finished, *_ = run_plan(plan, options_for(plan), launcher, results.add)
+        with silence_fork_warnings():
+            finished, *_ = run_plan(plan, make_options(plan), launcher, results.add)
     finally:
         if plan.plugins:
             plan.plugins.close()
@@ -438,7 +438,7 @@ def _build_spec(
 
 def _read_client_section(written: dict[str, Any] | None) -> ClientSpec:
     """The `client` section of a config; ValueError for mistakes in it."""
-    complaints: list[Complaint] = []
+    complaints: list[PathDiagnostic] = []
     client = read_client(Fields(written or {}, (), complaints))
     if complaints:
         messages = (f"{each.message}; {each.help}".rstrip("; ") for each in complaints)

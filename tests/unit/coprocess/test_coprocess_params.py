@@ -9,11 +9,11 @@ import pytest
 from mcptest.coprocess.protocol import (
     CACHE_MODES,
     CASSETTE_MODES,
-    INVALID_PARAMS,
     METHODS,
     RefusedError,
     check_params,
 )
+from mcptest.protocol.jsonrpc import INVALID_PARAMS
 
 GOOD: list[tuple[str, dict[str, Any]]] = [
     ("coprocess/handshake", {"protocol_version": 2}),

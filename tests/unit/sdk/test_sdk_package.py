@@ -10,7 +10,7 @@ import pytest
 import mcptest
 from mcptest import _collect, _coprocess
 from mcptest.sdk import coprocess, errors
-from mcptest.transport.process.isolated import quiet_forks
+from mcptest.transport.process.isolated import silence_fork_warnings
 
 
 def test_the_package_has_every_name_it_promises_and_no_other() -> None:
@@ -47,7 +47,7 @@ def test_a_fork_beside_threads_gives_no_warning() -> None:
     thread = threading.Thread(target=done.wait)
     thread.start()
     try:
-        with warnings.catch_warnings(), quiet_forks():
+        with warnings.catch_warnings(), silence_fork_warnings():
             warnings.warn(WARNING, DeprecationWarning, stacklevel=1)
             with pytest.raises(DeprecationWarning):
                 warnings.warn("another", DeprecationWarning, stacklevel=1)

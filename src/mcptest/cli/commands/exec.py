@@ -7,7 +7,7 @@ import os
 import sys
 
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import complain, hide_secrets
+from mcptest.cli.output import hide_secrets, write_stderr
 from mcptest.cli.server_options import HTTP_OPTIONS, SPEC_VERSION, choose_server
 from mcptest.coprocess.cache import Cache, cache_folder, server_key
 from mcptest.coprocess.serve import Channel, Session
@@ -88,7 +88,7 @@ def _post(address: Address, content_type: str, body: bytes, deadline: float) -> 
 
 
 def _warn(text: str) -> None:
-    complain(f"warning: {text}\n")
+    write_stderr(f"warning: {text}\n")
 
 
 COMMAND = Command(

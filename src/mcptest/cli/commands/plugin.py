@@ -8,7 +8,7 @@ import time
 
 from mcptest.cli.one_server import tell_fault, write_json, write_lines
 from mcptest.cli.options import Command, Option
-from mcptest.cli.output import StandardOutput, complain, hide_secrets, wants_colour
+from mcptest.cli.output import StandardOutput, hide_secrets, wants_colour, write_stderr
 from mcptest.cli.server_options import PLUGIN, plugins, timeout_s
 from mcptest.cli.suite_server import find_suite, plugins_of_suite
 from mcptest.core.diagnostics import closest, render_diagnostic
@@ -18,7 +18,7 @@ from mcptest.core.results import Evidence, ExitCode, Fault
 from mcptest.core.secrets import redact_all, redactor
 from mcptest.core.strict_json import NotJsonError, parse_json
 from mcptest.core.text import visible
-from mcptest.engine.loading import Servers, Unneeded, Wanted
+from mcptest.engine.loading import PlaceholderEnvironment, Servers, Wanted
 from mcptest.matching.registry import builtin_registry
 from mcptest.plugins import host as protocol
 from mcptest.plugins.host import DEFAULT_CALL_TIMEOUT_S, HostError, PluginHost
@@ -69,7 +69,7 @@ def list_plugins(specs: Sequence[PluginSpec], arguments: Arguments) -> int:
         paint = Paint(on=wants_colour(arguments.has("--no-color")))
         write_lines(list(_lines(found, paint)))
     for trouble in found.troubles[1:]:
-        complain(f"error: {trouble}\n")
+        write_stderr(f"error: {trouble}\n")
     if found.troubles:
         raise found.troubles[0]
     return ExitCode.PASSED
@@ -216,7 +216,7 @@ def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, 
     suite = find_suite(config)
     asked = Wanted(config="" if suite else config, plugins=plugins(arguments))
     # The server that a config is about is not started, so it need not be complete.
-    servers = Servers(asked, Unneeded(os.environ), mistakes, warnings)
+    servers = Servers(asked, PlaceholderEnvironment(os.environ), mistakes, warnings)
     # Whoever names a suite means it alone; in this folder its tests may ask those of both.
     found = asked.plugins if config and suite else servers.plugins_of("")
     folders = asked.folders()
@@ -224,7 +224,7 @@ def _declared(arguments: Arguments) -> tuple[tuple[PluginSpec, ...], tuple[str, 
         raise FormatError(folders.quotable(mistakes))
     own, secrets = plugins_of_suite(suite, is_found=not config) if suite else ((), ())
     for warning in folders.quotable(warnings):
-        complain(render_diagnostic(warning) + "\n\n")
+        write_stderr(render_diagnostic(warning) + "\n\n")
     return (*found, *own), (*servers.secrets_of(""), *secrets)
 
 
@@ -291,7 +291,7 @@ def _ask(
     _tell_stderr(host.stderr)
     how = f" with an error: {_refusal(response)}" if response.error else ""
     about = f"{spec.name} answered {visible(method)} in {render_duration(took_s)}, start included"
-    complain((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
+    write_stderr((f"error: {spec.name} answered{how}\n" if how else "") + f"{about}\n")
     return ExitCode.FAILED if response.error else ExitCode.PASSED
 
 
@@ -302,7 +302,7 @@ def _close(host: PluginHost, spec: PluginSpec, *, at_once: bool) -> None:
     host.close(at_once=at_once)
     if not at_once and time.monotonic() - began >= patience_s:
         told = f"{spec.name} did not end within {patience_s:g} s of the end of its input"
-        complain(f"note: {told}, and was killed\n")
+        write_stderr(f"note: {told}, and was killed\n")
 
 
 def _shown(response: PluginResponse) -> dict[str, Any]:
@@ -336,7 +336,7 @@ def _tell_stderr(text: str) -> None:
     """What the plugin wrote to stderr, each line behind a bar: none can pass for ours."""
     label = "stderr"
     for line in text.removesuffix("\n").split("\n") if text else ():
-        complain(f"  {label:<8}  | {visible(line)}\n")
+        write_stderr(f"  {label:<8}  | {visible(line)}\n")
         label = ""
 
 
